@@ -23,6 +23,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	"github.com/antrea-oncache/antrea/pkg/agent/route"
 	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
+	"github.com/antrea-oncache/antrea/pkg/agent/upkeep"
 	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
 	"github.com/antrea-oncache/antrea/pkg/features"
 	ofswitch "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
@@ -170,6 +171,9 @@ func (n *node) bringUp(ctx context.Context, o *options) error {
 		return err
 	}
 	initializerOptions.RewritePort = o.rewritePort()
+	if o.config.OVSDatapathType == ovsconfig.DefaultDatapathType {
+		initializerOptions.TunnelDevice = oncache.TunnelDevice
+	}
 	n.initializer = agent.NewInitializer(*initializerOptions, n.clients.Kube, n.bridge, ovsctl.NewVswitchd(o.config.OVSRunDir), n.store, n.flows,
 		func(network *config.NetworkConfig, node *config.NodeConfig) (route.Interface, error) {
 			ports := route.Ports{AgentAPI: uint16(o.config.APIPort), ProxyHealth: o.config.ServiceHealthPort()}
@@ -194,6 +198,8 @@ func (n *node) bringUp(ctx context.Context, o *options) error {
 // maintain keeps what bringUp has made up to date.
 func (n *node) maintain(p *parts) {
 	p.background(func(ctx context.Context) { n.Rounds.Run(ctx, n.Reconnected) })
-	p.background(n.initializer.MaintainGateway)
-	p.background(func(ctx context.Context) { n.Routes.Run(ctx.Done()) })
+	keeper := upkeep.New(n.problems)
+	keeper.Add(n.initializer.Upkeep()...)
+	keeper.Add(n.Routes.Upkeep()...)
+	p.background(keeper.Run)
 }

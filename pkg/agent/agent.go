@@ -8,10 +8,10 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"strconv"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -24,9 +24,6 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/route"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsconfig"
 )
-
-// gatewayCheckInterval is how often MaintainGateway looks at the gateway.
-const gatewayCheckInterval = time.Minute
 
 // NewRoutes makes the client of the host network. It is called once the gateway port exists, and must change nothing.
 type NewRoutes func(*config.NetworkConfig, *config.NodeConfig) (route.Interface, error)
@@ -44,6 +41,8 @@ type Initializer struct {
 	clock     clock.WithTicker
 
 	nodeInterval, bridgeAttempt time.Duration
+	// restoring guards the two fixed ports once they are there.
+	restoring sync.Mutex
 	// node and network are set by Initialize.
 	node    *config.NodeConfig
 	network *config.NetworkConfig
@@ -125,7 +124,7 @@ func (i *Initializer) Initialize(ctx context.Context) (*State, error) {
 		"uplink", i.node.Uplink.Name, "mtu", i.node.MTU, "round", round.RoundNum, "restoredPods", i.store.GetContainerInterfaceNum(), "flowRestoreWait", waiting)
 	return &State{
 		Node: i.node, Network: i.network, Routes: routes, Reconnected: reconnected,
-		Rounds: newRounds(i.flows, i.ovs, i.datapath, round, i.clock, i.restoreGateway, i.former, hits),
+		Rounds: newRounds(i.flows, i.ovs, i.datapath, round, i.clock, i.restorePorts, i.former, hits),
 	}, nil
 }
 
@@ -196,8 +195,12 @@ func (i *Initializer) setUpBridge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if i.node.TunnelOFPort, err = i.ensureTunnelPort(ctx, ports); err != nil {
+	if i.node.TunnelOFPort, err = i.ensureTunnelPort(ctx, ports, i.former.Suspend); err != nil {
 		return fmt.Errorf("set up the tunnel port (does the kernel have the module for %s?): %w", i.options.TunnelType, err)
+	}
+	// Again, because the tunnel port may have been called a gateway.
+	if ports, err = i.ovs.ListPorts(); err != nil {
+		return err
 	}
 	gateway, err := i.ensureGatewayPort(ctx, ports, nil)
 	if err != nil {
@@ -228,39 +231,4 @@ func (i *Initializer) configureGateway(ctx context.Context, gateway *config.Gate
 		}
 	}
 	return configureGatewayLink(ctx, gateway, addresses)
-}
-
-// restoreGateway makes the gateway again what Initialize made it.
-func (i *Initializer) restoreGateway(ctx context.Context) error {
-	ports, err := i.ovs.ListPorts()
-	if err != nil {
-		return err
-	}
-	gateway, err := i.ensureGatewayPort(ctx, ports, i.node.Gateway.MAC)
-	if err != nil {
-		return fmt.Errorf("restore the gateway port: %w", err)
-	}
-	if gateway.OFPort != i.node.Gateway.OFPort || gateway.MAC.String() != i.node.Gateway.MAC.String() {
-		// Flows of the whole pipeline depend on these.
-		klog.ErrorS(errors.New("the agent must be restarted"), "Somebody has changed the gateway port", "port", gateway.Name,
-			"ofPort", gateway.OFPort, "wantOFPort", i.node.Gateway.OFPort, "mac", gateway.MAC, "wantMAC", i.node.Gateway.MAC)
-	}
-	_, err = i.configureGateway(ctx, gateway)
-	return err
-}
-
-// MaintainGateway restores the gateway port and its device every 60 s, until ctx ends. Call it after Initialize.
-func (i *Initializer) MaintainGateway(ctx context.Context) {
-	ticker := i.clock.NewTicker(gatewayCheckInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-			if err := i.restoreGateway(ctx); err != nil && ctx.Err() == nil {
-				klog.ErrorS(err, "The gateway is not as it should be, will try again", "after", gatewayCheckInterval)
-			}
-		}
-	}
 }

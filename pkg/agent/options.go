@@ -36,6 +36,9 @@ type Options struct {
 	PodCIDRs []netip.Prefix
 	// SNATFullyRandomPorts makes MASQUERADE choose ports at random.
 	SNATFullyRandomPorts bool
+	// TunnelDevice returns the name of the device that the kernel's datapath has for tunnels of a type and UDP port. It is nil where there is
+	// none, as with another datapath.
+	TunnelDevice func(tunnelType string, port uint16) string
 	// ServiceNAT says that the pipeline translates Service addresses, for which the datapath must be able to do NAT.
 	ServiceNAT bool
 }

@@ -4,6 +4,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -53,8 +54,8 @@ func tunnelOptions(o *Options) map[string]string {
 }
 
 // ensureTunnelPort makes the tunnel port, or changes the existing one to what the configuration says, and returns its
-// OpenFlow port number.
-func (i *Initializer) ensureTunnelPort(ctx context.Context, ports []ovsconfig.Port) (uint32, error) {
+// OpenFlow port number. It calls suspend before it changes the tunnel.
+func (i *Initializer) ensureTunnelPort(ctx context.Context, ports []ovsconfig.Port, suspend func() error) (uint32, error) {
 	existing, stale := existingPort(ports, interfacestore.TunnelInterface, config.DefaultTunPortName)
 	options := tunnelOptions(&i.options)
 	if existing != nil && existing.Type != string(i.options.TunnelType) {
@@ -64,7 +65,7 @@ func (i *Initializer) ensureTunnelPort(ctx context.Context, ports []ovsconfig.Po
 	}
 	if existing == nil || len(stale) > 0 || !maps.Equal(existing.Options, options) {
 		// Entries have headers for the tunnel as it was.
-		if err := i.former.Suspend(); err != nil {
+		if err := suspend(); err != nil {
 			return 0, err
 		}
 	}
@@ -73,10 +74,7 @@ func (i *Initializer) ensureTunnelPort(ctx context.Context, ports []ovsconfig.Po
 		return 0, err
 	}
 	if existing == nil {
-		return i.createPort(ctx, config.DefaultTunPortName, func() (string, error) {
-			return i.ovs.CreateTunnelPort(config.DefaultTunPortName, string(i.options.TunnelType), config.TunnelOFPort, options,
-				typeIDs(interfacestore.TunnelInterface))
-		})
+		return i.createTunnelPort(ctx)
 	}
 	if !maps.Equal(existing.Options, options) {
 		klog.InfoS("Changing the options of the tunnel port", "port", existing.Name, "options", existing.Options, "newOptions", options)
@@ -90,13 +88,20 @@ func (i *Initializer) ensureTunnelPort(ctx context.Context, ports []ovsconfig.Po
 	return i.ofPort(ctx, existing.Name)
 }
 
+func (i *Initializer) createTunnelPort(ctx context.Context) (uint32, error) {
+	return i.createPort(ctx, config.DefaultTunPortName, func() (string, error) {
+		return i.ovs.CreateTunnelPort(config.DefaultTunPortName, string(i.options.TunnelType), config.TunnelOFPort, tunnelOptions(&i.options),
+			typeIDs(interfacestore.TunnelInterface))
+	})
+}
+
 // ensureGatewayPort makes the gateway port, or adopts the existing one, and fills in the gateway's name, MAC address and
-// OpenFlow port number. The MAC address is chosen once, mac if that is not empty, and kept in OVSDB.
+// OpenFlow port number. The MAC address is mac or, if that is empty, what OVSDB has, or one that is chosen and then kept there.
 func (i *Initializer) ensureGatewayPort(ctx context.Context, ports []ovsconfig.Port, mac net.HardwareAddr) (*config.GatewayConfig, error) {
 	existing, stale := existingPort(ports, interfacestore.GatewayInterface, i.options.HostGateway)
 	gateway := &config.GatewayConfig{Name: i.options.HostGateway}
-	if existing != nil && existing.Type != "internal" {
-		klog.InfoS("Replacing the gateway port", "port", existing.Name, "type", existing.Type, "newType", "internal")
+	if existing != nil && existing.Type != gatewayType {
+		klog.InfoS("Replacing the gateway port", "port", existing.Name, "type", existing.Type, "newType", gatewayType)
 		stale = append(stale, existing.Name)
 		existing = nil
 	}
@@ -109,11 +114,12 @@ func (i *Initializer) ensureGatewayPort(ctx context.Context, ports []ovsconfig.P
 			klog.InfoS("Keeping the name of the existing gateway port", "port", gateway.Name, "hostGateway", i.options.HostGateway)
 		}
 	}
-	if len(gateway.MAC) == 0 {
+	if len(gateway.MAC) == 0 || len(mac) > 0 && !bytes.Equal(gateway.MAC, mac) {
 		if gateway.MAC = mac; len(mac) == 0 {
 			gateway.MAC = randomMAC()
 		}
 		if existing != nil {
+			klog.InfoS("Giving the gateway port another MAC address", "port", gateway.Name, "mac", existing.MAC, "newMAC", gateway.MAC)
 			if err := i.ovs.SetInterfaceMAC(gateway.Name, gateway.MAC); err != nil {
 				return nil, err
 			}
@@ -121,9 +127,7 @@ func (i *Initializer) ensureGatewayPort(ctx context.Context, ports []ovsconfig.P
 	}
 	var err error
 	if existing == nil {
-		gateway.OFPort, err = i.createPort(ctx, gateway.Name, func() (string, error) {
-			return i.ovs.CreateInternalPort(gateway.Name, config.GatewayOFPort, gateway.MAC, typeIDs(interfacestore.GatewayInterface))
-		})
+		gateway.OFPort, err = i.createGatewayPort(ctx, gateway)
 		return gateway, err
 	}
 	if err := i.ensureType(existing, interfacestore.GatewayInterface); err != nil {
@@ -131,6 +135,12 @@ func (i *Initializer) ensureGatewayPort(ctx context.Context, ports []ovsconfig.P
 	}
 	gateway.OFPort, err = i.ofPort(ctx, gateway.Name)
 	return gateway, err
+}
+
+func (i *Initializer) createGatewayPort(ctx context.Context, gateway *config.GatewayConfig) (uint32, error) {
+	return i.createPort(ctx, gateway.Name, func() (string, error) {
+		return i.ovs.CreateInternalPort(gateway.Name, config.GatewayOFPort, gateway.MAC, typeIDs(interfacestore.GatewayInterface))
+	})
 }
 
 // createPort removes the port again when vswitchd cannot add it.

@@ -17,16 +17,19 @@ import (
 // typeKey is the key of a Port row's external_ids that says what the port is for. Ports without it are not the agent's.
 const typeKey = "antrea-type"
 
+// gatewayType is Open vSwitch's type of the gateway port.
+const gatewayType = "internal"
+
 func typeIDs(t interfacestore.InterfaceType) map[string]string {
 	return map[string]string{typeKey: t.String()}
 }
 
 // existingPort finds the port of a type that there is one of: the one with the configured name, else the first with that
-// type in external_ids; stale are the others with the type.
+// type in external_ids; stale are the others with the type. What external_ids say of a port that cannot be of the type is not true.
 func existingPort(ports []ovsconfig.Port, t interfacestore.InterfaceType, name string) (found *ovsconfig.Port, stale []string) {
 	for i := range ports {
 		p := &ports[i]
-		if p.Name != name && p.ExternalIDs[typeKey] != t.String() {
+		if p.Name != name && (p.ExternalIDs[typeKey] != t.String() || !canBe(p, t)) {
 			continue
 		}
 		switch {
@@ -40,6 +43,15 @@ func existingPort(ports []ovsconfig.Port, t interfacestore.InterfaceType, name s
 		}
 	}
 	return found, stale
+}
+
+// canBe reports whether Open vSwitch's type of a port allows that it is the gateway's or a tunnel's.
+func canBe(p *ovsconfig.Port, t interfacestore.InterfaceType) bool {
+	plain := p.Type == "" || p.Type == "system"
+	if t == interfacestore.GatewayInterface {
+		return p.Type == gatewayType
+	}
+	return !plain && p.Type != gatewayType
 }
 
 // restoreInterfaces rebuilds the content of the interface store from the bridge's ports. Ports of Pods that cannot be read

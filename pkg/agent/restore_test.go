@@ -56,10 +56,18 @@ func TestExistingPort(t *testing.T) {
 		{name: "none", ports: []ovsconfig.Port{{Name: "web"}}},
 		{name: "by name and type", ports: []ovsconfig.Port{{Name: "antrea-gw0", ExternalIDs: gateway}}, want: "antrea-gw0"},
 		{name: "by name without type", ports: []ovsconfig.Port{{Name: "antrea-gw0"}}, want: "antrea-gw0"},
-		{name: "by type, under a former name", ports: []ovsconfig.Port{{Name: "gw0", ExternalIDs: gateway}}, want: "gw0"},
+		{name: "by type, under a former name", ports: []ovsconfig.Port{{Name: "gw0", Type: "internal", ExternalIDs: gateway}}, want: "gw0"},
 		{
 			name: "the configured name wins", want: "antrea-gw0", stale: []string{"a", "z"},
-			ports: []ovsconfig.Port{{Name: "a", ExternalIDs: gateway}, {Name: "antrea-gw0", ExternalIDs: gateway}, {Name: "z", ExternalIDs: gateway}},
+			ports: []ovsconfig.Port{
+				{Name: "a", Type: "internal", ExternalIDs: gateway}, {Name: "antrea-gw0", ExternalIDs: gateway}, {Name: "z", Type: "internal", ExternalIDs: gateway},
+			},
+		},
+		{
+			name: "what cannot be a gateway", want: "antrea-gw0",
+			ports: []ovsconfig.Port{
+				{Name: "antrea-gw0", Type: "internal"}, {Name: "antrea-tun0", Type: "geneve", ExternalIDs: gateway}, {Name: "web-123456", ExternalIDs: gateway},
+			},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -8,20 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
 )
-
-// DefaultSyncInterval is how often Run repairs the host network.
-const DefaultSyncInterval = time.Minute
-
-// minRetryDelay is the time until Run repeats a failed step for the first time. It doubles up to the interval.
-const minRetryDelay = time.Second
 
 // Options are the settings of a Client that other Nodes need not share.
 type Options struct {
@@ -33,17 +25,14 @@ type Options struct {
 	ProxyAll bool
 	// ForeignMarks, if set, is told about other people's rules.
 	ForeignMarks ForeignMarks
-	// SyncInterval is the period of Run; 0 means DefaultSyncInterval.
-	SyncInterval time.Duration
 }
 
 // Client implements Interface on Linux for encap mode. It has a stack for each IP version that Pods or tunnel packets use.
 // It does all its work on the calling goroutine, in the network namespace of that goroutine's thread. Its methods may be
 // called concurrently.
 type Client struct {
-	ownNode  string
-	stacks   []*stack
-	interval time.Duration
+	ownNode string
+	stacks  []*stack
 }
 
 var _ Interface = (*Client)(nil)
@@ -71,10 +60,7 @@ func NewClient(network *config.NetworkConfig, node *config.NodeConfig, options O
 	} else if params.tunnelPort == 0 {
 		return nil, fmt.Errorf("tunnel type %s has port 0, want the port in use", network.TunnelType)
 	}
-	c := &Client{ownNode: node.Name, interval: options.SyncInterval}
-	if c.interval == 0 {
-		c.interval = DefaultSyncInterval
-	}
+	c := &Client{ownNode: node.Name}
 	for _, u := range []struct {
 		family    family
 		pods      bool
@@ -118,37 +104,6 @@ func (c *Client) Initialize() error {
 // ForgetFormerPorts implements Interface.
 func (c *Client) ForgetFormerPorts(ctx context.Context) error {
 	return c.each(func(s *stack) error { return s.forgetFormerPorts(ctx) })
-}
-
-// Run implements Interface.
-func (c *Client) Run(stopCh <-chan struct{}) {
-	klog.InfoS("Starting host network sync", "interval", c.interval)
-	defer klog.InfoS("Stopped host network sync")
-	ctx := wait.ContextForChannel(stopCh)
-	delay := c.interval
-	failures := 0
-	for {
-		select {
-		case <-stopCh:
-			return
-		case <-time.After(delay):
-		}
-		err := c.sync(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if delay = c.interval; err == nil {
-			failures = 0
-			continue
-		}
-		delay = min(delay, minRetryDelay<<min(failures, 10))
-		failures++
-		klog.ErrorS(err, "Could not repair all of the host network, will try again", "after", delay)
-	}
-}
-
-func (c *Client) sync(ctx context.Context) error {
-	return c.each(func(s *stack) error { return s.sync(ctx) })
 }
 
 // Reconcile implements Interface. It also removes the set entries and neighbors of unknown CIDRs. Routes made by AddRoutes

@@ -132,42 +132,72 @@ func TestKernelAcceptsEveryVariant(t *testing.T) {
 	}
 }
 
-func TestRunRepairs(t *testing.T) {
-	ns := newNetNS(t)
+// What others may do to the host's network, and two looks later everything is as it was.
+func TestUpkeepRepairsTheHostNetwork(t *testing.T) {
+	newNetNS(t)
 	newGateway(t)
-	c := newTestClient(t, Options{SyncInterval: 20 * time.Millisecond})
+	c := newTestClient(t, Options{})
 	require.NoError(t, c.Initialize())
 	require.NoError(t, c.AddRoutes(peerCIDR, "node2", peerIP, peerGateway))
 	rules := savedRules(t)
-
-	stopCh, done := make(chan struct{}), make(chan struct{})
-	inNetNS(ns, func() {
-		c.Run(stopCh)
-		close(done)
-	})
-	// The sync holds no lock over changes made by the test; the loops below wait until it has seen them.
-	eventually := func(what string, condition func() bool) {
-		deadline := time.Now().Add(20 * time.Second)
-		for !condition() {
-			require.True(t, time.Now().Before(deadline), "%s was not repaired", what)
-			time.Sleep(5 * time.Millisecond)
+	repair := func() {
+		t.Helper()
+		for range 2 {
+			require.NoError(t, c.look(t.Context()))
 		}
 	}
-	run(t, "iptables", "-t", "raw", "-F")
-	run(t, "iptables", "-t", "filter", "-D", "FORWARD", "-j", "ANTREA-FORWARD")
-	eventually("iptables", func() bool { return slices.Equal(rules, savedRules(t)) })
+	repair()
+	for _, flush := range [][]string{
+		{"-t", "raw", "-F"}, {"-t", "filter", "-D", "FORWARD", "-j", "ANTREA-FORWARD"}, {"-t", "mangle", "-F", "ANTREA-OUTPUT"},
+	} {
+		run(t, "iptables", flush...)
+		repair()
+		require.Empty(t, cmp.Diff(rules, savedRules(t)), "%v", flush)
+	}
 
 	link, err := gatewayLink("antrea-gw0")
 	require.NoError(t, err)
 	require.NoError(t, deleteRoute(&netlink.Route{Dst: toIPNet(peerCIDR), LinkIndex: link}))
-	eventually("route", func() bool { return gatewayRoutes(t)["10.10.1.0/24"] == "10.10.1.1 onlink" })
+	repair()
+	require.Equal(t, "10.10.1.1 onlink", gatewayRoutes(t)["10.10.1.0/24"])
 
 	require.NoError(t, familyIPv4.podSet().remove(peerCIDR))
 	require.NoError(t, familyIPv4.podSet().remove(localCIDR))
-	eventually("ipset", func() bool { return slices.Equal([]string{"10.10.0.0/24", "10.10.1.0/24"}, setEntries(t)) })
+	repair()
+	require.Equal(t, []string{"10.10.0.0/24", "10.10.1.0/24"}, setEntries(t))
 
-	close(stopCh)
-	<-done
+	forward := setting{"net/ipv4/ip_forward", "0"}
+	require.NoError(t, apply(forward))
+	repair()
+	now, err := os.ReadFile("/proc/sys/net/ipv4/ip_forward")
+	require.NoError(t, err)
+	require.Equal(t, "1\n", string(now))
+}
+
+// The programs of iptables run only when rules may have changed.
+func TestFirewallIsReadOnlyAfterChanges(t *testing.T) {
+	newNetNS(t)
+	newGateway(t)
+	c := newTestClient(t, Options{})
+	require.NoError(t, c.Initialize())
+	w := c.stacks[0].firewall
+	look := func() kept {
+		t.Helper()
+		require.NoError(t, c.stacks[0].lookAtFirewall(t.Context()))
+		return w.kept
+	}
+	look() // the jumps that Initialize has added were a change
+	before := look()
+	if before.generation == 0 {
+		t.Skip("the kernel does not count changes of nf_tables")
+	}
+	require.Equal(t, before, look(), "nothing was read")
+	run(t, "iptables", "-N", "OTHERS")
+	after := look()
+	require.NotEqual(t, before.generation, after.generation)
+	require.Equal(t, before.applied, after.applied, "rules of others are theirs")
+	run(t, "iptables", "-D", "ANTREA-FORWARD", "1")
+	require.NotEqual(t, before.applied, look().applied)
 }
 
 func TestRoutes(t *testing.T) {

@@ -41,6 +41,8 @@ type firewall struct {
 	foreign       ForeignMarks
 	// lockWait is the constant lockWait, or less in tests.
 	lockWait int
+	// kept is what is known of the rules since apply.
+	kept kept
 }
 
 func newFirewall(f family, p ruleParams) (*firewall, error) {
@@ -67,12 +69,13 @@ func newFirewall(f family, p ruleParams) (*firewall, error) {
 
 // want sets what the rules depend on. The kernel has them after apply.
 func (w *firewall) want(p ruleParams) {
-	w.params, w.tables, w.jumps = p, desiredTables(p), desiredJumps(p)
+	w.params, w.tables, w.jumps, w.kept = p, desiredTables(p), desiredJumps(p), kept{}
 }
 
 // apply replaces the content of the custom chains in one transaction per table, and then makes sure of exactly the desired
 // jumps to each. Chains come first, so that no jump leads to an unfinished chain. All other rules stay unchanged.
 func (w *firewall) apply(ctx context.Context) error {
+	w.kept = kept{}
 	if err := w.restoreChains(ctx); err != nil {
 		return err
 	}
@@ -87,7 +90,11 @@ func (w *firewall) apply(ctx context.Context) error {
 			errs = append(errs, err)
 		}
 	}
-	return errors.Join(append(errs, w.removeNodePorts(ctx, rules[tableNAT]))...)
+	if err := errors.Join(append(errs, w.removeNodePorts(ctx, rules[tableNAT]))...); err != nil {
+		return err
+	}
+	w.kept = keptAfterApply(w.tables, rules)
+	return nil
 }
 
 // removeNodePorts removes the chains that a former agent with proxyAll has made, if this one is without.

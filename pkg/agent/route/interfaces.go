@@ -7,17 +7,19 @@ package route
 import (
 	"context"
 	"net/netip"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/upkeep"
 )
 
 // Interface is the part of the host network that controllers need.
 type Interface interface {
-	// Initialize sets up sysctls, ipsets, iptables and then starts the 60 s re-sync in Run.
+	// Initialize sets up sysctls, ipsets and iptables.
 	Initialize() error
-	// ForgetFormerPorts removes the rules that Initialize has left in place for ports for rewritten packets of earlier agents. Run tries
+	// ForgetFormerPorts removes the rules that Initialize has left in place for ports for rewritten packets of earlier agents. Upkeep tries
 	// again if it fails.
 	ForgetFormerPorts(ctx context.Context) error
-	// Run restores anything that somebody removed, every 60 s, until stopCh closes.
-	Run(stopCh <-chan struct{})
+	// Upkeep restores what others have removed.
+	Upkeep() []upkeep.Part
 	// SetNodeAddresses sets the addresses to which other Nodes may send tunnel packets for a Node; no addresses means that
 	// the Node is gone. The addresses of a new Node must be set before its flows. Idempotent.
 	SetNodeAddresses(nodeName string, addresses []netip.Addr) error

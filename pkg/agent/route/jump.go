@@ -127,11 +127,10 @@ func (j jump) rules() [][]string {
 func jumpChanges(j jump, listing []string) (add, remove [][]string) {
 	add = j.rules()
 	for _, line := range listing {
-		args := splitArgs(line)
-		if len(args) < 2 || args[0] != "-A" || args[1] != j.chain {
+		if !strings.HasPrefix(line, "-A "+j.chain+" ") {
 			continue
 		}
-		args = args[2:]
+		args := splitArgs(line)[2:]
 		if i := slices.Index(args, "-j"); i < 0 || i+1 >= len(args) || args[i+1] != j.target() {
 			continue
 		}

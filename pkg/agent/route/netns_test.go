@@ -4,6 +4,8 @@
 package route
 
 import (
+	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"os"
@@ -65,6 +67,23 @@ func newGateway(t *testing.T) (peer netlink.Link) {
 	require.NoError(t, netlink.LinkSetUp(gateway))
 	require.NoError(t, netlink.LinkSetUp(peer))
 	return peer
+}
+
+// sync applies everything once.
+func (c *Client) sync(ctx context.Context) error {
+	for _, s := range c.stacks {
+		s.firewall.kept = kept{}
+	}
+	return c.look(ctx)
+}
+
+// look looks at everything once and repairs it.
+func (c *Client) look(ctx context.Context) error {
+	var errs []error
+	for _, p := range c.Upkeep() {
+		errs = append(errs, p.Repair(ctx))
+	}
+	return errors.Join(errs...)
 }
 
 func testConfigs() (*config.NetworkConfig, *config.NodeConfig) {

@@ -82,15 +82,14 @@ func (s *stack) initialize() error {
 	return s.syncRoutes()
 }
 
-// sync repairs every part even if another one fails.
-func (s *stack) sync(ctx context.Context) error {
+// sync repairs all but the firewall, every part even if another one fails.
+func (s *stack) sync() error {
 	if !s.hasPods() {
-		return errors.Join(s.syncSets(), s.syncFirewall(ctx))
+		return s.syncSets()
 	}
 	return errors.Join(
 		s.syncSysctls(),
 		s.syncSets(),
-		s.syncFirewall(ctx),
 		s.syncRoutes(),
 	)
 }

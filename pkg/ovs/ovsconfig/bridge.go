@@ -33,6 +33,7 @@ type bridgeClient struct {
 	datapathType string
 	// timeout is operationTimeout; tests shorten it.
 	timeout time.Duration
+	foreign foreignPorts
 }
 
 // Option modifies the client that NewBridgeClient returns.

@@ -55,6 +55,7 @@ type BridgeClient interface {
 	// it numbers ports without a request in any order.
 	RequestOFPort(name string, ofPort uint32) error
 	GetPort(name string) (*Port, bool, error)
+	// ListPorts leaves out, with a log message, ports that cannot be read, such as bonds: others have made them.
 	ListPorts() ([]Port, error)
 	// MirroredPorts lists the ports whose packets a mirror of the bridge copies, by name.
 	MirroredPorts() ([]string, error)

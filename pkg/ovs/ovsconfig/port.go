@@ -6,13 +6,16 @@ package ovsconfig
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
 	"slices"
+	"sync"
 
 	"github.com/ovn-kubernetes/libovsdb/model"
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
+	"k8s.io/klog/v2"
 )
 
 // maxPortName is the length of a Linux device name without its final zero byte (IFNAMSIZ - 1).
@@ -189,13 +192,12 @@ func (b *bridgeClient) ListPorts() ([]Port, error) {
 			if err := s.follow(port, "port "+uuid); err != nil {
 				return err
 			}
-			iface, err := s.interfaceOf(port)
-			if err != nil {
+			p, err := s.readPort(port)
+			if errors.Is(err, errIncomplete) {
 				return err
 			}
-			p, err := newPort(port, iface)
-			if err != nil {
-				return err
+			if b.foreign.note(uuid, err) {
+				continue
 			}
 			result = append(result, *p)
 		}
@@ -208,6 +210,15 @@ func (b *bridgeClient) ListPorts() ([]Port, error) {
 	return result, nil
 }
 
+func (s *session) readPort(port *portRow) (*Port, error) {
+	iface, err := s.interfaceOf(port)
+	if err != nil {
+		return nil, err
+	}
+	return newPort(port, iface)
+}
+
+// newPort has no MAC address where the column does not have that of an interface.
 func newPort(port *portRow, iface *interfaceRow) (*Port, error) {
 	p := &Port{
 		UUID: port.UUID, Name: port.Name, Type: iface.Type,
@@ -224,11 +235,38 @@ func newPort(port *portRow, iface *interfaceRow) (*Port, error) {
 		p.OFPort = ofPort
 	}
 	if iface.MAC != nil {
-		mac, err := net.ParseMAC(*iface.MAC)
-		if err != nil {
-			return nil, fmt.Errorf("column mac of interface %q: %w", iface.Name, err)
+		if mac, err := net.ParseMAC(*iface.MAC); err == nil && isUnicast(mac) {
+			p.MAC = mac
 		}
-		p.MAC = mac
 	}
 	return p, nil
+}
+
+// isUnicast reports whether an Ethernet interface can have the address (IEEE 802, section 8).
+func isUnicast(mac net.HardwareAddr) bool {
+	return len(mac) == 6 && mac[0]&0x01 == 0 && slices.Max(mac) != 0
+}
+
+// foreignPorts remembers which ports of others could not be read, so that each is logged once.
+type foreignPorts struct {
+	mu     sync.Mutex
+	logged map[string]string
+}
+
+// note reports whether a port must be left out because of the error.
+func (f *foreignPorts) note(uuid string, err error) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err == nil {
+		delete(f.logged, uuid)
+		return false
+	}
+	if f.logged == nil || len(f.logged) >= maxOFPort {
+		f.logged = map[string]string{}
+	}
+	if f.logged[uuid] != err.Error() {
+		f.logged[uuid] = err.Error()
+		klog.ErrorS(err, "Leaving out a port of the bridge that the agent has not made so")
+	}
+	return true
 }

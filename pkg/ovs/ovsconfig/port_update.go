@@ -31,6 +31,9 @@ func (b *bridgeClient) RequestOFPort(name string, ofPort uint32) error {
 
 func (b *bridgeClient) SetInterfaceMTU(name string, mtu int) error {
 	return b.updatePort(name, "mtu_request", mtu, func(_ *portRow, iface *interfaceRow) (model.Model, any) {
+		if iface.MTURequest != nil && *iface.MTURequest == mtu {
+			return nil, nil // the agent asks again and again
+		}
 		iface.MTURequest = &mtu
 		return iface, &iface.MTURequest
 	})

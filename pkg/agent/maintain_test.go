@@ -1,0 +1,104 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"net"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+)
+
+func (b *bed) portNames() []string {
+	names := strings.Fields(b.ovs.Vsctl("list-ports", "br-int"))
+	slices.Sort(names)
+	return names
+}
+
+// What others do to the bridge and its fixed ports, in the database or to devices, is undone by the next look.
+func TestFixedPortsAreRestored(t *testing.T) {
+	b := newBed(t)
+	i, state := b.start(t)
+	suspended := b.suspended
+	mac := `"` + state.Node.Gateway.MAC.String() + `"`
+	for _, spoil := range [][]string{
+		{"del-port", "br-int", "antrea-tun0"},
+		{"del-port", "br-int", "antrea-gw0"},
+		{"del-br", "br-int"},
+		{"set", "interface", "antrea-gw0", `mac="01:00:00:00:00:00"`},
+		{"set", "interface", "antrea-gw0", `mac="02:00:00:00:00:77"`},
+		{"set", "interface", "antrea-gw0", `mac=what`},
+		{"set", "interface", "antrea-gw0", "ofport_request=77"},
+		{"set", "interface", "antrea-tun0", "ofport_request=78"},
+		{"set", "interface", "antrea-tun0", "options:dst_port=7000"},
+		{"set", "port", "antrea-tun0", "external_ids:antrea-type=gateway"},
+		{"set", "port", "antrea-gw0", "external_ids:antrea-type=tunnel"},
+		{"clear", "port", "antrea-tun0", "external_ids"},
+	} {
+		t.Log(spoil)
+		b.ovs.Vsctl(spoil...)
+		require.NoError(t, i.restorePorts(t.Context()), "%v", spoil)
+		require.Equal(t, []string{"antrea-gw0", "antrea-tun0"}, b.portNames(), "%v", spoil)
+		require.Equal(t, mac, b.ovs.Vsctl("get", "interface", "antrea-gw0", "mac"), "%v", spoil)
+		require.Equal(t, []string{"10.10.1.1/24"}, gatewayAddresses(t), "%v", spoil)
+		require.Equal(t, "32769", b.ovs.Vsctl("get", "interface", "antrea-gw0", "ofport"), "%v", spoil)
+		require.Equal(t, "32768", b.ovs.Vsctl("get", "interface", "antrea-tun0", "ofport"), "%v", spoil)
+		require.Equal(t, "{key=flow, remote_ip=flow}", b.ovs.Vsctl("get", "interface", "antrea-tun0", "options"), "%v", spoil)
+		require.Equal(t, "{antrea-type=tunnel}", b.ovs.Vsctl("get", "port", "antrea-tun0", "external_ids"), "%v", spoil)
+		require.Equal(t, "{antrea-type=gateway}", b.ovs.Vsctl("get", "port", "antrea-gw0", "external_ids"), "%v", spoil)
+	}
+	require.Equal(t, suspended, b.suspended, "the cache of this agent goes on")
+}
+
+// One row that others have made, or changed, stops neither maintenance nor the next agent, and costs no port.
+func TestRowsOfOthersStopNothing(t *testing.T) {
+	b := newBed(t)
+	i, _ := b.start(t)
+	addDevice(t, "eth8", "10.1.1.1/24")
+	addDevice(t, "eth9", "10.1.2.1/24")
+	addDevice(t, "eth10", "10.1.3.1/24")
+	b.ovs.Vsctl("add-bond", "br-int", "bond0", "eth8", "eth9")
+	b.ovs.Vsctl("add-port", "br-int", "eth10", "--", "set", "interface", "eth10", `mac="01:00:00:00:00:00"`, "--", "set", "port", "eth10", "external_ids:antrea-type=tunnel")
+	all := []string{"antrea-gw0", "antrea-tun0", "bond0", "eth10"}
+	require.NoError(t, i.restorePorts(t.Context()))
+	require.Equal(t, all, b.portNames())
+	for _, wrong := range [][]string{
+		{"set", "port", "antrea-tun0", "external_ids:antrea-type=gateway"},
+		{"set", "port", "antrea-gw0", "external_ids:antrea-type=tunnel"},
+		{"set", "port", "antrea-gw0", "external_ids:antrea-type=container"},
+		{"set", "interface", "antrea-gw0", `mac="01:00:00:00:00:00"`},
+	} {
+		b.ovs.Vsctl(wrong...)
+		i, state := b.start(t)
+		require.EqualValues(t, config.TunnelOFPort, state.Node.TunnelOFPort, "%v", wrong)
+		require.EqualValues(t, config.GatewayOFPort, state.Node.Gateway.OFPort, "%v", wrong)
+		require.Zero(t, state.Node.Gateway.MAC[0]&1, "%v", wrong)
+		require.NoError(t, i.restorePorts(t.Context()), "%v", wrong)
+		require.Equal(t, all, b.portNames(), "%v", wrong)
+		_, known := b.store.GetInterfaceByName("antrea-gw0")
+		require.True(t, known, "%v", wrong)
+		require.NotEmpty(t, b.store.GetInterfacesByType(interfacestore.GatewayInterface), "%v", wrong)
+	}
+}
+
+func TestTunnelRepairs(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		have netlink.LinkAttrs
+		want tunnelRepair
+	}{
+		{"as made", netlink.LinkAttrs{Flags: net.FlagUp, MTU: 65000}, tunnelRepair{}},
+		{"down", netlink.LinkAttrs{MTU: 65000}, tunnelRepair{setUp: true}},
+		{"too small", netlink.LinkAttrs{Flags: net.FlagUp, MTU: 1399}, tunnelRepair{raiseMTU: true}},
+		{"just large enough", netlink.LinkAttrs{Flags: net.FlagUp, MTU: 1400}, tunnelRepair{}},
+	} {
+		require.Equal(t, tc.want, tunnelRepairOf(&tc.have, 1400), tc.name)
+	}
+}
