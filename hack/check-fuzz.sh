@@ -59,7 +59,8 @@ translated address       | ticket.h    | if (same4(before, p))                  
 translated own end       | ticket.h    | before->saddr == p->saddr \&\& before->sport == p->sport | true
 DSCP changed             | ticket.h    | t->tos != p->tos \|\|                   | 
 TTL behind Open vSwitch  | ticket.h    | (__u8)(t->ttl - 1) != p->ttl            | 0
-number of another flow   | ticket.h    | } else if (!same_flow(t, p)) {          | } else if (0) {
+number of another flow   | ticket.h    | } else if (!same) {                     | } else if (0) {
+number passed on         | ticket.h    | t->other = t->marked;                   | t->other = 0;
 number taken meanwhile   | ticket.h    | r->apart < (__s64)TICKET_UNDERWAY_NS    | false
 gateway: foreign mark    | gateway.h   | skb->mark \& ~(MARK_OURS \| MARK_NODE)    | 0
 gateway: TTL             | egress.h    | (__u16)f->packets, !gateway)            | (__u16)f->packets, true)
@@ -70,9 +71,10 @@ translation: address     | translation.h | *addr = to->addr[0];                 
 translation: IP checksum | translation.h | (__u16)~ip->check                     | (__u16)ip->check
 translation: no checksum | translation.h | p->udp ? BPF_F_MARK_MANGLED_0 : 0     | 0
 translation: checksum    | translation.h | bpf_l4_csum_replace(skb, check, 0, change, | bpf_l4_csum_replace(skb, check, 0, change + 1,
+learning: answers of another peer | translation.h | if (!translated)                  | return true; if (!translated)
 learning: not opened     | candidate.h | (opened == NOTE_OPENED \|\| opened == NOTE_EXPECTED) \&\& | 
-learning: SYN-ACK to a Service | learn_egress.h | (fresh.to.port \|\| !may_begin(       | (!may_begin(
-learning: SYN-ACK arrives | learn_ingress.h | opens_or_ends(\&p) \&\& !may_begin(  | 0 * may_begin(
+learning: SYN-ACK to a Service | learn_egress.h | (fresh->to.port \|\| !may_begin(      | (!may_begin(
+learning: SYN-ACK arrives | learn_ingress.h | opens_or_ends(p) \&\& !may_begin(   | 0 * may_begin(
 learning: header         | learn_egress.h | !learn_template(skb, c, node, fresh.v.node_gen) | 0
 learning: source         | learn_egress.h | !sent_by(\&p, ep)                       | 0
 learning: destination    | learn_ingress.h | !received_by(\&p, ep)                   | 0
@@ -100,7 +102,7 @@ learning: to another Pod | learn_local.h | !sent_by(\&back, to)                 
 learning: other interface | learn_local.h | to->ifindex != skb->ifindex \|\|        | 
 learning: sender MAC     | local.h     | same_mac(eth->h_source, from) \&\&       | 
 learning: receiver MAC   | local.h     | same_mac(eth->h_dest, to)               | true
-learning: packet that is late | learn_local.h | fresh->to.port \&\& doubtful(t)       | 0
+learning: packet that is late | learn_local.h | fresh->to.port \&\& doubtful(t, p)    | 0
 learning: address of a Pod | learn_local.h | (to->port \&\& to_another_pod(         | (0 \&\& to_another_pod(
 rewriting: key of another flow | rewrite.h | if (word << 40)                      | if (0)
 rewriting: TTL           | rewrite.h   | if (word << 40)                         | if ((word \& ~0xffull) << 40)
@@ -108,7 +110,7 @@ rewriting: life of a key | keys.h      | (__s32)(((__u32)(word >> 24) - key_time
 rewriting: DSCP          | rewrite.h   | p->tos \& ~ECN_MASK \|\| !p->whole      | !p->whole
 rewriting: fragments     | rewrite.h   | \|\| !p->whole)                         | )
 rewriting: checksum      | rewrite.h   | + change + moved                        | + change
-rewriting: UDP super-packet | rewrite.h | (p->udp \&\& skb->gso_size)             | 0
+rewriting: UDP super-packet | rewrite.h | (skb->gso_size \&\& (p->udp \|\| nested(skb))) | 0
 restoring: owner         | restore.h   | !owned(r, o) \|\|                       | 
 restoring: life of a key | restore.h   | !kept(r, c) \|\|                        | 
 restoring: protocol      | restore.h   | r->key4.proto != p->key4.proto          | 0
@@ -116,6 +118,7 @@ restoring: MAC           | restore.h   | !same_mac(eth->h_dest, c->uplink_mac)  
 restoring: DSCP          | rewrite.h   | ip->tos \&= ECN_MASK                    | (void)0
 restoring: TTL           | ingress.h   | r->ttl - 1, ipv6                        | r->ttl, ipv6
 restoring: SYN, FIN, RST | restore.h   | !*r \|\| opens_or_ends(p)                  | !*r
+restoring: place of the headers | restore.h | ipv6 ? OUTER6_LEN : OUTER4_LEN, \&p | L2_LEN, \&p
 restoring: outer checksum | restore.h  | ~ip4_sum(ip)                            | ip4_sum(ip)'
 
 trim() { sed -e 's/^ *//' -e 's/ *$//' <<<"$1"; }

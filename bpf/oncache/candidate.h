@@ -37,7 +37,7 @@ static __always_inline enum note note_in(const __u32 *cell, __u32 hash)
 /* note makes a note of a flow, in the place of any other one. */
 static __always_inline void note(const struct packet *p, enum note what)
 {
-	__u32 hash = flow_hash(p), *cell = cell_of(hash);
+	__u32 hash = slot_hash(p), *cell = cell_of(hash);
 
 	if (cell)
 		*cell = hash ^ what;
@@ -45,7 +45,7 @@ static __always_inline void note(const struct packet *p, enum note what)
 
 static __always_inline enum note note_of(const struct packet *p)
 {
-	__u32 hash = flow_hash(p), *cell = cell_of(hash);
+	__u32 hash = slot_hash(p), *cell = cell_of(hash);
 
 	return cell ? note_in(cell, hash) : NOTE_NONE;
 }
@@ -72,7 +72,7 @@ static __always_inline void note_rare(const struct packet *p)
  * second time: otherwise flows that send in turn would evict each other forever. */
 static __always_inline bool seen_before(const struct packet *p)
 {
-	__u32 hash = flow_hash(p), *cell = cell_of(hash);
+	__u32 hash = slot_hash(p), *cell = cell_of(hash);
 
 	if (!cell)
 		return true;

@@ -29,16 +29,19 @@ static __always_inline bool belongs(const struct onc_validity *v, const struct p
 	return *(const volatile __u32 *)&v->tag == flow_hash(p);
 }
 
-/* near_lease_end decides about a packet in the last quarter of a lease. In every sixteenth of the lease, one packet
- * goes to Open vSwitch as a probe, so that the others can stay on the fast path when the lease ends. */
-static __always_inline enum onc_reason near_lease_end(struct onc_validity *v, const struct onc_control *c, __s64 left)
+/* probes decides about a packet in the last quarter of a lease, or after it: whether it goes to Open vSwitch. In every
+ * sixteenth of the lease, one packet does as a probe, so that the others can stay on the fast path when the lease ends.
+ * own: the packet comes from where those of the entry come from. Others are no probes, and take none away. */
+static __always_inline bool probes(struct onc_validity *v, const struct onc_control *c, bool own)
 {
 	__u64 now = bpf_jiffies64();
+	bool over = (__s64)(v->lease - now) < 0;
 
-	if (held(v, c, now) || (left >= 0 && (__u32)now - v->probed < (__u32)(c->lease / 16)))
-		return ONC_OK;
-	v->probed = now;
-	return because(ONC_LEASE);
+	if (held(v, c, now) || (!over && (!own || (__u32)now - v->probed < (__u32)(c->lease / 16))))
+		return false;
+	if (own)
+		v->probed = now;
+	return true;
 }
 
 /* ask_too: when one direction probes Open vSwitch, so does the next packet of the other direction. The exception is a
@@ -59,14 +62,13 @@ static __always_inline bool proved(const struct onc_validity *v, const struct pa
 	return likely(v->proved == PROVED_BOTH) || (p->udp && v->proved & PROVED_OWN);
 }
 
-/* valid_with: the generations under which the entry was learned are current, and its lease has not ended. stale is the
- * reason if the generation of the peer, a Node or a local Pod, is another one. */
+/* valid_with: the generations under which the entry was learned are current. stale is the reason if the generation of
+ * the peer, a Node or a local Pod, is another one. ONC_LEASE: so they are, but its lease is in its last quarter or
+ * over, and probes decides. */
 static __always_inline enum onc_reason valid_with(struct onc_validity *v, const struct onc_control *c,
 						  const struct onc_endpoint *ep, const __u32 *peer,
 						  enum onc_reason stale, const struct packet *p)
 {
-	__s64 left;
-
 	if (v->all_gen != c->generation)
 		return because(ONC_STALE_ALL);
 	if (v->endpoint_gen != word_generation(endpoint_word(ep)))
@@ -75,8 +77,7 @@ static __always_inline enum onc_reason valid_with(struct onc_validity *v, const 
 		return because(stale);
 	if (!proved(v, p))
 		return because(ONC_NOT_PROVED);
-	left = v->lease - bpf_jiffies64();
-	return unlikely(left < (__s64)(c->lease / 4)) ? near_lease_end(v, c, left) : ONC_OK;
+	return unlikely((__s64)(v->lease - bpf_jiffies64()) < (__s64)(c->lease / 4)) ? because(ONC_LEASE) : ONC_OK;
 }
 
 static __always_inline enum onc_reason valid(struct onc_validity *v, const struct onc_control *c,

@@ -59,7 +59,7 @@ static __always_inline enum onc_reason egress_condition(struct __sk_buff *skb, c
 	if (unlikely(!ep || !*node))
 		return because(ONC_NO_ENTRY);
 	reason = valid(&f->v, c, ep, *node, p);
-	if (unlikely(reason))
+	if (unlikely(reason) && (reason != ONC_LEASE || probes(&f->v, c, ep->ifindex == skb->ifindex)))
 		return reason;
 	/* The source address is the endpoint's: it is part of the key, and was checked when the entry was learned. */
 	if (unlikely(!from_endpoint(skb, c, ep)))
@@ -154,9 +154,9 @@ static __always_inline bool egress_known(struct __sk_buff *skb, const struct onc
 }
 
 /* egress_ticket lets Egress-Init learn from this packet if it goes from an announced Pod to a remote Node, perhaps
- * through a Service, and Ingress-Init if it goes to another announced Pod of this Node. Of a flow without an entry,
- * only the owner of the source address gets a ticket, and only if the flow is worth learning. The Service of one with
- * an entry may be gone. from and to are the slots of the local Pods that the packet is from and to, or NULL. */
+ * through a Service, and Ingress-Init if it goes to another announced Pod of this Node. Only the owner of the source
+ * address gets a ticket, and, if the flow has no entry, only if it is worth learning. The Service of one with an entry
+ * may be gone. from and to are the slots of the local Pods that the packet is from and to, or NULL. */
 static __always_inline enum onc_reason egress_ticket(struct __sk_buff *skb, const struct onc_control *c,
 						     struct packet *p, enum onc_reason reason, bool gateway,
 						     const __u32 *from, const __u32 *to)
@@ -184,8 +184,8 @@ static __always_inline enum onc_reason egress_ticket(struct __sk_buff *skb, cons
 			return ONC_NO_ENDPOINT;
 		not_routed(p);
 	}
-	if (ep && (!fresh || (sent_by(p, ep) && worth_learning(p, direction, skb->len - L2_LEN))))
-		issue(skb, ONC_EGRESS, p, slot);
+	if (ep && sent_by(p, ep) && (!fresh || worth_learning(p, direction, skb->len - L2_LEN)))
+		issue(skb, ONC_EGRESS, p, slot, !fresh);
 	return reason;
 }
 
@@ -239,13 +239,14 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 	if (rewriting) {
 		vni = told(skb, f);
 		key = vni ? 0 : usable(skb, &p, f, wire_hash(&p, &to, ipv6), p.ttl - !gateway, &change);
-		if (likely(key)) {
-			if (!rewrite(skb, c, node, &p, change, key, ipv6))
-				return ONC_DROPPED;
+		reason = likely(key) ? rewrite(skb, c, node, &p, change, key, ipv6) : because(ONC_OFFLOAD);
+		if (likely(!reason)) {
 			f->packets++;
 			f->bytes += length;
 			return ONC_HIT_REWRITTEN;
 		}
+		if (unlikely(reason == ONC_DROPPED))
+			return reason;
 	}
 	reason = encapsulate(skb, c, node, &p, hash_of(skb, hash), (__u16)f->packets, !gateway);
 	if (unlikely(reason))

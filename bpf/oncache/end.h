@@ -27,7 +27,7 @@ static __always_inline __u32 left_behind(const struct packet *p)
  * through it. */
 static __noinline void begin_anew(const struct packet *flow, __u32 former)
 {
-	__u32 hash = flow_hash(flow), *cell = cell_of(hash), found;
+	__u32 hash = slot_hash(flow), *cell = cell_of(hash), found;
 
 	cancel(hash);
 	if (!cell)

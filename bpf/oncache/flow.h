@@ -70,7 +70,7 @@ static __always_inline void as_flow6(const struct packet *p, struct onc_flow6 *f
 	flow->daddr[3] = p->key4.daddr;
 }
 
-/* flow_hash hashes the addresses and ports. Its first bits, which select cells and tickets, depend on all of them. */
+/* flow_hash hashes the addresses and ports. It is the tag of entries, also of those that an agent writes. */
 static __always_inline __u32 flow_hash(const struct packet *p)
 {
 	__u32 ports = p->ipv6 ? *(const word4 *)&p->key6.sport : *(const word4 *)&p->key4.sport;
@@ -81,6 +81,33 @@ static __always_inline __u32 flow_hash(const struct packet *p)
 
 	h *= 0x9e3779b97f4a7c15ull;
 	h = (h ^ h >> 32 ^ ports) * 0xff51afd7ed558ccdull;
+	return h >> 32;
+}
+
+static __always_inline __u64 mix(__u64 h, __u64 word)
+{
+	h = (h ^ word) * 0x9e3779b97f4a7c15ull;
+	return h ^ h >> 32;
+}
+
+/* slot_hash hashes a flow for the place that it has where flows share places: tickets, candidates and keys. Its first
+ * bits, which select the place, depend on everything, and on a secret of this Node: nobody can choose a flow that has
+ * the place of another one. */
+static __always_inline __u32 slot_hash(const struct packet *p)
+{
+	struct onc_control *c = get_control();
+	__u64 h = c ? c->secret : 0;
+
+	if (p->ipv6) {
+		h = mix(h, *(const word8 *)&p->key6.saddr[0]);
+		h = mix(h, *(const word8 *)&p->key6.saddr[2]);
+		h = mix(h, *(const word8 *)&p->key6.daddr[0]);
+		h = mix(h, *(const word8 *)&p->key6.daddr[2]);
+		h = mix(h, *(const word4 *)&p->key6.sport);
+	} else {
+		h = mix(h, *(const word8 *)&p->key4.saddr);
+		h = mix(h, *(const word4 *)&p->key4.sport);
+	}
 	return h >> 32;
 }
 

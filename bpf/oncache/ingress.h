@@ -61,7 +61,7 @@ static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, 
 	target->ifindex = *(volatile __u32 *)&ep->ifindex;
 	target->gateway = *(volatile __u32 *)&ep->flags & ENDPOINT_GATEWAY;
 	reason = valid(&f->v, c, ep, node, p);
-	if (unlikely(reason))
+	if (unlikely(reason) && (reason != ONC_LEASE || probes(&f->v, c, is_source(o, node))))
 		return reason;
 	if (!is_source(o, node))
 		return because(ONC_OUTER_SOURCE);
@@ -97,7 +97,7 @@ static __always_inline enum onc_reason ingress_ticket(struct __sk_buff *skb, con
 	__s64 slot = ingress_owner(p, o, &reason);
 
 	if (slot >= 0 && (!fresh || worth_learning(p, ONC_INGRESS, skb->len - o->len)))
-		issue(skb, ONC_INGRESS, p, 0);
+		issue(skb, ONC_INGRESS, p, 0, !fresh);
 	return reason;
 }
 
@@ -232,8 +232,9 @@ static __always_inline enum onc_reason deliver_rewritten(struct __sk_buff *skb, 
 	if (unlikely(skb->mark & MARK_OURS))
 		skb->mark &= ~MARK_OURS;
 	see(&f->seen, &p, skb->len - L2_LEN);
-	if (!readdress_back(skb, &p, macs, r, unlikely(to.port) ? &to : NULL, r->ttl - 1, ipv6))
-		return ONC_DROPPED;
+	reason = readdress_back(skb, L2_LEN, &p, macs, r, unlikely(to.port) ? &to : NULL, r->ttl - 1, ipv6);
+	if (unlikely(reason))
+		return reason;
 	f->packets++;
 	f->bytes += skb->len;
 	redirect(skb, &target);

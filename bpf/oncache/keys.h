@@ -20,6 +20,13 @@
 #define KEY_CELLS 8
 #define KEY_STEP 0x6c8bu
 
+/* may_be_key: source ports below 1024 and those of two services that are abused for floods may be filtered on the way:
+ * 1900 (SSDP) and 11211 (memcached). */
+static __always_inline bool may_be_key(__u32 key)
+{
+	return key >= 1024 && key != 1900 && key != 11211;
+}
+
 /* key_time is the time in the unit of struct onc_keys. */
 static __always_inline __u32 key_time(__u64 jiffies)
 {
@@ -117,7 +124,7 @@ static __always_inline __u32 key_for(const struct onc_control *c, const struct p
 {
 	__u16 change = p->ipv6 ? change_of(owner, c->uplink_ip6, p->key6.saddr, p->key6.daddr, 4)
 			       : change_of(owner, &c->uplink_ip4, &p->key4.saddr, &p->key4.daddr, 1);
-	__u32 hash = flow_hash(p), free = 0;
+	__u32 hash = slot_hash(p), free = 0;
 	struct onc_restore *r;
 
 #pragma clang loop unroll(disable)
@@ -129,7 +136,7 @@ static __always_inline __u32 key_for(const struct onc_control *c, const struct p
 			return 0; /* never */
 		if (belongs_to(r, p, owner, change))
 			return key;
-		if (!kept(r, c))
+		if (may_be_key(key) && !kept(r, c))
 			free = key;
 	}
 	r = get_restore(free);

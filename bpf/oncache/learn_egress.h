@@ -19,19 +19,64 @@
 #include "ticket.h"
 #include "translation.h"
 
+/* learn_egress makes or renews the entry of a packet that was found to be good; length is that of its IP packet. */
+static __always_inline enum onc_reason learn_egress(struct __sk_buff *skb, const struct onc_control *c,
+						    const struct packet *p, const struct packet *back,
+						    const struct redeemed *t, __u32 length, struct onc_egress *fresh)
+{
+	struct onc_validity *other, *half;
+	struct onc_egress *own;
+	bool same;
+
+	/* An IPv6 flow's hash is that of its flow label, which may change. */
+	if (t->unhashed && !p->ipv6)
+		fresh->v.hash = skb->hash;
+	fresh->v.tag = flow_hash(p);
+	if (fresh->to.port && doubtful(t, p)) {
+		own_egress(p, &fresh->to, &same);
+		if (!same)
+			return ONC_NO_TICKET;
+	}
+	other = other_of_egress(back, p, fresh->to.port);
+	/* Services accept connections, and do not get them accepted. */
+	if (opens_or_ends(p) && (fresh->to.port || !may_begin(p, back, other)))
+		return ONC_TCP_FLAGS;
+	half = as_valid(other, &fresh->v);
+	if (!has_room(ONC_EGRESS, p, &fresh->v, half))
+		return ONC_SHARE;
+	prove(&fresh->v, half);
+	if (!other && fresh->to.port)
+		expect(back);
+	own = own_egress(p, &fresh->to, &same);
+	if (rewrites && own)
+		forget_old_key(own);
+	if (own && !opens_or_ends(p) && renew(&own->v, &fresh->v, same, lease_until(c, p, own->created))) {
+		tell_passed(p, &fresh->v);
+		return ONC_RENEWED;
+	}
+	/* Nothing is carried over from an expired entry: the address may have another owner now. */
+	fresh->created = bpf_ktime_get_coarse_ns();
+	begin_lease(&fresh->v, lease_until(c, p, fresh->created));
+	see_first(&fresh->seen, p, length);
+	count_new(ONC_EGRESS, p->ipv6, t->endpoint, own ? &own->v : NULL);
+	if (own)
+		retire(p, true, own->packets, own->bytes, own->created);
+	store_egress(p, fresh);
+	tell_passed(p, &fresh->v);
+	return ONC_LEARNED;
+}
+
 /* egress_init learns from a packet that is about to leave in the tunnel. */
 static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const struct onc_control *c, __u32 mark)
 {
-	struct onc_egress fresh = {}, *own;
+	struct onc_egress fresh = {};
 	struct packet p = {}, back = {};
-	struct onc_validity *other, *half;
 	struct onc_endpoint *ep;
 	struct redeemed t;
 	struct onc_node *node;
 	enum onc_reason reason;
 	__s64 node_slot;
 	__u32 off;
-	bool same;
 
 	if (skb->ifindex != c->uplink_ifindex || skb->vlan_present)
 		return ONC_TEMPLATE;
@@ -62,41 +107,5 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 		return ONC_NO_ENDPOINT;
 	if (!learn_template(skb, c, node, fresh.v.node_gen))
 		return ONC_TEMPLATE;
-
-	/* An IPv6 flow's hash is that of its flow label, which may change. */
-	if (t.unhashed && !p.ipv6)
-		fresh.v.hash = skb->hash;
-	fresh.v.tag = flow_hash(&p);
-	if (fresh.to.port && doubtful(&t)) {
-		own_egress(&p, &fresh.to, &same);
-		if (!same)
-			return ONC_NO_TICKET;
-	}
-	other = other_of_egress(&back, &p, fresh.to.port);
-	/* Services accept connections, and do not get them accepted. */
-	if (opens_or_ends(&p) && (fresh.to.port || !may_begin(&p, &back, other)))
-		return ONC_TCP_FLAGS;
-	half = as_valid(other, &fresh.v);
-	if (!has_room(ONC_EGRESS, &p, &fresh.v, half))
-		return ONC_SHARE;
-	prove(&fresh.v, half);
-	if (!other && fresh.to.port)
-		expect(&back);
-	own = own_egress(&p, &fresh.to, &same);
-	if (rewrites && own)
-		forget_old_key(own);
-	if (own && !opens_or_ends(&p) && renew(&own->v, &fresh.v, same, lease_until(c, &p, own->created))) {
-		tell_passed(&p, &fresh.v);
-		return ONC_RENEWED;
-	}
-	/* Nothing is carried over from an expired entry: the address may have another owner now. */
-	fresh.created = bpf_ktime_get_coarse_ns();
-	begin_lease(&fresh.v, lease_until(c, &p, fresh.created));
-	see_first(&fresh.seen, &p, skb->len - off);
-	count_new(ONC_EGRESS, p.ipv6, t.endpoint, own ? &own->v : NULL);
-	if (own)
-		retire(&p, true, own->packets, own->bytes, own->created);
-	store_egress(&p, &fresh);
-	tell_passed(&p, &fresh.v);
-	return ONC_LEARNED;
+	return learn_egress(skb, c, &p, &back, &t, skb->len - off, &fresh);
 }

@@ -35,21 +35,64 @@ static __always_inline struct onc_ingress *own_ingress(const struct packet *p, c
 	return own;
 }
 
+/* learn_ingress makes or renews the entry of a packet that was found to be good. */
+static __always_inline enum onc_reason learn_ingress(struct __sk_buff *skb, const struct onc_control *c,
+						     const struct packet *p, const struct packet *back,
+						     const struct redeemed *t, bool gateway, struct onc_ingress *fresh)
+{
+	struct onc_validity *other, *half;
+	struct onc_ingress *own;
+	bool same;
+
+	fresh->v.tag = flow_hash(p);
+	if (fresh->to.port && doubtful(t, p)) {
+		own_ingress(p, fresh, &same);
+		if (!same)
+			return ONC_NO_TICKET;
+	}
+	other = other_of_ingress(back, p, fresh->to.port);
+	if (opens_or_ends(p) && !may_begin(p, back, other))
+		return ONC_TCP_FLAGS;
+	if (gateway && !other) {
+		ask_host(p, back);
+		return ONC_NOT_PROVED;
+	}
+	half = as_valid(other, &fresh->v);
+	if (!has_room(ONC_INGRESS, p, &fresh->v, half))
+		return ONC_SHARE;
+	prove(&fresh->v, half);
+	if (!other && fresh->to.port)
+		expect(back);
+	own = own_ingress(p, fresh, &same);
+	if (own && !opens_or_ends(p) && renew(&own->v, &fresh->v, same, lease_until(c, p, own->created))) {
+		tell_passed(back, &fresh->v);
+		return ONC_RENEWED;
+	}
+	/* Nothing is carried over from an expired entry: the address may have another owner now. */
+	fresh->created = bpf_ktime_get_coarse_ns();
+	begin_lease(&fresh->v, lease_until(c, p, fresh->created));
+	see_first(&fresh->seen, p, skb->len - L2_LEN);
+	count_new(ONC_INGRESS, p->ipv6, fresh->v.endpoint, own ? &own->v : NULL);
+	if (own)
+		retire(back, false, own->packets, own->bytes, own->created);
+	store_ingress(p, fresh);
+	tell_passed(back, &fresh->v);
+	return ONC_LEARNED;
+}
+
 /* ingress_init learns from a packet that has come through the tunnel. Not inline: it and ingress_init_local each need
  * most of the stack. */
 static __noinline enum onc_reason ingress_init(struct __sk_buff *skb, const struct onc_control *c, __u32 mark,
 					       bool gateway)
 {
-	struct onc_ingress fresh = {}, *own;
+	struct onc_ingress fresh = {};
 	struct packet p = {}, back = {};
-	struct onc_validity *other, *half;
 	struct onc_endpoint *ep;
 	struct redeemed t;
 	struct onc_node *node;
 	struct ethhdr *eth;
 	__s64 endpoint_slot, node_slot;
 	enum onc_reason reason;
-	bool same;
 
 	if (skb->vlan_present)
 		return ONC_NOT_IP;
@@ -91,39 +134,5 @@ static __noinline enum onc_reason ingress_init(struct __sk_buff *skb, const stru
 	    !same_mac(eth->h_dest, ep->mac))
 		return ONC_NO_ENDPOINT;
 	__builtin_memcpy(fresh.macs, eth, sizeof(fresh.macs));
-
-	fresh.v.tag = flow_hash(&p);
-	if (fresh.to.port && doubtful(&t)) {
-		own_ingress(&p, &fresh, &same);
-		if (!same)
-			return ONC_NO_TICKET;
-	}
-	other = other_of_ingress(&back, &p, fresh.to.port);
-	if (opens_or_ends(&p) && !may_begin(&p, &back, other))
-		return ONC_TCP_FLAGS;
-	if (gateway && !other) {
-		ask_host(&p, &back);
-		return ONC_NOT_PROVED;
-	}
-	half = as_valid(other, &fresh.v);
-	if (!has_room(ONC_INGRESS, &p, &fresh.v, half))
-		return ONC_SHARE;
-	prove(&fresh.v, half);
-	if (!other && fresh.to.port)
-		expect(&back);
-	own = own_ingress(&p, &fresh, &same);
-	if (own && !opens_or_ends(&p) && renew(&own->v, &fresh.v, same, lease_until(c, &p, own->created))) {
-		tell_passed(&back, &fresh.v);
-		return ONC_RENEWED;
-	}
-	/* Nothing is carried over from an expired entry: the address may have another owner now. */
-	fresh.created = bpf_ktime_get_coarse_ns();
-	begin_lease(&fresh.v, lease_until(c, &p, fresh.created));
-	see_first(&fresh.seen, &p, skb->len - L2_LEN);
-	count_new(ONC_INGRESS, p.ipv6, endpoint_slot, own ? &own->v : NULL);
-	if (own)
-		retire(&back, false, own->packets, own->bytes, own->created);
-	store_ingress(&p, &fresh);
-	tell_passed(&back, &fresh.v);
-	return ONC_LEARNED;
+	return learn_ingress(skb, c, &p, &back, &t, gateway, &fresh);
 }

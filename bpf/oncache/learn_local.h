@@ -122,7 +122,7 @@ static __always_inline enum onc_reason learn_local(struct __sk_buff *skb, const 
 	bool same;
 
 	fresh->v.tag = flow_hash(p);
-	if (fresh->to.port && doubtful(t)) {
+	if (fresh->to.port && doubtful(t, p)) {
 		own_egress(p, &fresh->to, &same);
 		if (!same)
 			return ONC_NO_TICKET;

@@ -67,7 +67,7 @@ static __always_inline enum onc_reason local_condition(struct __sk_buff *skb, co
 	/* Read before the generation: a slot that passes to another Pod gets a new generation first. */
 	*ifindex = *(volatile __u32 *)&(*to)->ifindex;
 	reason = valid_with(&f->v, c, *from, &(*to)->generation, ONC_STALE_ENDPOINT, p);
-	if (reason)
+	if (reason && (reason != ONC_LEASE || probes(&f->v, c, (*from)->ifindex == skb->ifindex)))
 		return reason;
 	read_translation(&f->to, t, ipv6);
 	t->source = *(const volatile __u16 *)&f->to.source;

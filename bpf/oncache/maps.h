@@ -20,6 +20,10 @@ const volatile bool rewrites = false;
 const volatile __u32 summed_at = 0;
 const volatile __u32 summed_shift = 0;
 
+/* Where it has encapsulation, and the bit in that byte. 0: the kernel does not say. Set by the agent, too. */
+const volatile __u32 nested_at = 0;
+const volatile __u32 nested_bit = 0;
+
 #ifndef BPF_F_MMAPABLE
 #define BPF_F_MMAPABLE 1024
 #endif

@@ -104,7 +104,7 @@ static __always_inline int ingress_verdict(struct __sk_buff *skb, bool rewriting
 			exchange_keys(skb, exchange);
 		return TC_REDIRECT;
 	}
-	if (reason == ONC_DROPPED || (rewriting && (reason == ONC_UNKNOWN_KEY || reason == ONC_TOO_LONG)))
+	if (reason == ONC_DROPPED || (rewriting && reason >= ONC_UNKNOWN_KEY && reason <= ONC_NO_ROOM))
 		return TC_SHOT;
 	if (reason != ONC_OFF && reason != ONC_NOT_TUNNEL && reason != ONC_OUTER_HEADER)
 		stamp_ingress(skb);

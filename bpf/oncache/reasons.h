@@ -59,6 +59,7 @@ enum onc_reason {
 
 	ONC_UNKNOWN_KEY, /* rewritten packet with a key that its sender was not given, or long ago: dropped */
 	ONC_TOO_LONG,	 /* rewritten packet for which Open vSwitch would decide, too long for the tunnel: dropped */
+	ONC_NO_ROOM,	 /* the same, but the kernel had no room for the tunnel's headers: dropped, too */
 
 	/* Never expected: the packet could not be completed after it had been changed. */
 	ONC_DROPPED,

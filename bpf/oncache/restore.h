@@ -118,10 +118,11 @@ static __always_inline enum onc_reason known_rewritten(struct __sk_buff *skb, co
 	return ONC_OK;
 }
 
-/* readdress_back gives a rewritten packet its own addresses and ports. to is the source's translation, or NULL. */
-static __always_inline bool readdress_back(struct __sk_buff *skb, const struct packet *p, const void *macs,
-					   const struct onc_restore *r, const struct onc_translation *to, __u8 ttl,
-					   bool ipv6)
+/* readdress_back gives a rewritten packet, whose IP header is at offset at, its own addresses and ports. to is the
+ * source's translation, or NULL. */
+static __always_inline enum onc_reason readdress_back(struct __sk_buff *skb, __u32 at, const struct packet *p,
+						      const void *macs, const struct onc_restore *r,
+						      const struct onc_translation *to, __u8 ttl, bool ipv6)
 {
 	const __be32 *addrs = ipv6 ? r->key6.saddr : &r->key4.saddr;
 	__u32 ports = ipv6 ? *(const word4 *)&r->key6.sport : *(const word4 *)&r->key4.sport;
@@ -136,7 +137,7 @@ static __always_inline bool readdress_back(struct __sk_buff *skb, const struct p
 		addrs = translated;
 		ports = (ports & 0xffff0000) | to->port;
 	}
-	return readdress(skb, p->udp, macs, addrs, change, ports, ttl, ipv6);
+	return readdress(skb, at, false, p->udp, macs, addrs, change, ports, ttl, ipv6);
 }
 
 /* sum_of adds up a number of 16-bit words. */
@@ -150,10 +151,11 @@ static __always_inline __u32 sum_of(const __u16 *words, int n)
 	return sum;
 }
 
-/* wrap writes the outer headers of a packet for which grow has made room. Checksums of the whole packet that the
- * network card has computed grow by them, except for an IPv4 header, which adds up to nothing. */
-static __always_inline bool wrap(struct __sk_buff *skb, const struct onc_control *c, const struct ethhdr *eth,
-				 const struct onc_restore *r, __u8 ecn, __be16 port, bool ipv6)
+/* wrap writes the outer headers of a packet for which grow has made room behind the Ethernet header, which is that of
+ * the tunnel packet, too. Checksums of the whole packet that the network card has computed grow by them, except for an
+ * IPv4 header, which adds up to nothing. */
+static __always_inline bool wrap(struct __sk_buff *skb, const struct onc_control *c, const struct onc_restore *r,
+				 __u8 ecn, __be16 port, bool ipv6)
 {
 	struct ethhdr *inner;
 	struct udphdr *udp;
@@ -162,8 +164,6 @@ static __always_inline bool wrap(struct __sk_buff *skb, const struct onc_control
 
 	if (data + (ipv6 ? OUTER6_LEN : OUTER4_LEN) > end(skb))
 		return false;
-	copy(data, eth, 2 * ETH_ALEN);
-	((struct ethhdr *)data)->h_proto = ether_type_of(ipv6);
 	udp = data + L2_LEN + (ipv6 ? IP6_LEN : IP4_LEN);
 	udp->source = port;
 	udp->dest = c->tunnel_port;
@@ -212,26 +212,29 @@ static __always_inline bool too_long(const struct __sk_buff *skb, bool ipv6)
 	return skb->len + (ipv6 ? ENCAP6_LEN : ENCAP4_LEN) - L2_LEN > 0xffff;
 }
 
-/* encapsulate_back gives a rewritten packet the form that it would have had in the tunnel. ONC_NOT_TUNNEL: it has no
- * such form, and was not changed. */
+/* encapsulate_back gives a rewritten packet the form that it would have had in the tunnel. Its room is made first,
+ * which can fail: the kernel may have no memory, or take the packet for another tunnel's. Except for ONC_RESTORED, the
+ * packet was not changed. */
 static __always_inline enum onc_reason encapsulate_back(struct __sk_buff *skb, bool ipv6)
 {
 	struct onc_control *c = get_control();
 	struct onc_restore *r;
 	struct packet p = {};
 	struct outer o = {};
-	struct ethhdr eth;
 	__be16 port;
 	__u8 ecn;
 
-	if (!c || known_rewritten(skb, c, &p, &o, &r, ipv6) || bpf_skb_load_bytes(skb, 0, &eth, sizeof(eth)))
+	if (!c || known_rewritten(skb, c, &p, &o, &r, ipv6))
 		return ONC_NOT_TUNNEL;
 	if (too_long(skb, ipv6))
 		return ONC_TOO_LONG;
 	port = source_port(bpf_get_hash_recalc(skb), c);
 	ecn = outer_ecn(p.tos);
-	if (!readdress_back(skb, &p, NULL, r, NULL, r->ttl, ipv6) || grow(skb, ipv6) ||
-	    !wrap(skb, c, &eth, r, ecn, port, ipv6))
+	if (grow(skb, ipv6) && grow_nested(skb, ipv6))
+		return ONC_NO_ROOM;
+	/* Neither can fail. */
+	if (readdress_back(skb, ipv6 ? OUTER6_LEN : OUTER4_LEN, &p, NULL, r, NULL, r->ttl, ipv6) ||
+	    !wrap(skb, c, r, ecn, port, ipv6))
 		return ONC_DROPPED;
 	count(ONC_INGRESS, ONC_RESTORED);
 	return ONC_RESTORED;
@@ -277,5 +280,5 @@ static __always_inline enum onc_reason encapsulate_former(struct __sk_buff *skb,
 		else
 			forget_told(skb, c, true);
 	}
-	return reason == ONC_TOO_LONG || reason == ONC_DROPPED ? reason : ONC_OFF;
+	return reason == ONC_TOO_LONG || reason == ONC_NO_ROOM || reason == ONC_DROPPED ? reason : ONC_OFF;
 }

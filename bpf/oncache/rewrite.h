@@ -117,57 +117,62 @@ static __always_inline void write_macs(void *eth, const void *macs)
 }
 
 /* readdress_slowly is readdress for kernels that do not tell ip_summed. */
-static __always_inline bool readdress_slowly(struct __sk_buff *skb, bool udp, const void *macs, const __be32 *addrs,
-					     __u16 change, __be32 ports, __u8 ttl, bool ipv6)
+static __always_inline enum onc_reason readdress_slowly(struct __sk_buff *skb, __u32 at, bool udp, const void *macs,
+							const __be32 *addrs, __u16 change, __be32 ports, __u8 ttl,
+							bool ipv6)
 {
-	__u32 off = L2_LEN + (ipv6 ? IP6_LEN : IP4_LEN);
-	void *ip = start(skb) + L2_LEN, *l4 = ip + off - L2_LEN;
+	__u32 off = at + (ipv6 ? IP6_LEN : IP4_LEN);
+	void *ip = start(skb) + at, *l4 = ip + off - at;
 	__be32 from;
 
 	if (l4 + UDP_LEN > end(skb))
-		return false;
+		return ONC_DROPPED;
 	from = *(__be32 *)l4;
 	if (!udp || !resum_udp(skb, l4 + offsetof(struct udphdr, check), pseudo_sum(addrs_of(ip, ipv6), l4, ipv6),
 			       change, (__u64)(__u32)~from + ports)) {
 		off += udp ? offsetof(struct udphdr, check) : offsetof(struct tcphdr, check);
 		if (!resum(skb, off, udp, change, from, ports))
-			return false;
+			return ONC_DROPPED;
 	}
-	ip = start(skb) + L2_LEN;
+	ip = start(skb) + at;
 	l4 = ip + (ipv6 ? IP6_LEN : IP4_LEN);
 	if (l4 + sizeof(ports) > end(skb))
-		return false;
+		return ONC_DROPPED;
 	*(__be32 *)l4 = ports;
 	write_macs(ip - L2_LEN, macs);
 	if (ipv6)
 		bpf_csum_update(skb, csum_fold((__u64)change + write_ip6(ip, addrs, ttl)));
 	else
 		write_ip4(ip, addrs, change, ttl);
-	return true;
+	return ONC_OK;
 }
 
-/* readdress gives a packet that begins with an Ethernet header other MAC addresses, if macs is not NULL, addresses
- * (source and destination), ports and TTL. Checksums change by the difference, as in translate; change is that of the
- * addresses, and has 16 bits. It cannot fail: the headers were read before, and a program that writes to packets gets
- * unshared ones. */
-static __always_inline bool readdress(struct __sk_buff *skb, bool udp, const void *macs, const __be32 *addrs,
-				      __u32 change, __be32 ports, __u8 ttl, bool ipv6)
+/* readdress gives a packet whose IP header is at offset at, behind an Ethernet header, other MAC addresses, if macs is
+ * not NULL, addresses (source and destination), ports and TTL. Checksums change by the difference, as in translate;
+ * change is that of the addresses, and has 16 bits. It cannot fail (ONC_DROPPED): the headers were read before, and a
+ * program that writes to packets gets unshared ones. strict: the packet is not to be changed (ONC_OFFLOAD) if a device
+ * is to complete a checksum inside, as that of a Pod's own tunnel. */
+static __always_inline enum onc_reason readdress(struct __sk_buff *skb, __u32 at, bool strict, bool udp,
+						 const void *macs, const __be32 *addrs, __u32 change, __be32 ports,
+						 __u8 ttl, bool ipv6)
 {
-	void *ip = start(skb) + L2_LEN, *l4 = ip + (ipv6 ? IP6_LEN : IP4_LEN);
+	void *ip = start(skb) + at, *l4 = ip + (ipv6 ? IP6_LEN : IP4_LEN);
 	__u32 state, sum;
 	__u16 *check;
 	bool partial;
 	__u64 moved;
 
 	if (!summed_at)
-		return readdress_slowly(skb, udp, macs, addrs, change, ports, ttl, ipv6);
+		return readdress_slowly(skb, at, udp, macs, addrs, change, ports, ttl, ipv6);
 	if (l4 + (udp ? UDP_LEN : TCP_LEN) > end(skb))
-		return false;
+		return ONC_DROPPED;
 	state = summed(skb);
 	partial = state == SUMMED_PARTIAL;
-	/* Of a Pod's own tunnel, a device completes the checksum inside. */
-	if (udp && partial)
-		partial = ((struct udphdr *)l4)->check == pseudo_sum(addrs_of(ip, ipv6), l4, ipv6);
+	if (udp && partial && ((struct udphdr *)l4)->check != pseudo_sum(addrs_of(ip, ipv6), l4, ipv6)) {
+		if (strict)
+			return because(ONC_OFFLOAD);
+		partial = false;
+	}
 	moved = (__u64)(__u32) ~*(__be32 *)l4 + ports;
 	*(__be32 *)l4 = ports;
 	check = l4 + (udp ? offsetof(struct udphdr, check) : offsetof(struct tcphdr, check));
@@ -180,19 +185,20 @@ static __always_inline bool readdress(struct __sk_buff *skb, bool udp, const voi
 	write_macs(ip - L2_LEN, macs);
 	if (!ipv6) {
 		write_ip4(ip, addrs, change, ttl);
-		return true;
+		return ONC_OK;
 	}
 	change += write_ip6(ip, addrs, ttl);
 	if (unlikely(state == SUMMED_COMPLETE))
 		bpf_csum_update(skb, csum_fold(change));
-	return true;
+	return ONC_OK;
 }
 
 /* usable returns the key with which the packet may be rewritten, or 0. hash is that of the packet as it is behind Open
- * vSwitch, ttl what its TTL is there. What the receiver could not restore stays encapsulated: DSCP, and what the
- * network may divide into fragments. *change is what rewrite needs. */
-static __always_inline __u32 usable(const struct __sk_buff *skb, const struct packet *p, struct onc_egress *f,
-				    __u32 hash, __u8 ttl, __u32 *change)
+ * vSwitch, ttl what its TTL is there. What the receiver could not restore stays encapsulated, or goes to Open vSwitch:
+ * DSCP, what the network may divide into fragments, and super-packets with inner headers. *change is what rewrite
+ * needs. */
+static __always_inline __u32 usable(struct __sk_buff *skb, const struct packet *p, struct onc_egress *f, __u32 hash,
+				    __u8 ttl, __u32 *change)
 {
 	__u64 heard = *(const volatile __u64 *)&f->keys.heard, word = heard ^ heard_tag(hash, ttl);
 
@@ -202,7 +208,7 @@ static __always_inline __u32 usable(const struct __sk_buff *skb, const struct pa
 		*(volatile __u64 *)&f->keys.heard = 0; /* after half of their range, times seem to lie in the future */
 		return 0;
 	}
-	if (unlikely(p->tos & ~ECN_MASK || !p->whole) || (p->udp && skb->gso_size))
+	if (unlikely(p->tos & ~ECN_MASK || !p->whole) || (skb->gso_size && (p->udp || nested(skb))))
 		return 0;
 	/* It was written before the key, so it is read after it; and before the LRU map has given the entry to another
 	 * flow, which has no key at first. */
@@ -211,13 +217,14 @@ static __always_inline __u32 usable(const struct __sk_buff *skb, const struct pa
 }
 
 /* rewrite gives the packet the Nodes' addresses, the TTL of tunnel packets, and the Ethernet header of the way to the
- * Node. */
-static __always_inline bool rewrite(struct __sk_buff *skb, const struct onc_control *c, struct onc_node *node,
-				    const struct packet *p, __u32 change, __u32 key, bool ipv6)
+ * Node. ONC_OFFLOAD: packet untouched. */
+static __always_inline enum onc_reason rewrite(struct __sk_buff *skb, const struct onc_control *c,
+					       struct onc_node *node, const struct packet *p, __u32 change, __u32 key,
+					       bool ipv6)
 {
 	void *ip = node->header + L2_LEN;
 
-	return readdress(skb, p->udp, node->header, addrs_of(ip, ipv6), change,
+	return readdress(skb, L2_LEN, true, p->udp, node->header, addrs_of(ip, ipv6), change,
 			 bpf_htons(key) | (__u32)c->rewrite_port << 16,
 			 ipv6 ? ((struct ipv6hdr *)ip)->hop_limit : ((struct iphdr *)ip)->ttl, ipv6);
 }

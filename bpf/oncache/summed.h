@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* What a packet's checksum field contains (ip_summed in include/linux/skbuff.h). With it the checksum can be written
- * directly; bpf_l4_csum_replace, which looks for itself, takes some 100 instructions. */
+/* What the kernel knows of a packet besides its bytes (include/linux/skbuff.h): what its checksum field contains
+ * (ip_summed), and whether it has inner headers (encapsulation). With the former the checksum can be written directly;
+ * bpf_l4_csum_replace, which looks for itself, takes some 100 instructions. */
 #pragma once
 
 #include "maps.h"
@@ -20,4 +21,15 @@ static __always_inline __u32 summed(struct __sk_buff *skb)
 	const __u8 *kernel = bpf_cast_to_kern_ctx(skb);
 
 	return kernel[summed_at] >> summed_shift & 3;
+}
+
+/* nested: the packet has inner headers: those of a Pod's own tunnel, or of a tunnel that it has left. */
+static __always_inline bool nested(struct __sk_buff *skb)
+{
+	const __u8 *kernel;
+
+	if (!nested_at)
+		return false;
+	kernel = bpf_cast_to_kern_ctx(skb);
+	return kernel[nested_at] & nested_bit;
 }

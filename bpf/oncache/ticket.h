@@ -3,6 +3,7 @@
 /* Tickets: what Egress or Ingress saw in a packet, kept while Open vSwitch handles it. */
 #pragma once
 
+#include "candidate.h"
 #include "flow.h"
 #include "node.h"
 
@@ -14,7 +15,11 @@
  * first one comes out again, with the others merged into it or behind it. */
 #define TICKET_KEPT_NS 20000000ull
 
-/* How long a packet that has got a slot's number may still come out of Open vSwitch. It must be more than
+/* A flow that has lost so many tickets in a row is one that Open vSwitch drops, or sends where nobody redeems them. It
+ * gets one for one packet in RARE_PACKETS, and others need not wait for it. */
+#define LOST_TICKETS 4
+
+/* How long a datagram that has got a slot's number may still come out of Open vSwitch. It must be more than
  * TICKET_KEPT_NS. */
 #define TICKET_UNDERWAY_NS 100000000ull
 
@@ -45,8 +50,6 @@ static __always_inline bool same_flow(const struct onc_ticket *t, const struct p
 static __always_inline void write_ticket(struct onc_ticket *t, const struct packet *p, __u32 hash, __u32 endpoint,
 					 bool unhashed, __u64 now)
 {
-	if (!same_flow(t, p))
-		t->other = t->marked;
 	if (p->ipv6)
 		t->key6 = p->key6;
 	else
@@ -62,30 +65,62 @@ static __always_inline void write_ticket(struct onc_ticket *t, const struct pack
 	t->issued = now;
 }
 
+/* may_write: the ticket in this state may be overwritten. same: by one of the same flow. One of a flow that has an
+ * entry takes the place of one of a flow that has none, because its entry would end without it. */
+static __always_inline bool may_write(const struct onc_ticket *t, __u32 state, bool same, bool known, __u64 now)
+{
+	if (state == TICKET_REDEEMED || now >= t->issued + TICKET_KEPT_NS)
+		return true;
+	return !same && (t->lost >= LOST_TICKETS || (known && !t->known));
+}
+
+/* lost_before counts the tickets that the flow p has lost in a row, if the last one was in this state. */
+static __always_inline __u32 lost_before(const struct onc_ticket *t, __u32 state, const struct packet *p)
+{
+	if (state == TICKET_REDEEMED)
+		return 0;
+	if (t->lost + 1 == LOST_TICKETS && !t->known)
+		note_rare(p);
+	return t->lost + (t->lost < LOST_TICKETS);
+}
+
 /* issue writes a ticket and marks the packet with its number. While a ticket is kept, only packets of its flow get the
  * number: behind Open vSwitch, nothing would tell a packet to another peer from one that was translated. One CPU at a
- * time writes or reads a ticket; a packet that finds another one doing so goes without. */
+ * time writes or reads a ticket; a packet that finds another one doing so goes without. known: the flow has an entry.
+ */
 static __always_inline void issue(struct __sk_buff *skb, enum onc_program program, const struct packet *p,
-				  __u32 endpoint)
+				  __u32 endpoint, bool known)
 {
-	__u32 hash = flow_hash(p), slot = slot_of(hash), state;
+	__u32 hash = slot_hash(p), slot = slot_of(hash), state, lost = 0;
 	struct onc_ticket *t = bpf_map_lookup_elem(&tickets, &slot);
 	__u64 now = bpf_ktime_get_coarse_ns();
+	bool same;
 
 	if (!t)
 		return;
 	state = *(const volatile __u32 *)&t->program;
 	if (state == TICKET_BUSY)
 		return;
-	if (state == TICKET_REDEEMED || now >= t->issued + TICKET_KEPT_NS) {
+	same = same_flow(t, p);
+	if (same && t->lost >= LOST_TICKETS && state != TICKET_REDEEMED && bpf_get_prandom_u32() % RARE_PACKETS)
+		return;
+	if (may_write(t, state, same, known, now)) {
 		if (__sync_val_compare_and_swap(&t->program, state, TICKET_BUSY) != state)
 			return;
+		if (same)
+			lost = lost_before(t, state, p);
+		else
+			t->other = t->marked;
 		write_ticket(t, p, hash, endpoint, !skb->hash, now);
+		t->lost = lost;
+		t->known = known;
 		__sync_lock_test_and_set(&t->program, program);
-	} else if (!same_flow(t, p)) {
+	} else if (!same) {
 		return;
 	}
-	t->marked = now;
+	/* Nothing of a segment is mistaken for that of another connection: see doubtful. */
+	if (p->udp)
+		t->marked = now;
 	skb->mark = (skb->mark & ~MARK_OURS) | ticket_mark(slot);
 }
 
@@ -107,7 +142,7 @@ static __always_inline void cancel(__u32 hash)
 struct redeemed {
 	__u32 endpoint;
 	bool unhashed;
-	__s64 apart; /* ns between the last packet of another flow that got the slot's number and the ticket */
+	__s64 apart; /* ns between the last datagram of another flow that got the slot's number and the ticket */
 };
 
 /* compare4 and compare6 compare the packet p behind Open vSwitch with its ticket. Only the peer's address and port may
@@ -217,10 +252,11 @@ static __always_inline bool came_out_here(__u32 mark, struct packet *p)
 	return true;
 }
 
-/* doubtful: a packet of another flow with the same number may still be under way. */
-static __always_inline bool doubtful(const struct redeemed *r)
+/* doubtful: a datagram of another flow with the same number may still be under way, and look like p. An entry of TCP is
+ * used only if the other direction leads to the same peer, so it needs no doubt. */
+static __always_inline bool doubtful(const struct redeemed *r, const struct packet *p)
 {
-	return r->apart < (__s64)TICKET_UNDERWAY_NS;
+	return p->udp && r->apart < (__s64)TICKET_UNDERWAY_NS;
 }
 
 /* to_another_pod: the peer had the address of a Pod, and has another one behind Open vSwitch. That cannot be: only

@@ -12,9 +12,9 @@
 #define ADJ_ROOM_DECAP_L3_IPV4 (1ULL << 7)
 #define ADJ_ROOM_DECAP_L3_IPV6 (1ULL << 8)
 
-/* grow and shrink are the only callers of bpf_skb_adjust_room, so that mode and flags cannot be mixed up. FIXED_GSO
- * keeps the sender's payload size per segment. NO_CSUM_RESET keeps what the sender or the NIC has verified about the
- * inner checksum. */
+/* grow, grow_nested and shrink are the only callers of bpf_skb_adjust_room, so that mode and flags cannot be mixed up.
+ * FIXED_GSO keeps the sender's payload size per segment. NO_CSUM_RESET keeps what the sender or the NIC has verified
+ * about the inner checksum. */
 #define ADJ_ROOM_FLAGS (BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_NO_CSUM_RESET)
 #define ADJ_ROOM_ENCAP                                                                                                 \
 	(ADJ_ROOM_FLAGS | BPF_F_ADJ_ROOM_ENCAP_L4_UDP | BPF_F_ADJ_ROOM_ENCAP_L2(L2_LEN) | BPF_F_ADJ_ROOM_ENCAP_L2_ETH)
@@ -25,6 +25,15 @@ static __always_inline long grow(struct __sk_buff *skb, bool ipv6)
 					  ADJ_ROOM_ENCAP | BPF_F_ADJ_ROOM_ENCAP_L3_IPV6)
 		    : bpf_skb_adjust_room(skb, ENCAP4_LEN, BPF_ADJ_ROOM_MAC,
 					  ADJ_ROOM_ENCAP | BPF_F_ADJ_ROOM_ENCAP_L3_IPV4);
+}
+
+/* grow_nested is grow for a packet that has inner headers already, which is none of the kernel's cases. It leaves that
+ * state to the tunnel device, which ends it. A super-packet would be divided as what it is not. */
+static __always_inline long grow_nested(struct __sk_buff *skb, bool ipv6)
+{
+	if (skb->gso_size)
+		return -1;
+	return bpf_skb_adjust_room(skb, ipv6 ? ENCAP6_LEN : ENCAP4_LEN, BPF_ADJ_ROOM_MAC, ADJ_ROOM_FLAGS);
 }
 
 static __always_inline long shrink(struct __sk_buff *skb, bool outer_ipv6, bool inner_ipv6)

@@ -203,8 +203,10 @@ struct onc_ticket {
 	__u8 unhashed; /* the kernel had no hash of the packet's flow yet */
 	__u32 hash;    /* of the key */
 	__u64 issued;  /* ns of CLOCK_MONOTONIC_COARSE, like the next two */
-	__u64 marked;  /* when a packet last got the slot's number */
-	__u64 other;   /* when a packet of another flow last did */
+	__u64 marked;  /* when a datagram last got the slot's number */
+	__u64 other;   /* when a datagram of another flow last did */
+	__u32 lost;    /* how many tickets of the flow in a row nobody has redeemed before this one */
+	__u32 known;   /* the flow had an entry */
 };
 
 /* The mode comes first in every version: an agent can stop the programs of another version (datapath.Suspend). */
@@ -218,6 +220,7 @@ struct onc_control {
 	__u64 held_from;
 	__u64 held_until;
 	__u64 keys_from; /* jiffies from which on keys are given: senders may use those of former maps until then */
+	__u64 secret;	 /* of slot_hash; random, and never changed */
 	__u32 uplink_ifindex;
 	__be32 uplink_ip4;
 	__be32 uplink_ip6[4];

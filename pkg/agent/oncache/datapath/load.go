@@ -4,7 +4,9 @@
 package datapath
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -111,6 +113,7 @@ func Load(opts Options) (_ *Datapath, err error) {
 	if err := d.mapArrays(); err != nil {
 		return nil, err
 	}
+	d.giveSecret()
 	// An agent that has made the maps may have ended before it came here.
 	if atomic.LoadUint64(&d.control.Elements[0].KeysFrom) == 0 {
 		if err := d.giveNoKeysYet(); err != nil {
@@ -121,6 +124,13 @@ func Load(opts Options) (_ *Datapath, err error) {
 		return nil, err
 	}
 	return d, nil
+}
+
+// giveSecret chooses what decides which flows share places in the maps, once for the life of the maps.
+func (d *Datapath) giveSecret() {
+	var secret [8]byte
+	_, _ = rand.Read(secret[:]) // it does not fail (crypto/rand)
+	atomic.CompareAndSwapUint64(&d.control.Elements[0].Secret, 0, binary.NativeEndian.Uint64(secret[:]))
 }
 
 // mapArrays maps what the programs are told, and what they count, into memory.

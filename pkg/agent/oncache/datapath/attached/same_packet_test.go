@@ -85,8 +85,9 @@ func (r *routers) testNested(t *testing.T, b *rig.Rig) {
 	flow := equality.Flow{Protocol: unix.IPPROTO_UDP, SourcePort: port, DestinationPort: port}
 	cases := accelerated(t, equality.Nested(b.World, device, flow))
 	for i := range cases {
-		// Nothing speaks against rewriting a packet in a tunnel of the Pod, except that IPv4 without DF stays encapsulated.
-		if c := &cases[i]; r.rewrite && r.family.Inner6 && c.Path == equality.SlowThenFast && c.Frame.Offload.Segmentation == 0 {
+		// A kernel that does not tell what a checksum field contains rewrites what a device is to complete in a tunnel of the Pod.
+		old := harness.Minor(t, harness.KernelRelease(t)) < 6002
+		if c := &cases[i]; old && r.rewrite && r.family.Inner6 && c.Path == equality.SlowThenFast && c.Frame.Offload.Segmentation == 0 {
 			c.Path, c.Completed = equality.Fast, true
 		}
 	}

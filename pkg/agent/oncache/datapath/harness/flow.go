@@ -29,6 +29,35 @@ func Hash6(k object.BpfOncFlow6) uint32 {
 	return hashOf(words(k.Saddr)^words(k.Daddr)*0xc2b2ae3d27d4eb4f, k.Sport, k.Dport)
 }
 
+// SlotHash is slot_hash of bpf/oncache/flow.h: the hash of a flow for the place of its ticket, its note and its key, which depends on the secret.
+func (in *Inside) SlotHash(f FiveTuple) uint32 {
+	h := in.Control().Secret
+	mix := func(word uint64) {
+		h = (h ^ word) * 0x9e3779b97f4a7c15
+		h ^= h >> 32
+	}
+	k4, k6, six := Keys(f)
+	if six {
+		for _, a := range [][4]uint32{k6.Saddr, k6.Daddr} {
+			mix(uint64(a[1])<<32 | uint64(a[0]))
+			mix(uint64(a[3])<<32 | uint64(a[2]))
+		}
+		mix(uint64(k6.Dport)<<16 | uint64(k6.Sport))
+	} else {
+		mix(uint64(k4.Daddr)<<32 | uint64(k4.Saddr))
+		mix(uint64(k4.Dport)<<16 | uint64(k4.Sport))
+	}
+	return uint32(h >> 32)
+}
+
+// TicketSlot is the slot of a flow's tickets (slot_of of bpf/oncache/ticket.h).
+func (in *Inside) TicketSlot(f FiveTuple) uint32 {
+	if slot := in.SlotHash(f) >> 22; slot != 0 {
+		return slot
+	}
+	return in.Maps.Tickets.MaxEntries() - 1
+}
+
 // Keys returns the key of a flow in the maps; six says which of the two keys it is.
 func Keys(f FiveTuple) (k4 object.BpfOncFlow4, k6 object.BpfOncFlow6, six bool) {
 	source, destination := f.Source.Addr(), f.Destination.Addr()

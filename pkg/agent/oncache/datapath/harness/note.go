@@ -23,7 +23,7 @@ func (w *World) Note(t testing.TB, frame []byte, at int) {
 	if !ok || w.strangers {
 		return
 	}
-	hash := Hash(flow)
+	hash := w.SlotHash(flow)
 	require.NoError(t, w.Maps.Candidates.Put(w.CellOf(hash), hash))
 }
 

@@ -87,6 +87,9 @@ func NewWorldWith(t testing.TB, f Family, opts datapath.Options) *World {
 	return populate(t, d, in, opts.PinPath, f)
 }
 
+// secret is the same in every world, and with it which flows share places.
+const secret = 0x5eed0fac0ffee123
+
 // populate writes the Pod and the Node into new maps.
 func populate(t testing.TB, d *datapath.Datapath, in *Inside, pinPath string, f Family) *World {
 	w := &World{Datapath: d, Inside: in, T: t, PinPath: pinPath, PodIf: NewDevice(t, "pod0", PodMAC), UplinkIf: NewDevice(t, "up0", UplinkMAC), Family: f}
@@ -94,7 +97,7 @@ func populate(t testing.TB, d *datapath.Datapath, in *Inside, pinPath string, f 
 		IfIndex: w.UplinkIf, MAC: UplinkMAC, IPv4: NodeIP, IPv6: NodeIP6, TunnelPort: 6081, RewritePort: RewritePort, PortFirst: 1, PortCount: 65534,
 		TunnelHeader: [8]byte{0, 0, 0x65, 0x58}, VirtualMAC: VirtualMAC,
 	}, uint64(5*time.Second))
-	in.Control().KeysFrom = 0
+	in.Control().KeysFrom, in.Control().Secret = 0, secret
 	require.NoError(t, d.Attend(time.Hour))
 	generation, _ := d.EndpointState(PodSlot)
 	d.PublishEndpoint(PodSlot, generation+1, 0)

@@ -282,7 +282,7 @@ func (w *fuzzWorld) checkLearning(t *testing.T, l *learning) (learned bool) {
 		t.Skipf("the kernel does not run a program on this packet: %v", err)
 	}
 	s.Epoch = mark >> 20 & 0x3ff
-	learned, translated := w.learned(t, l, before.innerOffset())
+	learned, translated, _ := w.learned(t, l, before.innerOffset())
 	w.stats.note(learned)
 
 	refused := oracle.LearnEgress
@@ -314,7 +314,7 @@ func (w *fuzzWorld) noteOpening(t *testing.T, s *oracle.Seen, at int) {
 		return
 	}
 	flow.Source, flow.Destination = flow.Destination, flow.Source
-	note, hash := uint32(0), harness.Hash(flow)
+	note, hash := uint32(0), w.SlotHash(flow)
 	if s.Opened {
 		note = hash ^ noteOpened
 	}
@@ -350,27 +350,33 @@ func (w *fuzzWorld) setShares(usedUp bool) {
 	}
 }
 
-// learned says whether there is an entry for the packet before Open vSwitch, whose IP header is at the offset at, and with which
-// translation, and removes it.
-func (w *fuzzWorld) learned(t *testing.T, l *learning, at int) (found bool, to netip.AddrPort) {
+// learned says whether there is an entry for the packet before Open vSwitch, whose IP header is at the offset at, with which translation, and
+// whether packets may use it, and removes it.
+func (w *fuzzWorld) learned(t *testing.T, l *learning, at int) (found bool, to netip.AddrPort, usable bool) {
 	flow, ok := harness.FiveTupleIn(l.seen.Before.Frame, at)
 	if !ok {
-		return false, to
+		return false, to, false
 	}
 	k4, k6, six := harness.Keys(flow)
 	switch {
 	case six && l.ingress:
 		v, found := take[object.BpfOncIngress](t, w.Maps.IngressFlows6, k6)
-		return found, translatedTo(object.Addr6(v.To.Addr), v.To.Port)
+		return found, translatedTo(object.Addr6(v.To.Addr), v.To.Port), proved(flow, v.V)
 	case six:
 		v, found := take[object.BpfOncEgress](t, w.Maps.EgressFlows6, k6)
-		return found, translatedTo(object.Addr6(v.To.Addr), v.To.Port)
+		return found, translatedTo(object.Addr6(v.To.Addr), v.To.Port), proved(flow, v.V)
 	case l.ingress:
 		v, found := take[object.BpfOncIngress4](t, w.Maps.IngressFlows4, k4)
-		return found, translatedTo(object.Addr4(v.To.Addr), v.To.Port)
+		return found, translatedTo(object.Addr4(v.To.Addr), v.To.Port), proved(flow, v.V)
 	}
 	v, found := take[object.BpfOncEgress4](t, w.Maps.EgressFlows4, k4)
-	return found, translatedTo(object.Addr4(v.To.Addr), v.To.Port)
+	return found, translatedTo(object.Addr4(v.To.Addr), v.To.Port), proved(flow, v.V)
+}
+
+// proved: packets of the flow may use the entry as far as its directions are concerned.
+func proved(flow harness.FiveTuple, v object.BpfOncValidity) bool {
+	const udp, bothDirections = 17, 3
+	return flow.Protocol == udp || v.Proved == bothDirections
 }
 
 func translatedTo(address netip.Addr, port uint16) netip.AddrPort {

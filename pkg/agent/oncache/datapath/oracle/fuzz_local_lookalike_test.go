@@ -49,7 +49,7 @@ func TestLocalLookalikes(t *testing.T) {
 // checkLocalLookalike is checkLookalike for two packets of a Pod of which one goes to a Pod of the Node.
 func (w *localWorld) checkLocalLookalike(t *testing.T, l *localLearning, order byte) {
 	s := &l.seen
-	lookalike, ok := lookalikeOf(s.Before.Frame, 14, false)
+	lookalike, ok := w.lookalikeOf(s.Before.Frame, 14, false)
 	if !ok {
 		t.Skip("not a packet that has a ticket")
 	}
@@ -57,7 +57,8 @@ func (w *localWorld) checkLocalLookalike(t *testing.T, l *localLearning, order b
 	before.state.Entry = nil
 	w.install(t, before)
 	w.noteOpening(t, s, 14)
-	slot := ticketSlot(w.fuzzWorld, lookalike, 14)
+	flow, _ := harness.FiveTupleIn(lookalike, 14)
+	slot := w.TicketSlot(flow)
 	defer func() { require.NoError(t, w.Maps.Tickets.Put(slot, object.BpfOncTicket{})) }()
 	mark := w.sendBoth(t, w.egressRun, &s.Before, lookalike, 14, slot, order)
 	w.setEndpoint(harness.PodSlot, &s.State.Endpoint)
@@ -68,9 +69,9 @@ func (w *localWorld) checkLocalLookalike(t *testing.T, l *localLearning, order b
 		t.Skipf("the kernel does not run a program on this packet: %v", err)
 	}
 	for _, frame := range [][]byte{s.Before.Frame, lookalike} {
-		learned, to, _ := w.learnedLocal(t, frame)
+		learned, to, _, usable := w.learnedLocal(t, frame)
 		w.stats.note(learned)
-		if learned && to.IsValid() {
+		if learned && to.IsValid() && usable {
 			t.Fatalf("learned, but from a packet of another flow, with the translation %v\nbefore %x\nlookalike %x\nbehind %x", to, s.Before.Frame, lookalike, s.After.Frame)
 		}
 	}

@@ -274,7 +274,7 @@ func (w *localWorld) checkLocalLearning(t *testing.T, l *localLearning) (learned
 	if s.Queue = l.priority - harness.QueuePriority; s.Queue > 511 {
 		s.Queue = 0
 	}
-	learned, translated, source := w.learnedLocal(t, s.Before.Frame)
+	learned, translated, source, _ := w.learnedLocal(t, s.Before.Frame)
 	w.stats.note(learned)
 	to, wantSource, err := oracle.LearnLocal(s)
 	if learned && err == nil && (translated != to || source != wantSource) {
@@ -294,16 +294,16 @@ func (w *localWorld) checkLocalLearning(t *testing.T, l *localLearning) (learned
 }
 
 // learnedLocal is learned for the egress maps of a localWorld. source says which end is translated.
-func (w *localWorld) learnedLocal(t *testing.T, frame []byte) (found bool, to netip.AddrPort, source bool) {
+func (w *localWorld) learnedLocal(t *testing.T, frame []byte) (found bool, to netip.AddrPort, source, usable bool) {
 	flow, ok := harness.FiveTupleIn(frame, 14)
 	if !ok {
-		return false, to, false
+		return false, to, false, false
 	}
 	k4, k6, six := harness.Keys(flow)
 	if six {
 		v, found := take[object.BpfOncEgress](t, w.Maps.EgressFlows6, k6)
-		return found, translatedTo(object.Addr6(v.To.Addr), v.To.Port), v.To.Source != 0
+		return found, translatedTo(object.Addr6(v.To.Addr), v.To.Port), v.To.Source != 0, proved(flow, v.V)
 	}
 	v, found := take[object.BpfOncEgress4](t, w.Maps.EgressFlows4, k4)
-	return found, translatedTo(object.Addr4(v.To.Addr), v.To.Port), v.To.Source != 0
+	return found, translatedTo(object.Addr4(v.To.Addr), v.To.Port), v.To.Source != 0, proved(flow, v.V)
 }

@@ -29,25 +29,28 @@ func TestLookalikes(t *testing.T) {
 
 // checkLookalike is about two packets of one socket that differ in nothing but their peers, and whose tickets share a slot. Open
 // vSwitch drops the first one; what comes out belongs to the other one, the lookalike, which was never translated or only otherwise.
-// Then no translation may be learned of the first one's flow. order: the lookalike is the second one to reach Egress or Ingress (0), the
-// first one (1), or so early that its ticket is not kept any more (2).
+// Then no translation may be learned for the first one's flow. order: the lookalike is the second one to reach Egress or Ingress (0), the
+// first one (1), or so early that its ticket is not kept any more (2). Of a segment a translation may be learned that nothing may use: the other
+// direction of the lookalike's connection has an entry, and leads elsewhere.
 func (w *fuzzWorld) checkLookalike(t *testing.T, l *learning, order byte) {
 	s := &l.seen
 	before := fuzzCase{ingress: l.ingress, packet: s.Before, state: *s.State}
 	before.state.Mode, before.state.Endpoint.IPv4, before.state.Endpoint.IPv6 = oracle.Enforce, harness.PodIP, harness.PodIP6
 	at := before.innerOffset()
-	lookalike, ok := lookalikeOf(s.Before.Frame, at, l.ingress)
+	lookalike, ok := w.lookalikeOf(s.Before.Frame, at, l.ingress)
 	if !ok {
 		t.Skip("not a packet that has a ticket")
 	}
 	w.install(t, &before)
 	w.noteOpening(t, s, l.innerOffset())
-	slot := ticketSlot(w, lookalike, at)
+	flow, _ := harness.FiveTupleIn(lookalike, at)
+	slot := w.TicketSlot(flow)
 	defer func() { require.NoError(t, w.Maps.Tickets.Put(slot, object.BpfOncTicket{})) }()
 	run, init := w.egressRun, w.egressInitRun
 	if l.ingress {
 		run, init = w.ingressRun, w.ingressInitRun
 	}
+	defer w.addAnswers(t, &before.state, l.ingress, s.After.Frame, l.innerOffset())()
 	mark := w.sendBoth(t, run, &s.Before, lookalike, at, slot, order)
 	e := w.EndpointAt(harness.PodSlot)
 	e.Epoch = s.State.Endpoint.Epoch
@@ -56,13 +59,34 @@ func (w *fuzzWorld) checkLookalike(t *testing.T, l *learning, order byte) {
 	if err := init.Run(s.After.Frame); err != nil {
 		t.Skipf("the kernel does not run a program on this packet: %v", err)
 	}
-	learned, to := w.learned(t, l, at)
+	learned, to, usable := w.learned(t, l, at)
 	w.stats.note(learned)
-	if learned && to.IsValid() {
+	if learned && to.IsValid() && usable {
 		t.Fatalf("learned, but from a packet of another flow, with the translation %v\nbefore %x\nlookalike %x\nbehind %x", to, s.Before.Frame, lookalike, s.After.Frame)
 	}
 	l.seen.Before.Frame = lookalike
 	w.learned(t, l, at)
+}
+
+// addAnswers makes an entry of the other direction of a packet, whose IP header is at the offset at, as valid as one that is learned in this
+// state. ingress: the packet arrives. It returns a function that removes the entry.
+func (w *fuzzWorld) addAnswers(t *testing.T, s *oracle.State, ingress bool, frame []byte, at int) (remove func()) {
+	flow, ok := harness.FiveTupleIn(frame, at)
+	if !ok {
+		return func() {}
+	}
+	flow.Source, flow.Destination = flow.Destination, flow.Source
+	k4, k6, six := harness.Keys(flow)
+	e := &oracle.Entry{Intact: true, Own: true, Running: true, Everything: s.Generation, Endpoint: s.Endpoint.Generation, Node: s.Node.Generation}
+	switch {
+	case six && ingress:
+		return put(t, w.Maps.EgressFlows6, k6, object.BpfOncEgress{V: validity(e, harness.Hash6(k6))})
+	case six:
+		return put(t, w.Maps.IngressFlows6, k6, object.BpfOncIngress{V: validity(e, harness.Hash6(k6))})
+	case ingress:
+		return put(t, w.Maps.EgressFlows4, k4, object.BpfOncEgress4{V: validity(e, harness.Hash4(k4))})
+	}
+	return put(t, w.Maps.IngressFlows4, k4, object.BpfOncIngress4{V: validity(e, harness.Hash4(k4))})
 }
 
 // sendBoth passes the packet, whose IP header is at the offset at, and its lookalike through run in the order that checkLookalike
@@ -90,7 +114,7 @@ func (w *fuzzWorld) sendBoth(t *testing.T, run *harness.TestRun, p *oracle.Packe
 
 // lookalikeOf returns a packet that differs from the one in frame, whose IP header is at the offset at, in address and port of the
 // peer: the source if source is set. Their tickets share a slot.
-func lookalikeOf(frame []byte, at int, source bool) (lookalike []byte, ok bool) {
+func (w *fuzzWorld) lookalikeOf(frame []byte, at int, source bool) (lookalike []byte, ok bool) {
 	flow, ok := harness.FiveTupleIn(frame, at)
 	if !ok || len(frame) < at+44 {
 		return nil, false
@@ -115,21 +139,12 @@ func lookalikeOf(frame []byte, at int, source bool) (lookalike []byte, ok bool) 
 	copy(address, peer)
 	for p := range uint16(0xffff) {
 		binary.BigEndian.PutUint16(port, p+1)
-		if other, _ := harness.FiveTupleIn(lookalike, at); harness.Hash(other)>>22 == harness.Hash(flow)>>22 {
+		if other, _ := harness.FiveTupleIn(lookalike, at); w.TicketSlot(other) == w.TicketSlot(flow) {
 			sum(lookalike, at)
 			return lookalike, true
 		}
 	}
 	return nil, false
-}
-
-// ticketSlot is the slot of the ticket of the packet whose IP header is at the offset at.
-func ticketSlot(w *fuzzWorld, frame []byte, at int) uint32 {
-	flow, _ := harness.FiveTupleIn(frame, at)
-	if slot := harness.Hash(flow) >> 22; slot != 0 {
-		return slot
-	}
-	return w.Maps.Tickets.MaxEntries() - 1
 }
 
 // age makes a ticket so old that it is not kept any more, but its packet may be under way, or so new that it is kept.

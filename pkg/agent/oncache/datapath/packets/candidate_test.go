@@ -192,7 +192,7 @@ func TestOthersAreNoCandidates(t *testing.T) {
 func hash(w *harness.World, p harness.Packet) uint32 {
 	flow, ok := harness.FiveTupleIn(p.Bytes(w.T), 14)
 	require.True(w.T, ok)
-	return harness.Hash(flow)
+	return w.SlotHash(flow)
 }
 
 // TestCandidatesShareACell: flows that send alternately must not replace each other forever.

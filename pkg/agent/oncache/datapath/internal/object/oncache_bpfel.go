@@ -28,6 +28,7 @@ type BpfOncControl struct {
 	HeldFrom      uint64
 	HeldUntil     uint64
 	KeysFrom      uint64
+	Secret        uint64
 	UplinkIfindex uint32
 	UplinkIp4     uint32
 	UplinkIp6     [4]uint32
@@ -230,10 +231,11 @@ const (
 	BpfOncReasonONC_SHARE           BpfOncReason = 35
 	BpfOncReasonONC_UNKNOWN_KEY     BpfOncReason = 36
 	BpfOncReasonONC_TOO_LONG        BpfOncReason = 37
-	BpfOncReasonONC_DROPPED         BpfOncReason = 38
-	BpfOncReasonONC_RESTORED        BpfOncReason = 39
-	BpfOncReasonONC_NO_KEY          BpfOncReason = 40
-	BpfOncReasonONC_REASONS         BpfOncReason = 41
+	BpfOncReasonONC_NO_ROOM         BpfOncReason = 38
+	BpfOncReasonONC_DROPPED         BpfOncReason = 39
+	BpfOncReasonONC_RESTORED        BpfOncReason = 40
+	BpfOncReasonONC_NO_KEY          BpfOncReason = 41
+	BpfOncReasonONC_REASONS         BpfOncReason = 42
 )
 
 type BpfOncRestore struct {
@@ -284,6 +286,8 @@ type BpfOncTicket struct {
 	Issued   uint64
 	Marked   uint64
 	Other    uint64
+	Lost     uint32
+	Known    uint32
 }
 
 type BpfOncTranslation struct {
@@ -347,6 +351,8 @@ const (
 	BpfProgOncacheIngressInit        = "oncache_ingress_init"
 	BpfProgOncacheJiffies            = "oncache_jiffies"
 	BpfProgOncacheTunnel             = "oncache_tunnel"
+	BpfVarNestedAt                   = "nested_at"
+	BpfVarNestedBit                  = "nested_bit"
 	BpfVarOncPassedType              = "onc_passed_type"
 	BpfVarOncProgramType             = "onc_program_type"
 	BpfVarOncReasonType              = "onc_reason_type"
@@ -439,6 +445,8 @@ type BpfMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type BpfVariableSpecs struct {
+	NestedAt       *ebpf.VariableSpec `ebpf:"nested_at"`
+	NestedBit      *ebpf.VariableSpec `ebpf:"nested_bit"`
 	OncPassedType  *ebpf.VariableSpec `ebpf:"onc_passed_type"`
 	OncProgramType *ebpf.VariableSpec `ebpf:"onc_program_type"`
 	OncReasonType  *ebpf.VariableSpec `ebpf:"onc_reason_type"`
@@ -521,6 +529,8 @@ func (m *BpfMaps) Close() error {
 //
 // It can be passed to LoadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type BpfVariables struct {
+	NestedAt       *ebpf.Variable `ebpf:"nested_at"`
+	NestedBit      *ebpf.Variable `ebpf:"nested_bit"`
 	OncPassedType  *ebpf.Variable `ebpf:"onc_passed_type"`
 	OncProgramType *ebpf.Variable `ebpf:"onc_program_type"`
 	OncReasonType  *ebpf.Variable `ebpf:"onc_reason_type"`

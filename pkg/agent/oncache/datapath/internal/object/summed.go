@@ -14,8 +14,9 @@ import (
 // summedBits is the width of ip_summed in struct sk_buff.
 const summedBits = 2
 
-// FindSummed tells the programs of spec where the running kernel keeps what a packet's checksum field contains (bpf/oncache/summed.h). It
-// leaves them as they are, with helpers that look for themselves, on kernels before Linux 6.2 and without type information.
+// FindSummed tells the programs of spec where the running kernel keeps what a packet's checksum field contains, and whether the packet has
+// inner headers (bpf/oncache/summed.h). It leaves them as they are, with helpers that look for themselves, on kernels before Linux 6.2 and
+// without type information.
 func FindSummed(spec *ebpf.CollectionSpec) error {
 	kernel, err := btf.LoadKernelSpec()
 	if errors.Is(err, ebpf.ErrNotSupported) {
@@ -37,7 +38,11 @@ func FindSummed(spec *ebpf.CollectionSpec) error {
 	if !ok {
 		return nil
 	}
-	return errors.Join(spec.Variables[BpfVarSummedAt].Set(at/8), spec.Variables[BpfVarSummedShift].Set(at%8))
+	err = errors.Join(spec.Variables[BpfVarSummedAt].Set(at/8), spec.Variables[BpfVarSummedShift].Set(at%8))
+	if at, ok := bitField(skb.Members, "encapsulation", 1); ok {
+		err = errors.Join(err, spec.Variables[BpfVarNestedAt].Set(at/8), spec.Variables[BpfVarNestedBit].Set(uint32(1)<<(at%8)))
+	}
+	return err
 }
 
 // bitField finds a bit field of so many bits, within one byte, among the members of a struct and those of its anonymous members. It returns
