@@ -25,6 +25,10 @@ func (m ForeignMarks) look(f family, rules map[string][]string) {
 	}
 }
 
+// hostPortMarks is the chain in which the CNI plugin portmap marks connections to ports of the host. It leads them to a Pod of this Node through the
+// host, where nothing is cached and nobody else looks at the mark before portmap has read it.
+const hostPortMarks = "CNI-HOSTPORT-SETMARK"
+
 // markRules returns the rules outside of our chains that change any of these bits, each after the name of its table.
 func markRules(rules map[string][]string, bits uint32) (found []string) {
 	for _, table := range slices.Sorted(maps.Keys(rules)) {
@@ -33,7 +37,7 @@ func markRules(rules map[string][]string, bits uint32) (found []string) {
 				continue
 			}
 			args := splitArgs(line)
-			if len(args) > 1 && !strings.HasPrefix(args[1], chainPrefix) && changedMark(args)&bits != 0 {
+			if len(args) > 1 && !strings.HasPrefix(args[1], chainPrefix) && args[1] != hostPortMarks && changedMark(args)&bits != 0 {
 				found = append(found, table+" "+line)
 			}
 		}

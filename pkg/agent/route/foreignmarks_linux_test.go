@@ -25,6 +25,7 @@ func TestMarkRules(t *testing.T) {
 		{"-A PREROUTING -j CONNMARK --restore-mark --nfmask 0xff --ctmask 0xff", false},
 		{"-A PREROUTING -j CONNMARK --save-mark --nfmask 0xffffffff --ctmask 0xffffffff", false},
 		{"-A KUBE-MARK-MASQ -j MARK --set-xmark 0x4000/0x4000", false},
+		{`-A CNI-HOSTPORT-SETMARK -m comment --comment "CNI portfwd masquerade mark" -j MARK --set-xmark 0x2000/0x2000`, false},
 		{"-A KUBE-POSTROUTING -j MARK --set-xmark 0x4000/0x0", false},
 		{"-A ANTREA-OUTPUT -j MARK --set-xmark 0x1/0xffffffff", false},  // ours
 		{"-A OUTPUT -m mark --mark 0x100000/0x100000 -j ACCEPT", false}, // reads it
