@@ -344,6 +344,7 @@ func TestInitializeNamesWhatTheKernelLacks(t *testing.T) {
 	dir := t.TempDir()
 	script := "#!/bin/sh\ncat >/dev/null\necho 'line 6: RULE_APPEND failed (No such file or directory): rule in chain ANTREA-PREROUTING' >&2\nexit 4\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "iptables-restore"), []byte(script), 0o755))
+	require.NoError(t, os.Symlink("iptables-restore", filepath.Join(dir, "iptables-nft-restore")))
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	err := newTestClient(t, Options{}).Initialize()
 	require.ErrorContains(t, err, "table raw, chain ANTREA-PREROUTING")

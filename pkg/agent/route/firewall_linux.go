@@ -33,6 +33,7 @@ const (
 // firewall brings the desired iptables rules of one family into the kernel.
 type firewall struct {
 	family        family
+	variant       variant
 	ipt           *iptables.IPTables
 	restore, save string
 	params        ruleParams
@@ -46,25 +47,33 @@ type firewall struct {
 }
 
 func newFirewall(f family, p ruleParams) (*firewall, error) {
-	ipt, err := iptables.New(iptables.IPFamily(f.protocol), iptables.Timeout(lockWait))
+	v, err := f.chooseVariant(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	w, err := openFirewall(f, v)
+	if err != nil {
+		return nil, err
+	}
+	if p.randomFully && !w.ipt.HasRandomFully() {
+		major, minor, patch := w.ipt.GetIptablesVersion()
+		return nil, fmt.Errorf("snatFullyRandomPorts needs iptables 1.6.2 or later, have %d.%d.%d", major, minor, patch)
+	}
+	w.want(p)
+	return w, nil
+}
+
+// openFirewall finds the programs of an implementation.
+func openFirewall(f family, v variant) (*firewall, error) {
+	edit, restore, save, err := f.programs(v)
+	if err != nil {
+		return nil, err
+	}
+	ipt, err := iptables.New(iptables.IPFamily(f.protocol), iptables.Timeout(lockWait), iptables.Path(edit))
 	if err != nil {
 		return nil, fmt.Errorf("%s firewall: iptables program unusable: %w", f.name, err)
 	}
-	if p.randomFully && !ipt.HasRandomFully() {
-		major, minor, patch := ipt.GetIptablesVersion()
-		return nil, fmt.Errorf("snatFullyRandomPorts needs iptables 1.6.2 or later, have %d.%d.%d", major, minor, patch)
-	}
-	restore, err := exec.LookPath(f.restoreProgram)
-	if err != nil {
-		return nil, fmt.Errorf("%s firewall: %w", f.name, err)
-	}
-	save, err := exec.LookPath(f.saveProgram)
-	if err != nil {
-		return nil, fmt.Errorf("%s firewall: %w", f.name, err)
-	}
-	w := &firewall{family: f, ipt: ipt, restore: restore, save: save, lockWait: lockWait}
-	w.want(p)
-	return w, nil
+	return &firewall{family: f, variant: v, ipt: ipt, restore: restore, save: save, lockWait: lockWait}, nil
 }
 
 // want sets what the rules depend on. The kernel has them after apply.
@@ -83,8 +92,9 @@ func (w *firewall) apply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.foreign.look(w.family, rules)
-	var errs []error
+	others, err := w.settleOther(ctx)
+	errs := []error{err}
+	w.foreign.look(w.family, mergeRules(rules, others))
 	for _, j := range w.jumps {
 		if err := w.ensureJump(j, rules[j.table]); err != nil {
 			errs = append(errs, err)

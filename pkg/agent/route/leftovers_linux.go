@@ -7,9 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -41,29 +39,19 @@ func Leftovers(ctx context.Context) ([]leftover.Item, error) {
 	return append(found, sets...), err
 }
 
-func (f family) leftoverChains(ctx context.Context) ([]leftover.Item, error) {
-	save, err := exec.LookPath(f.saveProgram)
-	if err != nil {
-		return nil, fmt.Errorf("%s firewall: %w", f.name, err)
-	}
-	stdout, stderr, err := runProgram(ctx, "", save)
-	if err != nil {
-		return nil, fmt.Errorf("%s: list all rules by %s: %w: %s", f.name, f.saveProgram, err, strings.TrimSpace(stderr))
-	}
-	var found []leftover.Item
-	for _, t := range leftoverTables(stdout) {
-		found = append(found, leftover.Item{
-			Name: fmt.Sprintf("%s chains %s of table %s, and %d rules in them or leading to them", f.protocolName(), strings.Join(t.chains, ", "), t.name, t.rules),
-			Remove: func() error {
-				return retryBusy(func() error {
-					_, stderr, err := runProgram(ctx, t.removal, f.restoreProgram, "--noflush", "--wait="+strconv.Itoa(lockWait))
-					if err != nil {
-						return fmt.Errorf("%s: table %s: %w: %s", f.restoreProgram, t.name, err, strings.TrimSpace(stderr))
-					}
-					return nil
-				})
-			},
-		})
+// leftoverChains are those of all implementations of iptables.
+func (f family) leftoverChains(ctx context.Context) (found []leftover.Item, err error) {
+	for _, v := range f.variants() {
+		saved, err := f.saved(ctx, v)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range leftoverTables(saved) {
+			found = append(found, leftover.Item{
+				Name:   fmt.Sprintf("%s chains %s of table %s, and %d rules in them or leading to them", f.program(v, ""), strings.Join(t.chains, ", "), t.name, t.rules),
+				Remove: func() error { return f.remove(ctx, v, t) },
+			})
+		}
 	}
 	return found, nil
 }
