@@ -77,7 +77,8 @@ func (c *Connection) Ends() (client, dialed, server netip.AddrPort) {
 		netip.AddrPortFrom(c.Reply.Source, c.Reply.SourcePort)
 }
 
-// List calls yield for all connections of the zones until it returns false. Those that come and go meanwhile may be missed.
+// List calls yield for all connections of the zones until it returns false. Those that come and go meanwhile may be missed. One that cannot be read
+// is left out, and makes the error.
 func List(zones []uint16, yield func(*Connection) bool) error {
 	wanted := map[uint16]bool{}
 	for _, zone := range zones {
@@ -89,7 +90,6 @@ func List(zones []uint16, yield func(*Connection) bool) error {
 		c, err := parse(message, wanted)
 		if err != nil {
 			parseErr = err
-			return false
 		}
 		return c == nil || yield(c)
 	})

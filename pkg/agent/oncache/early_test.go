@@ -80,6 +80,17 @@ func TestConnectionEndsBeforeTheStart(t *testing.T) {
 	require.NoError(t, m.EvictConnection(unix.IPPROTO_TCP, pod, peer, peer))
 	require.Equal(t, "no_entry", w.Egress(0, out.Bytes(t)).Reason)
 	require.Equal(t, "hit", w.Egress(0, other.Bytes(t)).Reason)
+	require.Nil(t, m.dp, "a policy waits for this: nothing is loaded")
+
+	m.former = datapath.NewFormer(datapath.Options{PinPath: w.PinPath, MaxFlows: 8192})
+	require.NoError(t, m.EvictConnection(unix.IPPROTO_TCP, pod, peer, peer))
+	require.Equal(t, "observed", w.Egress(0, other.Bytes(t)).Reason, "maps that cannot be read: no hits")
+
+	require.NoError(t, Suspend(w.PinPath))
+	require.NoError(t, m.EvictConnection(unix.IPPROTO_TCP, netip.AddrPortFrom(other.Src, other.SrcPort), peer, peer))
+	found, err := w.Flow(datapath.DirectionEgress, unix.IPPROTO_TCP, netip.AddrPortFrom(other.Src, other.SrcPort), peer)
+	require.NoError(t, err)
+	require.NotNil(t, found, "hits are over, and Start makes every entry void")
 }
 
 // What the programs of a former agent have counted in the end can be read before their entries are replaced.

@@ -112,15 +112,15 @@ type Manager struct {
 	mu          sync.Mutex
 	unavailable error
 	readable    bool
-	// loading is held while programs and maps are loaded.
-	loading sync.Mutex
+	// former has the entries of an earlier agent, whose hits may go on until Start.
+	former *datapath.Former
 }
 
 // New makes a Manager that does nothing yet.
 func New(config Config, store InterfaceStore, flows FlowClient, sysctls *sysctl.Record) *Manager {
 	m := &Manager{
 		config: config, store: store, flows: flows, sysctls: sysctls, wake: make(chan struct{}, 1), unavailable: errNotStarted,
-		beforeTakeover: func() {}, started: make(chan struct{}),
+		beforeTakeover: func() {}, started: make(chan struct{}), former: datapath.NewFormer(config.options()),
 	}
 	m.pods, m.uplink = newPodAnnouncer(&m.config), newUplinkKeeper(&m.config)
 	m.uplink.gatewayChanged = m.pods.gatewayChanged
@@ -235,18 +235,20 @@ func (m *Manager) reservedPort() uint16 {
 	return m.config.RewritePort
 }
 
-// load loads or adopts the programs and their maps, once.
+func (c *Config) options() datapath.Options {
+	o := datapath.Options{PinPath: c.PinPath, MaxFlows: c.MaxFlows, Hook: c.Hook, Rewrite: c.Rewrite}
+	if c.IPv6 {
+		o.MaxFlows6 = c.MaxFlows
+	}
+	return o
+}
+
+// load loads or adopts the programs and their maps, once. Start does so if Prepare has not.
 func (m *Manager) load() (err error) {
-	m.loading.Lock()
-	defer m.loading.Unlock()
 	if m.balancer != nil {
 		return nil
 	}
-	opts := datapath.Options{PinPath: m.config.PinPath, MaxFlows: m.config.MaxFlows, Hook: m.config.Hook, Rewrite: m.config.Rewrite}
-	if m.config.IPv6 {
-		opts.MaxFlows6 = m.config.MaxFlows
-	}
-	if m.dp, err = datapath.Load(opts); err != nil {
+	if m.dp, err = datapath.Load(m.config.options()); err != nil {
 		return err
 	}
 	m.balancer, err = datapath.NewBalancer(m.dp)
@@ -409,16 +411,13 @@ func (m *Manager) Mode() datapath.Mode {
 
 // EvictConnection makes the cache forget the connection that client has opened to the address dialed, and that leads to
 // server; the last two differ if it is one to a Service. Its packets take the slow path, and the cache learns only what Open
-// vSwitch does with them. Before Start, that is the cache of an earlier agent whose hits go on.
+// vSwitch does with them. Before Start, that is the cache of an earlier agent whose hits go on. It never waits for Start or Prepare.
 func (m *Manager) EvictConnection(protocol uint8, client, dialed, server netip.AddrPort) error {
 	switch reason := m.Unavailable(); {
 	case reason == nil:
-	case !errors.Is(reason, errNotStarted) || m.config.TunnelCsum:
-		return nil
-	default:
-		if err := m.load(); err != nil {
-			return err
-		}
+		return m.dp.DeleteFlow(protocol, client, dialed, server)
+	case errors.Is(reason, errNotStarted):
+		return m.former.DeleteFlow(protocol, client, dialed, server)
 	}
-	return m.dp.DeleteFlow(protocol, client, dialed, server)
+	return nil
 }

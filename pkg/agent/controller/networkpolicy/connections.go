@@ -31,24 +31,25 @@ func (PodConnections) SetMark(c *conntrack.Connection, value, mask uint32) error
 // Cutter makes what ends established connections that the policies forbid, and is told by the controller when they change. cache
 // is nil without ONCache. Call it before Run.
 func (c *Controller) Cutter(cache ConnectionCache) *Cutter {
-	cutter := NewCutter(PodConnections{}, cache, c.Rules, isNodeAddress)
+	cutter := NewCutter(PodConnections{}, cache, c.Rules, nodeAddresses)
 	c.OnRealized(cutter.RulesChanged)
 	c.OnEnforced(cutter.RulesEnforced)
 	return cutter
 }
 
-// isNodeAddress tells whether the address is on an interface of this Node. When the addresses cannot be read it says that it
-// is: no connection is cut by mistake.
-func isNodeAddress(addr netip.Addr) bool {
+// nodeAddresses returns what reports whether an address is on an interface of this Node. When the addresses cannot be read it says so of
+// each: no connection is cut by mistake.
+func nodeAddresses() func(netip.Addr) bool {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
 		klog.ErrorS(err, "Could not read the Node's addresses")
-		return true
+		return func(netip.Addr) bool { return true }
 	}
+	own := map[netip.Addr]bool{}
 	for _, a := range addresses {
-		if prefix, err := netip.ParsePrefix(a.String()); err == nil && prefix.Addr() == addr {
-			return true
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+			own[prefix.Addr()] = true
 		}
 	}
-	return false
+	return func(addr netip.Addr) bool { return own[addr] }
 }

@@ -13,9 +13,10 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 )
 
-func TestIsNodeAddress(t *testing.T) {
-	require.True(t, isNodeAddress(netip.MustParseAddr("127.0.0.1")))
-	require.False(t, isNodeAddress(netip.MustParseAddr("192.0.2.1")), "an address of documentation (RFC 5737)")
+func TestNodeAddresses(t *testing.T) {
+	ofNode := nodeAddresses()
+	require.True(t, ofNode(netip.MustParseAddr("127.0.0.1")))
+	require.False(t, ofNode(netip.MustParseAddr("192.0.2.1")), "an address of documentation (RFC 5737)")
 }
 
 // TestCutterIsTold: the controller tells its Cutter when rules change, and when that is enforced.

@@ -94,7 +94,7 @@ func TestCostOfOneMember(t *testing.T) {
 			source := netip.AddrFrom4([4]byte{10, byte(1 + 100*(i%2)), 0, byte(i)})
 			table.connections = append(table.connections, connection(source, uint16(i), localPod, fromTunnel))
 		}
-		cutter := NewCutter(table, nil, b.Rules, func(netip.Addr) bool { return false })
+		cutter := NewCutter(table, nil, b.Rules, onNode())
 		require.NoError(t, cutter.sweep())
 		require.Len(t, table.cut(), 50)
 		requireCheap(t, 6, func(int) { require.NoError(t, cutter.sweep()) })

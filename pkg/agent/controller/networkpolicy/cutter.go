@@ -5,6 +5,8 @@ package networkpolicy
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -19,6 +21,9 @@ import (
 // vswitchd, can open a connection or teach the cache one, until the revalidators have visited every megaflow. Later sweeps
 // find these connections, and a final one when that is over.
 var sweepDelays = []time.Duration{0, 200 * time.Millisecond, 600 * time.Millisecond, 2 * time.Second}
+
+// loggedConnections is the number of connections that one sweep names in the log.
+const loggedConnections = 20
 
 // Connections is the part of conntrack that a Cutter needs.
 type Connections interface {
@@ -39,14 +44,14 @@ type Cutter struct {
 	connections Connections
 	cache       ConnectionCache
 	rules       func() []*openflow.PolicyRule
-	// ofNode reports whether an address is this Node's own: policies do not keep the Node from its Pods.
-	ofNode func(netip.Addr) bool
+	// ofNode returns what reports whether an address is this Node's own at present: policies do not keep the Node from its Pods.
+	ofNode func() func(netip.Addr) bool
 	// wake has a value after a change of the rules, enforced when no packet is treated by the former rules any more.
 	wake, enforced chan struct{}
 }
 
 // NewCutter makes a Cutter that does nothing before Run. cache may be nil.
-func NewCutter(connections Connections, cache ConnectionCache, rules func() []*openflow.PolicyRule, ofNode func(netip.Addr) bool) *Cutter {
+func NewCutter(connections Connections, cache ConnectionCache, rules func() []*openflow.PolicyRule, ofNode func() func(netip.Addr) bool) *Cutter {
 	return &Cutter{connections: connections, cache: cache, rules: rules, ofNode: ofNode, wake: make(chan struct{}, 1), enforced: make(chan struct{}, 1)}
 }
 
@@ -92,51 +97,67 @@ func (c *Cutter) sweepOrSay() {
 
 // sweep compares all connections with the rules.
 func (c *Cutter) sweep() error {
-	byPod := rulesByPod(c.rules())
-	var forbidden, allowed []*conntrack.Connection
+	byPod, ofNode := rulesByPod(c.rules()), c.ofNode()
+	var forbidden, released []*conntrack.Connection
 	err := c.connections.List(func(connection *conntrack.Connection) bool {
 		cut := connection.Mark&openflow.CutMark != 0
-		switch ok := c.allowed(byPod, connection); {
+		switch ok := allowed(byPod, ofNode, connection); {
 		case !ok && !openflow.PassedPolicies(connection.Mark):
 			// The first packet was refused, and so are the others.
 		case !ok:
 			forbidden = append(forbidden, connection)
 		case cut:
-			allowed = append(allowed, connection)
+			released = append(released, connection)
 		}
 		return true
 	})
-	if err != nil {
-		return err
-	}
-	for _, connection := range allowed {
-		if err := c.connections.SetMark(connection, 0, openflow.CutMark); err != nil {
-			return err
-		}
-		klog.InfoS("A connection that was cut is allowed again", "connection", connection.Original)
-	}
-	for _, connection := range forbidden {
-		if err := c.cut(connection); err != nil {
-			return err
-		}
-	}
-	return nil
+	// What was listed before an error is cut all the same.
+	return errors.Join(err, c.cut(forbidden), firstOf(c.mark(released, 0, "A connection that was cut is allowed again"), len(released)))
 }
 
-// cut marks a connection and then makes the cache forget it: an entry that is learned after that comes from a packet that
-// passed before the mark.
-func (c *Cutter) cut(connection *conntrack.Connection) error {
-	if connection.Mark&openflow.CutMark == 0 {
-		if err := c.connections.SetMark(connection, openflow.CutMark, openflow.CutMark); err != nil {
-			return err
-		}
-		klog.InfoS("Cut a connection that NetworkPolicies forbid", "connection", connection.Original)
-	}
+// cut marks all connections and then makes the cache forget them: an entry that is learned after that comes from a packet that passed before the
+// mark. No mark waits for the cache, and a connection that cannot be cut does not keep others from it.
+func (c *Cutter) cut(connections []*conntrack.Connection) error {
+	errs := c.mark(connections, openflow.CutMark, "Cut a connection that NetworkPolicies forbid")
 	if c.cache == nil {
+		return firstOf(errs, len(connections))
+	}
+	for _, connection := range connections {
+		client, dialed, server := connection.Ends()
+		if err := c.cache.EvictConnection(connection.Original.Protocol, client, dialed, server); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return firstOf(errs, len(connections))
+}
+
+// mark gives connections the value of CutMark, unless they have it, and says so for the first of them: a Pod may have any number.
+func (c *Cutter) mark(connections []*conntrack.Connection, value uint32, message string) (errs []error) {
+	marked := 0
+	for _, connection := range connections {
+		if connection.Mark&openflow.CutMark == value {
+			continue
+		}
+		if err := c.connections.SetMark(connection, value, openflow.CutMark); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if marked++; marked <= loggedConnections {
+			klog.InfoS(message, "connection", connection.Original)
+		}
+	}
+	if marked > loggedConnections {
+		klog.InfoS(message+", and others", "connections", marked)
+	}
+	return errs
+}
+
+// firstOf returns the first error, with the number of errors and of connections; nil if there is none.
+func firstOf(errs []error, connections int) error {
+	if len(errs) == 0 {
 		return nil
 	}
-	client, dialed, server := connection.Ends()
-	return c.cache.EvictConnection(connection.Original.Protocol, client, dialed, server)
+	return fmt.Errorf("%d errors for %d connections: %w", len(errs), connections, errs[0])
 }
 
 // rulesByPod maps addresses of Pods to the rules that apply to them.
@@ -153,7 +174,7 @@ func rulesByPod(rules []*openflow.PolicyRule) map[netip.Addr][]*openflow.PolicyR
 }
 
 // allowed reports whether the rules allow the connection to be opened now.
-func (c *Cutter) allowed(byPod map[netip.Addr][]*openflow.PolicyRule, connection *conntrack.Connection) bool {
+func allowed(byPod map[netip.Addr][]*openflow.PolicyRule, ofNode func(netip.Addr) bool, connection *conntrack.Connection) bool {
 	// Rules apply to the addresses after a Service's translation.
 	opened := openflow.PolicyConnection{
 		Source: connection.Original.Source, Destination: connection.Reply.Source,
@@ -166,7 +187,7 @@ func (c *Cutter) allowed(byPod map[netip.Addr][]*openflow.PolicyRule, connection
 	}
 	rules := byPod[opened.Destination]
 	// Ingress rules do not keep a Pod from itself, which it reaches through a Service.
-	if rules == nil || opened.Source == opened.Destination || openflow.OpenedFromGateway(connection.Mark) && c.ofNode(opened.Source) {
+	if rules == nil || opened.Source == opened.Destination || openflow.OpenedFromGateway(connection.Mark) && ofNode(opened.Source) {
 		return true
 	}
 	return openflow.EvaluatePolicy(rules, openflow.PolicyIngress, opened).Allowed

@@ -14,22 +14,30 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
-// DeleteFlow removes all entries of a connection that client has opened to the address dialed, and that leads to server.
-// The last two differ if it is one to a Service. Client or server may be the local Pod. Absent entries are not an error.
-func (d *Datapath) DeleteFlow(protocol uint8, client, dialed, server netip.AddrPort) error {
+// entry says where one entry of a connection may be.
+type entry struct {
+	in object.FlowMap
+	ends
+}
+
+// entriesOf says where all entries of a connection may be that client has opened to the address dialed, and that leads to server. The last two differ
+// if it is one to a Service. Client or server may be the local Pod.
+func entriesOf(protocol uint8, client, dialed, server netip.AddrPort) []entry {
 	egress, ingress := object.Egress6, object.Ingress6
 	if client.Addr().Is4() && server.Addr().Is4() {
 		egress, ingress = object.Egress4, object.Ingress4
 	}
+	return []entry{
+		{egress, ends{client, dialed, protocol}}, {ingress, ends{server, client, protocol}}, // on the client's Node
+		{ingress, ends{client, server, protocol}}, {egress, ends{server, client, protocol}}, // on the server's Node
+	}
+}
+
+// DeleteFlow removes all entries of a connection. Its parameters are those of entriesOf. Absent entries are not an error.
+func (d *Datapath) DeleteFlow(protocol uint8, client, dialed, server netip.AddrPort) error {
 	var errs []error
-	for _, entry := range []struct {
-		in                  object.FlowMap
-		source, destination netip.AddrPort
-	}{
-		{egress, client, dialed}, {ingress, server, client}, // on the client's Node
-		{ingress, client, server}, {egress, server, client}, // on the server's Node
-	} {
-		_, err := d.deleteEntry(entry.in, ends{entry.source, entry.destination, protocol})
+	for _, e := range entriesOf(protocol, client, dialed, server) {
+		_, err := d.deleteEntry(e.in, e.ends)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

@@ -15,7 +15,7 @@
 //
 // Files: load.go, attach.go, clsact.go and foreign.go load and attach; flows.go, delete.go, counters.go and balance.go read and
 // trim the cache; uplink.go, mode.go, hold.go, endpoints.go, stamps.go, nodes.go and pod_networks.go write what the programs are told,
-// in memory that they share; reset.go and suspend.go end what an earlier agent has begun; passed.go hands
+// in memory that they share; reset.go, suspend.go and former.go end what an earlier agent has begun; passed.go hands
 // on what conntrack has seen. The compiled programs and the types of their maps are in internal/object.
 //
 // Tests of what the programs do are in packages of their own: packets, attached, oracle and cost. Here are those of what this

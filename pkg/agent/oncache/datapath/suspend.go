@@ -25,7 +25,11 @@ func Suspend(pinPath string) error {
 // StopHits changes ModeEnforce of the programs that an earlier agent, of any version, has left running to ModeObserve: they go on stamping
 // packets. What they learn is void when an agent has adopted or removed their maps.
 func StopHits(pinPath string) error {
-	return eachMode(pinPath, func(mode *uint32) { atomic.CompareAndSwapUint32(mode, uint32(ModeEnforce), uint32(ModeObserve)) })
+	return eachMode(pinPath, stopHits)
+}
+
+func stopHits(mode *uint32) {
+	atomic.CompareAndSwapUint32(mode, uint32(ModeEnforce), uint32(ModeObserve))
 }
 
 // eachMode changes the modes of all programs that are pinned.
