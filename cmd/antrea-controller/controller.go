@@ -19,6 +19,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/controllerinfo"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/featuregates"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/webhook"
 	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
 	"github.com/antrea-oncache/antrea/pkg/config"
 	"github.com/antrea-oncache/antrea/pkg/controller/clusteridentity"
@@ -66,6 +67,9 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	api, err := newAPIServer(ctx, o, clients, &apiserver.Config{
 		Certificate: cert, Store: store, Synced: policies.Synced(), Serving: leader.Serving, Stats: traffic, NodeOfPod: policies.NodeOfPod,
 		Routes: controllerinfo.Routes(querier, supportbundle.Resources()...),
+		Webhooks: webhook.Validators{
+			traceflow.WebhookPath: traceflow.Validator(policies, policies.Synced(), o.gates.Enabled(features.Traceflow)),
+		},
 	})
 	if err != nil {
 		return err

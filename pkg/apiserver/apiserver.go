@@ -5,15 +5,17 @@
 // cluster's aggregator, for users, and stats.antrea.io for users. It also serves health checks and metrics.
 //
 // The Kubernetes API decides who may do what (TokenReview, SubjectAccessReview). The loopback token that the server writes
-// into a file at start may do everything; the health paths are open to everyone.
+// into a file at start may do everything; the health paths and the webhooks are open to everyone.
 package apiserver
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +34,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/stats/v1alpha1"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/registry"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/webhook"
 	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/controller/stats"
 )
@@ -76,6 +79,8 @@ type Config struct {
 	Routes map[string]http.HandlerFunc
 	// Handlers answer further paths and decide which methods.
 	Handlers map[string]http.Handler
+	// Webhooks answer the Kubernetes API.
+	Webhooks webhook.Validators
 	// EnableMetrics serves the process's Kubernetes metrics registry at /metrics.
 	EnableMetrics bool
 	// CipherSuites and MinTLSVersion restrict TLS; the zero values are Go's defaults. Names as in
@@ -118,7 +123,7 @@ func New(ctx context.Context, c *Config) (*Server, error) {
 
 	serving := &generic.Serving{
 		Listener: c.Listener, Certificate: c.Certificate, CipherSuites: c.CipherSuites, MinTLSVersion: c.MinTLSVersion,
-		Client: c.Client, Aggregated: true, Limits: c.Limits,
+		Client: c.Client, Aggregated: true, Webhooks: slices.Collect(maps.Keys(c.Webhooks)), Limits: c.Limits,
 	}
 	if err := serving.Apply(ctx, config); err != nil {
 		return nil, err
@@ -131,7 +136,9 @@ func New(ctx context.Context, c *Config) (*Server, error) {
 	if err := installGroups(server, c); err != nil {
 		return nil, err
 	}
-	generic.Install(server, c.Routes, nil, c.Handlers)
+	handlers := c.Webhooks.Handlers()
+	maps.Copy(handlers, c.Handlers)
+	generic.Install(server, c.Routes, nil, handlers)
 	if err := generic.WriteToken(c.TokenFile, config.LoopbackClientConfig.BearerToken); err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +32,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apiserver/certificate"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/controllerinfo"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/webhook"
 	"github.com/antrea-oncache/antrea/pkg/client/controlplane"
 	"github.com/antrea-oncache/antrea/pkg/controller/monitor"
 	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
@@ -89,6 +91,7 @@ func startWith(t *testing.T, reviews *apiservertest.Kubernetes, limits generic.L
 	server, err := New(ctx, &Config{
 		Listener: listener, Certificate: cert, TokenFile: tokenFile, Client: apiservertest.Start(t, reviews),
 		Store: store, Synced: f.synced, Stats: traffic, Routes: controllerinfo.Routes(&monitor.Querier{Store: store}), EnableMetrics: true,
+		Webhooks:     webhook.Validators{"/validate/test": func(r *admissionv1.AdmissionRequest) (string, error) { return "no " + r.Name, nil }},
 		AgentAccount: "system:serviceaccount:kube-system:antrea-agent", NodeOfPod: controller.NodeOfPod, Limits: limits,
 	})
 	require.NoError(t, err)
@@ -283,4 +286,21 @@ func TestWatch(t *testing.T) {
 	text, err := json.Marshal(event.Object.(*v1beta2.NetworkPolicy).Rules)
 	require.NoError(t, err)
 	require.Equal(t, "null", string(text), "DELETED has metadata only")
+}
+
+// TestWebhooksAreOpen: the Kubernetes API does not identify itself, and its bodies are as large as objects.
+func TestWebhooksAreOpen(t *testing.T) {
+	f := start(t)
+	review := func(padding int) string {
+		return `{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"name": "x", "object": {"a": "` + strings.Repeat("a", padding) + `"}}}`
+	}
+	for _, size := range []int{0, 2 << 20} {
+		code, body := f.send(http.MethodPost, "/validate/test", "", "", review(size))
+		require.Equal(t, http.StatusOK, code, body)
+		require.Contains(t, body, "no x")
+	}
+	code, body := f.send(http.MethodPost, "/validate/test", "", "", review(4<<20))
+	require.Equal(t, http.StatusRequestEntityTooLarge, code, body)
+	code, body = f.send(http.MethodPost, "/validate/others", "", "", review(0))
+	require.Equal(t, http.StatusForbidden, code, body)
 }

@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 
 	"github.com/antrea-oncache/antrea/pkg/apiserver/certificate"
+	"github.com/antrea-oncache/antrea/pkg/controller/traceflow"
 )
 
 // names are the objects that the chart makes; with their kinds they are Antrea's.
@@ -47,6 +49,7 @@ var names = []string{
 	"ServiceAccount antctl",
 	"ServiceAccount antrea-agent",
 	"ServiceAccount antrea-controller",
+	"ValidatingWebhookConfiguration crdvalidator.antrea.io",
 }
 
 // TestObjects checks what tools and tests of Antrea rely on.
@@ -98,6 +101,16 @@ func TestObjects(t *testing.T) {
 		require.Equal(t, &apiregistrationv1.ServiceReference{Namespace: "kube-system", Name: "antrea"}, service.Spec.Service)
 		require.Equal(t, name, service.Spec.Version+"."+service.Spec.Group)
 	}
+	// The same holds for webhooks.
+	for _, name := range certificate.ValidatingWebhooks {
+		for _, webhook := range get[*admissionregistrationv1.ValidatingWebhookConfiguration](t, all, "ValidatingWebhookConfiguration "+name).Webhooks {
+			service := webhook.ClientConfig.Service
+			require.Equal(t, []string{"kube-system", "antrea"}, []string{service.Namespace, service.Name})
+			require.Nil(t, webhook.ClientConfig.CABundle)
+			require.Contains(t, []string{traceflow.WebhookPath}, *service.Path, webhook.Name)
+		}
+	}
+	require.NotContains(t, render(t, "--set", "cleanup.enable=true"), "ValidatingWebhookConfiguration crdvalidator.antrea.io", "nobody would answer")
 }
 
 func containerNames(containers []corev1.Container) (names []string) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -106,6 +107,38 @@ func TestPublish(t *testing.T) {
 				require.Equal(t, "get", action.GetVerb(), "what is right already is not written")
 			}
 		})
+	}
+}
+
+// TestPublishToWebhooks: webhooks that lead to the controller get the CA, others keep theirs.
+func TestPublishToWebhooks(t *testing.T) {
+	lead := func(name, service string) admissionregistrationv1.ValidatingWebhook {
+		return admissionregistrationv1.ValidatingWebhook{Name: name, ClientConfig: admissionregistrationv1.WebhookClientConfig{
+			Service: &admissionregistrationv1.ServiceReference{Namespace: "kube-system", Name: service}, CABundle: []byte("old"),
+		}}
+	}
+	kube := fake.NewClientset(&admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: ValidatingWebhooks[0]},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{
+			lead("ours", "antrea"), lead("others", "other"), {Name: "url", ClientConfig: admissionregistrationv1.WebhookClientConfig{CABundle: []byte("old")}},
+		},
+	})
+	p := &Publisher{
+		CA: func() []byte { return []byte("new CA") }, Namespace: "kube-system", Client: kube,
+		Dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()),
+	}
+	require.NoError(t, p.publish(t.Context()))
+	got, err := kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), ValidatingWebhooks[0], metav1.GetOptions{})
+	require.NoError(t, err)
+	var bundles []string
+	for _, webhook := range got.Webhooks {
+		bundles = append(bundles, string(webhook.ClientConfig.CABundle))
+	}
+	require.Equal(t, []string{"new CA", "old", "old"}, bundles)
+	kube.ClearActions()
+	require.NoError(t, p.publish(t.Context()))
+	for _, action := range kube.Actions() {
+		require.Equal(t, "get", action.GetVerb(), "what is right already is not written")
 	}
 }
 

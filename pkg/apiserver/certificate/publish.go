@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,6 +34,10 @@ const (
 // APIServices are the objects that make the cluster's aggregator forward requests to the controller. The installation of
 // Antrea makes them; the controller fills in the CA.
 var APIServices = []string{"v1beta2.controlplane.antrea.io", "v1beta1.system.antrea.io", "v1alpha1.stats.antrea.io"}
+
+// ValidatingWebhooks are the ValidatingWebhookConfigurations by which the Kubernetes API asks the controller. The installation makes them; the
+// controller fills in the CA. The name is Antrea's.
+var ValidatingWebhooks = []string{"crdvalidator.antrea.io"}
 
 var apiServiceResource = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 
@@ -78,6 +83,9 @@ func (p *Publisher) publish(ctx context.Context) error {
 	for _, name := range APIServices {
 		errs = append(errs, p.publishAPIService(ctx, name, ca))
 	}
+	for _, name := range ValidatingWebhooks {
+		errs = append(errs, p.publishWebhooks(ctx, name, ca))
+	}
 	return errors.Join(errs...)
 }
 
@@ -122,6 +130,33 @@ func (p *Publisher) publishAPIService(ctx context.Context, name string, ca []byt
 	patch := fmt.Appendf(nil, `{"spec":{"caBundle":%q}}`, bundle)
 	if _, err := services.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("writing the CA into APIService %s: %w", name, err)
+	}
+	return nil
+}
+
+// publishWebhooks sets clientConfig.caBundle of all webhooks that lead to the controller. A missing configuration is not an error: nothing asks
+// the controller then.
+func (p *Publisher) publishWebhooks(ctx context.Context, name string, ca []byte) error {
+	configurations := p.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	current, err := configurations.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading ValidatingWebhookConfiguration %s: %w", name, err)
+	}
+	changed := current.DeepCopy()
+	for i := range changed.Webhooks {
+		client := &changed.Webhooks[i].ClientConfig
+		if client.Service != nil && client.Service.Namespace == p.Namespace && client.Service.Name == apis.ControllerService {
+			client.CABundle = ca
+		}
+	}
+	if equality.Semantic.DeepEqual(current, changed) {
+		return nil
+	}
+	if _, err := configurations.Update(ctx, changed, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("writing the CA into ValidatingWebhookConfiguration %s: %w", name, err)
 	}
 	return nil
 }

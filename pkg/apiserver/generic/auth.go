@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,10 +52,10 @@ const (
 var alwaysAllowedPaths = []string{"/healthz", "/healthz/*", "/livez", "/livez/*", "/readyz", "/readyz/*"}
 
 // delegateAuth lets the Kubernetes API, accessed with client, decide who a client of the server configured by c is and what
-// it may read. Health paths are open to everyone, and nothing else to clients that do not identify themselves. With
+// it may read. Health paths and webhooks are open to everyone, and nothing else to clients that do not identify themselves. With
 // aggregated set, the cluster's aggregator may name its clients. The server works without the ConfigMap that publishes the
 // cluster's CAs, but then ignores client certificates.
-func delegateAuth(ctx context.Context, c *genericapiserver.Config, client kubernetes.Interface, aggregated bool, limits Limits) (*tokens, error) {
+func delegateAuth(ctx context.Context, c *genericapiserver.Config, client kubernetes.Interface, aggregated bool, webhooks []string, limits Limits) (*tokens, error) {
 	var authenticators []authenticator.Request
 	published, err := clusterCAs(ctx, client)
 	if err != nil {
@@ -68,7 +69,7 @@ func delegateAuth(ctx context.Context, c *genericapiserver.Config, client kubern
 	c.Authentication.Authenticator = unionauth.NewFailOnError(group.NewAuthenticatedGroupAdder(unionauth.New(authenticators...)),
 		anonymous.NewAuthenticator(nil))
 
-	allowedPaths, err := path.NewAuthorizer(alwaysAllowedPaths)
+	allowedPaths, err := path.NewAuthorizer(slices.Concat(alwaysAllowedPaths, webhooks))
 	if err != nil {
 		return nil, fmt.Errorf("setting up authorization for the API server: %w", err)
 	}

@@ -20,16 +20,17 @@ import (
 // gate checks every request first, before its sender is known.
 type gate struct {
 	limits Limits
+	bodies *bodies
 	tokens *tokens
 	next   http.Handler
 }
 
 // guard puts the gate in front of the server that c configures, and admits the connection once a request has passed all
 // checks.
-func guard(c *genericapiserver.Config, limits Limits, tokens *tokens) {
+func guard(c *genericapiserver.Config, limits Limits, webhooks []string, tokens *tokens) {
 	build := c.BuildHandlerChainFunc
 	c.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
-		return &gate{limits: limits, tokens: tokens, next: build(admitting(handler), c)}
+		return &gate{limits: limits, bodies: &bodies{limit: limits.BodyBytes, webhooks: webhooks}, tokens: tokens, next: build(admitting(handler), c)}
 	}
 }
 
@@ -46,7 +47,14 @@ func admitting(next http.Handler) http.Handler {
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w, finish := boundWrites(w, g.limits.Write)
 	defer finish()
-	if !g.takeBody(w, r) {
+	limit, release, ok := g.bodies.allow(r)
+	if !ok {
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "too many large requests at once; try again in a second", http.StatusTooManyRequests)
+		return
+	}
+	defer release()
+	if !g.takeBody(w, r, limit) {
 		return
 	}
 	if token := bearerToken(r); token != "" && !g.tokens.mayAsk(sourceOf(r.RemoteAddr), token) {
@@ -58,13 +66,13 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // takeBody reads the request's body, so that no handler waits for a client. If that fails it answers and returns false.
-func (g *gate) takeBody(w http.ResponseWriter, r *http.Request) bool {
+func (g *gate) takeBody(w http.ResponseWriter, r *http.Request, limit int64) bool {
 	if r.ContentLength == 0 {
 		return true
 	}
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(g.limits.Body))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, g.limits.BodyBytes))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if err != nil {
 		// Do not wait for the rest of the body either.
 		w.Header().Set("Connection", "close")

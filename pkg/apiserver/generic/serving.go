@@ -36,7 +36,9 @@ type Serving struct {
 	Client kubernetes.Interface
 	// Aggregated is set when the cluster's aggregator may name its clients.
 	Aggregated bool
-	Limits     Limits
+	// Webhooks are paths at which the Kubernetes API asks, which does not identify itself: they are open to everyone.
+	Webhooks []string
+	Limits   Limits
 }
 
 // Apply sets up the server that c configures. It makes a loopback client with a new bearer token and a certificate of its
@@ -69,11 +71,11 @@ func (s *Serving) Apply(ctx context.Context, c *genericapiserver.Config) error {
 	c.EnableProfiling = false
 	// The time for a request is limited, but not that for a download, which depends on the client's network.
 	c.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(sets.NewString("watch"), sets.NewString("download"))
-	tokens, err := delegateAuth(ctx, c, s.Client, s.Aggregated, s.Limits)
+	tokens, err := delegateAuth(ctx, c, s.Client, s.Aggregated, s.Webhooks, s.Limits)
 	if err != nil {
 		return err
 	}
-	guard(c, s.Limits, tokens)
+	guard(c, s.Limits, s.Webhooks, tokens)
 	return nil
 }
 

@@ -19,9 +19,24 @@ import (
 // WebhookPath is where the API server asks whether a Traceflow may be made or changed. It is Antrea's.
 const WebhookPath = "/validate/traceflow"
 
-// Admit answers the webhook traceflowvalidator.antrea.io: it returns why the Kubernetes API must refuse a request, empty if it need not. The
-// reasons are Antrea's. What else is wrong with a Traceflow, its status says.
-func Admit(request *admissionv1.AdmissionRequest, pods Pods) (refusal string) {
+// Validator answers the webhook traceflowvalidator.antrea.io: it returns why the Kubernetes API must refuse a request, empty if it need not. The
+// reasons are Antrea's. What else is wrong with a Traceflow, its status says. Before synced is closed there is no answer. Without the feature
+// gate (enabled), no Traceflow can be made.
+func Validator(pods Pods, synced <-chan struct{}, enabled bool) func(*admissionv1.AdmissionRequest) (refusal string, err error) {
+	return func(request *admissionv1.AdmissionRequest) (string, error) {
+		select {
+		case <-synced:
+		default:
+			return "", errors.New("not all Pods of the Kubernetes API are read yet")
+		}
+		if !enabled && request.Operation == admissionv1.Create {
+			return "the feature gate Traceflow of antrea-controller is off", nil
+		}
+		return admit(request, pods), nil
+	}
+}
+
+func admit(request *admissionv1.AdmissionRequest, pods Pods) (refusal string) {
 	var wanted, former v1beta1.Traceflow
 	if err := json.Unmarshal(request.Object.Raw, &wanted); err != nil {
 		return fmt.Sprintf("reading the Traceflow: %v", err)

@@ -52,8 +52,23 @@ func TestAdmission(t *testing.T) {
 			trace.Spec = test.former
 			request.OldObject.Raw, err = json.Marshal(trace)
 			require.NoError(t, err)
-			require.Equal(t, test.want, Admit(request, podsOf))
+			require.Equal(t, test.want, admit(request, podsOf))
 		})
 	}
-	require.Contains(t, Admit(&admissionv1.AdmissionRequest{Operation: admissionv1.Create}, podsOf), "reading the Traceflow")
+	require.Contains(t, admit(&admissionv1.AdmissionRequest{Operation: admissionv1.Create}, podsOf), "reading the Traceflow")
+}
+
+func TestValidator(t *testing.T) {
+	request := &admissionv1.AdmissionRequest{Operation: admissionv1.Create}
+	request.Object.Raw = []byte(`{"spec": {"liveTraffic": true, "destination": {"namespace": "ns", "pod": "server"}}}`)
+	synced := make(chan struct{})
+	_, err := Validator(podsOf, synced, true)(request)
+	require.ErrorContains(t, err, "not all Pods")
+	close(synced)
+	refusal, err := Validator(podsOf, synced, true)(request)
+	require.NoError(t, err)
+	require.Empty(t, refusal)
+	refusal, err = Validator(podsOf, synced, false)(request)
+	require.NoError(t, err)
+	require.Equal(t, "the feature gate Traceflow of antrea-controller is off", refusal)
 }

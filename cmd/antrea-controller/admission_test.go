@@ -1,0 +1,71 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+	"github.com/antrea-oncache/antrea/pkg/client/crd"
+)
+
+// createWebhooks creates the manifest's CRD of Traceflows and its webhooks. The Service is that of testAggregation.
+func createWebhooks(t *testing.T, f *fixture) {
+	t.Helper()
+	manifest, err := os.ReadFile("../../build/yamls/antrea.yml")
+	require.NoError(t, err)
+	created := 0
+	for document := range strings.SplitSeq(string(manifest), "\n---\n") {
+		object := &unstructured.Unstructured{}
+		require.NoError(t, yaml.Unmarshal([]byte(document), &object.Object))
+		switch {
+		case object.GetName() == "traceflows.crd.antrea.io":
+			definitions := f.admin.Dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+			_, err = definitions.Create(t.Context(), object, metav1.CreateOptions{})
+		case object.GetKind() == "ValidatingWebhookConfiguration":
+			var configuration admissionregistrationv1.ValidatingWebhookConfiguration
+			require.NoError(t, yaml.Unmarshal([]byte(document), &configuration))
+			for i := range configuration.Webhooks {
+				configuration.Webhooks[i].ClientConfig.Service.Port = ptr.To(int32(f.port))
+			}
+			_, err = f.admin.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), &configuration, metav1.CreateOptions{})
+		default:
+			continue
+		}
+		require.NoError(t, err)
+		created++
+	}
+	require.Equal(t, 2, created)
+}
+
+// testAdmission: the Kubernetes API refuses Traceflows that can never run, with Antrea's words.
+func testAdmission(t *testing.T, f *fixture) {
+	traceflows := f.admin.Dynamic.Resource(crd.Traceflows)
+	create := func(name string, spec v1beta1.TraceflowSpec) error {
+		object := crd.New(v1beta1.TraceflowKind, name)
+		require.NoError(t, crd.Fill(object, &v1beta1.Traceflow{Spec: spec}))
+		_, err := traceflows.Create(t.Context(), object, metav1.CreateOptions{})
+		return err
+	}
+	possible := v1beta1.TraceflowSpec{Source: v1beta1.Source{Namespace: "default", Pod: "client"}, Destination: v1beta1.Destination{Namespace: "default", Pod: "web"}}
+	f.eventually("a Traceflow that can run", func() error { return create("possible", possible) })
+	for want, spec := range map[string]v1beta1.TraceflowSpec{
+		"source Pod must be specified in non-live-traffic Traceflow":         {Destination: possible.Destination},
+		"Traceflow refused has neither source nor destination Pod specified": {LiveTraffic: true},
+		"requested source Pod foo/bar not found":                             {Source: v1beta1.Source{Namespace: "foo", Pod: "bar"}},
+	} {
+		require.EqualError(t, create("refused", spec), `admission webhook "traceflowvalidator.antrea.io" denied the request: `+want)
+	}
+	require.NoError(t, traceflows.Delete(t.Context(), "possible", metav1.DeleteOptions{}))
+}
