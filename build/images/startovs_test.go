@@ -204,6 +204,18 @@ func TestStartOVSRunsDaemons(t *testing.T) {
 	require.Eventually(t, probe, time.Minute, 100*time.Millisecond)
 	require.NotEqual(t, daemon, o.pid("ovs-vswitchd"))
 
+	// A daemon that hangs runs, but is not alive.
+	o.env = append(o.env, "LIVENESS_PATIENCE=1")
+	for _, name := range []string{"ovs-vswitchd", "ovsdb-server"} {
+		require.NoError(t, unix.Kill(o.pid(name), unix.SIGSTOP))
+		out, err := o.command("container_liveness_probe", "ovs").CombinedOutput()
+		require.NoError(t, unix.Kill(o.pid(name), unix.SIGCONT))
+		require.Error(t, err, name)
+		require.Contains(t, string(out), name+" has not answered for 1 s")
+	}
+	require.Eventually(t, probe, time.Minute, 100*time.Millisecond)
+	o.env = o.env[:len(o.env)-1]
+
 	database := o.pid("ovsdb-server")
 	require.NoError(t, cmd.Process.Signal(unix.SIGTERM))
 	require.NoError(t, cmd.Wait())

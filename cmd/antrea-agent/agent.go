@@ -22,6 +22,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	"github.com/antrea-oncache/antrea/pkg/agent/route"
+	"github.com/antrea-oncache/antrea/pkg/agent/switchhealth"
 	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
 	"github.com/antrea-oncache/antrea/pkg/agent/upkeep"
 	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
@@ -39,6 +40,8 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 		return err
 	}
 	defer unlock()
+	early := serveEarly(o)
+	defer early.Stop()
 	n := &node{clients: clients, store: interfacestore.NewInterfaceStore(), sysctls: sysctl.NewRecord(o.sysctlFile)}
 	if n.name, err = agent.NodeName(); err != nil {
 		return err
@@ -47,6 +50,8 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 		return err
 	}
 	defer legacyregistry.Registerer().Unregister(n.problems)
+	n.away = newSwitchProblem(n.problems, n.name)
+	n.vswitchd = switchhealth.New(ovsctl.NewVswitchd(o.config.OVSRunDir), n.away.hung)
 	if err := n.connectSwitch(ctx, o); err != nil {
 		return err
 	}
@@ -82,6 +87,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 		defer legacyregistry.Registerer().Unregister(c.flowExporter)
 	}
 	info := newQuerier(o, n, c)
+	early.Stop()
 	api, err := newAPIServer(p.ctx, o, n, cache, c, info)
 	if err != nil {
 		return err
@@ -106,6 +112,9 @@ type node struct {
 	bridge   ovsconfig.BridgeClient
 	openFlow ofswitch.Switch
 	flows    openflow.Client
+	// vswitchd knows whether ovs-vswitchd answers, and away is the problem that it does not.
+	vswitchd *switchhealth.Watch
+	away     *switchProblem
 
 	initializer *agent.Initializer
 	// host leads connections to Services to the bridge, with proxyAll.
@@ -202,4 +211,5 @@ func (n *node) maintain(p *parts) {
 	keeper.Add(n.initializer.Upkeep()...)
 	keeper.Add(n.Routes.Upkeep()...)
 	p.background(keeper.Run)
+	p.background(n.vswitchd.Run)
 }

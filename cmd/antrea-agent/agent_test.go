@@ -186,7 +186,7 @@ func testAgentRun(t *testing.T, o *options, clients *kubernetes.Clients, ovs *ov
 	api := &apiClient{base: "https://127.0.0.1:10350", tokenFile: o.tokenFile, http: &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true,
 	}}}
-	eventually(t, func() error { return api.want("/livez?verbose", "[+]ovs ok") })
+	eventually(t, func() error { return api.want("/healthz?verbose", "[+]ovs ok") })
 
 	requireAgentInfo(t, api)
 	eventually(t, func() error {

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/agentinfo"
@@ -48,8 +49,8 @@ func newAPIServer(ctx context.Context, o *options, n *node, cache *onCache, c *c
 	server, err := apiserver.New(ctx, &apiserver.Config{
 		Listener: listener, TokenFile: o.tokenFile, Client: n.clients.Reviews,
 		Routes: paths, Changes: changes(cache), Handlers: handlers,
-		LivenessChecks:  map[string]func() error{"ovs": n.flows.ConnectionError},
-		ReadinessChecks: map[string]func() error{"watcher": watcherCheck(c.policies)},
+		ReadinessChecks: map[string]func() error{"ovs": n.switchError, "watcher": watcherCheck(c.policies)},
+		HealthChecks:    map[string]func() error{"ovs": n.switchError},
 		EnableMetrics:   *o.config.EnablePrometheusMetrics,
 		CipherSuites:    config.SplitList(o.config.TLSCipherSuites), MinTLSVersion: o.config.TLSMinVersion,
 	})
@@ -57,6 +58,18 @@ func newAPIServer(ctx context.Context, o *options, n *node, cache *onCache, c *c
 		return nil, errors.Join(err, listener.Close())
 	}
 	return server, nil
+}
+
+// switchError is why Open vSwitch counts as away, nil while it answers.
+func (n *node) switchError() error { return errors.Join(n.vswitchd.Err(), n.flows.ConnectionError()) }
+
+// serveEarly answers health checks until the API does. A failure is the API's, too, which then reports it.
+func serveEarly(o *options) *generic.Early {
+	early, err := generic.ServeEarly(o.config.APIPort, config.SplitList(o.config.TLSCipherSuites), o.config.TLSMinVersion)
+	if err != nil {
+		klog.ErrorS(err, "Nobody answers health checks until the agent has started")
+	}
+	return early
 }
 
 // newQuerier answers questions about the agent as a whole.

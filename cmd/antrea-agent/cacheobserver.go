@@ -23,6 +23,7 @@ const (
 type cacheObserver struct {
 	problems *problem.Recorder
 	node     string
+	away     *switchProblem
 }
 
 var _ oncache.Observer = (*cacheObserver)(nil)
@@ -52,13 +53,13 @@ func (o *cacheObserver) NotRewriting(reason error) {
 func (o *cacheObserver) OpenVSwitchAway(reason error, held time.Duration) {
 	switch {
 	case reason == nil:
-		o.problems.Resolve(oncache.ReasonOpenVSwitchAway, o.subject())
+		o.away.set(foundByCache, "")
 		o.problems.Note(noteBack, "Open vSwitch confirms the entries of ONCache again")
 	case held > 0:
-		o.problems.Report(oncache.ReasonOpenVSwitchAway, o.subject(), fmt.Sprintf(
+		o.away.set(foundByCache, fmt.Sprintf(
 			"Open vSwitch is away: %v. Established flows on the fast path go on without it for at most %s; everything else has to wait for it", reason, held.Round(time.Second)))
 	default:
-		o.problems.Report(oncache.ReasonOpenVSwitchAway, o.subject(), fmt.Sprintf(
+		o.away.set(foundByCache, fmt.Sprintf(
 			"Open vSwitch is away: %v. The leases of established flows end now; packets have only the flows that the kernel has kept", reason))
 	}
 }

@@ -82,7 +82,7 @@ func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 		VirtualMAC: config.GlobalVirtualMAC,
 		Gateway:    oncache.Gateway{Name: node.Gateway.Name, IPv4: node.Gateway.IPv4, IPv6: node.Gateway.IPv6, OFPort: node.Gateway.OFPort},
 	}, pods, n.flows, n.sysctls)
-	manager.Observe(&cacheObserver{problems: n.problems, node: n.name})
+	manager.Observe(&cacheObserver{problems: n.problems, node: n.name, away: n.away})
 	if err := legacyregistry.Registerer().Register(manager); err != nil {
 		return nil, fmt.Errorf("register the metrics of %s: %w", features.ONCache, err)
 	}

@@ -49,10 +49,9 @@ type Config struct {
 	Changes map[string]http.HandlerFunc
 	// Handlers answer further paths and decide which methods.
 	Handlers map[string]http.Handler
-	// LivenessChecks are named checks of /livez besides the built-in ones.
-	LivenessChecks map[string]func() error
-	// ReadinessChecks are named checks of /readyz besides the built-in ones and LivenessChecks.
-	ReadinessChecks map[string]func() error
+	// ReadinessChecks and HealthChecks are named checks of /readyz and of /healthz besides the built-in ones. /livez has no others: a restart of
+	// the agent would mend nothing that is not in the agent.
+	ReadinessChecks, HealthChecks map[string]func() error
 	// EnableMetrics serves the process's Kubernetes metrics registry at /metrics.
 	EnableMetrics bool
 	// CipherSuites and MinTLSVersion restrict TLS; the zero values are Go's defaults. Names as in
@@ -81,8 +80,8 @@ func New(ctx context.Context, c *Config) (*Server, error) {
 	config.EnableMetrics = c.EnableMetrics
 	config.EnableDiscovery = false
 	config.SkipOpenAPIInstallation = true
-	for name, check := range c.LivenessChecks {
-		config.AddLivezChecks(healthz.NamedCheck(name, func(*http.Request) error { return check() }))
+	for name, check := range c.HealthChecks {
+		config.HealthzChecks = append(config.HealthzChecks, healthz.NamedCheck(name, func(*http.Request) error { return check() }))
 	}
 	for name, check := range c.ReadinessChecks {
 		config.AddReadyzChecks(healthz.NamedCheck(name, func(*http.Request) error { return check() }))

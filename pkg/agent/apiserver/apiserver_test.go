@@ -215,26 +215,33 @@ func TestVersion(t *testing.T) {
 	require.Equal(t, antreaversion.GetFullVersion(), info.GitVersion)
 }
 
-func TestLivenessCheck(t *testing.T) {
+func TestOnlyTheAgentItselfIsAboutItsLife(t *testing.T) {
 	var connected atomic.Bool
+	connected.Store(true)
 	f := start(t, &apiservertest.Kubernetes{}, func(c *Config) {
 		c.EnableMetrics = false
-		c.LivenessChecks = map[string]func() error{"ovs": func() error {
+		checks := map[string]func() error{"ovs": func() error {
 			if connected.Load() {
 				return nil
 			}
 			return errors.New("disconnected")
 		}}
+		c.ReadinessChecks, c.HealthChecks = checks, checks
 	})
-	status, body := f.do("GET", "/livez", "")
-	require.Equal(t, 500, status)
-	require.Contains(t, body, "[-]ovs failed")
-	status, _ = f.do("GET", "/readyz", "")
-	require.Equal(t, 200, status, "a check of /livez is none of /readyz")
-	connected.Store(true)
-	status, body = f.do("GET", "/livez?verbose", "")
+	connected.Store(false)
+	status, _ := f.do("GET", "/livez", "")
 	require.Equal(t, 200, status)
-	require.Contains(t, body, "[+]ovs ok")
+	for _, path := range []string{"/readyz", "/healthz"} {
+		status, body := f.do("GET", path, "")
+		require.Equal(t, 500, status, path)
+		require.Contains(t, body, "[-]ovs failed", path)
+	}
+	connected.Store(true)
+	for _, path := range []string{"/readyz", "/healthz"} {
+		status, body := f.do("GET", path+"?verbose", "")
+		require.Equal(t, 200, status, path)
+		require.Contains(t, body, "[+]ovs ok", path)
+	}
 	status, _ = f.do("GET", "/metrics", f.token)
 	require.Equal(t, 404, status, "metrics are off")
 }

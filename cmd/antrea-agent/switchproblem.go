@@ -1,0 +1,57 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+)
+
+// switchProblem is the problem OpenVSwitchAway, which several parts find in their own ways. It ends when none finds it any more.
+type switchProblem struct {
+	problems problem.Reporter
+	subject  problem.Subject
+
+	mu       sync.Mutex
+	messages [switchFinders]string
+}
+
+// switchFinder is a part that finds the problem. Of two messages, that of the first one is shown.
+type switchFinder int
+
+const (
+	foundByCache switchFinder = iota
+	foundByWatch
+	switchFinders
+)
+
+func newSwitchProblem(problems problem.Reporter, nodeName string) *switchProblem {
+	return &switchProblem{problems: problems, subject: problem.Subject{Kind: "Node", Name: nodeName}}
+}
+
+// set notes what a part has found, "" for nothing.
+func (s *switchProblem) set(by switchFinder, message string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.messages[by] = message
+	for _, m := range s.messages {
+		if m != "" {
+			s.problems.Report(oncache.ReasonOpenVSwitchAway, s.subject, m)
+			return
+		}
+	}
+	s.problems.Resolve(oncache.ReasonOpenVSwitchAway, s.subject)
+}
+
+// hung notes that ovs-vswitchd does not answer, or that it does again.
+func (s *switchProblem) hung(err error) {
+	message := ""
+	if err != nil {
+		message = fmt.Sprintf("Open vSwitch is away: %v. Packets have only the flows that the kernel has kept; the kubelet restarts the container antrea-ovs, or do it yourself", err)
+	}
+	s.set(foundByWatch, message)
+}
