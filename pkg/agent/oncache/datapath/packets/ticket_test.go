@@ -52,7 +52,11 @@ func keepTickets(w *harness.World) {
 
 // expireTickets: tickets are not kept any more, but their packets may be under way.
 func expireTickets(w *harness.World) {
-	changeTickets(w, func(t *object.BpfOncTicket) { t.Issued, t.Marked = 1, t.Marked+hour })
+	changeTickets(w, func(t *object.BpfOncTicket) {
+		if t.Issued = 1; t.Marked != 0 { // by a datagram
+			t.Marked += hour
+		}
+	})
 }
 
 // forgetTickets: all packets are out of Open vSwitch.
