@@ -28,7 +28,7 @@ var mayImport = map[string][]string{
 		"pkg/config", "pkg/features", "pkg/log", "pkg/nlattr", "pkg/ovs", "pkg/retry", "pkg/supportbundle", "pkg/trie", "pkg/version",
 	},
 	"pkg/antctl": {
-		"pkg/agent/apis", "pkg/agent/oncache/api", "pkg/apis", "pkg/apiserver/apis", "pkg/redact", "pkg/version",
+		"pkg/agent/apis", "pkg/agent/oncache/api", "pkg/apis", "pkg/apiserver/apis", "pkg/redact", "pkg/supportbundle/bundletest", "pkg/version",
 	},
 	"pkg/apiserver": {
 		"pkg/apis", "pkg/client", "pkg/config", "pkg/controller", "pkg/features", "pkg/log", "pkg/retry", "pkg/version",

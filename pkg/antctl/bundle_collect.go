@@ -41,6 +41,8 @@ type bundleSource struct {
 	// name is for messages; component is the name of its bundle at its API; file is that of the result.
 	name, component, file string
 	connect               func(context.Context) (*client, error)
+	// logs are what is collected if the component does not answer; nil in its Pod.
+	logs *podLogs
 }
 
 // bundleCollection collects from many components at once.
@@ -62,6 +64,9 @@ func (c *bundleCollection) collect(ctx context.Context, sources []bundleSource) 
 		group.Go(func() error {
 			c.progress.begin(source.name)
 			size, err := c.collectFrom(ctx, &source)
+			if err != nil && source.logs != nil {
+				err = c.collectLogs(ctx, &source, err)
+			}
 			c.progress.end(source.name, size, err)
 			if err != nil {
 				failed[i] = fmt.Errorf("%s: %w", source.name, err)
@@ -71,6 +76,15 @@ func (c *bundleCollection) collect(ctx context.Context, sources []bundleSource) 
 	}
 	_ = group.Wait()
 	return slices.DeleteFunc(failed, func(err error) bool { return err == nil })
+}
+
+// collectLogs collects the logs of a component that could not collect for itself, and adds to the reason what became of them.
+func (c *bundleCollection) collectLogs(ctx context.Context, source *bundleSource, reason error) error {
+	file := strings.TrimSuffix(source.file, ".tar.gz") + "_logs.tar.gz"
+	if _, err := source.logs.collect(ctx, c.directory, file, c.since); err != nil {
+		return fmt.Errorf("%w; its logs could not be read from the Kubernetes API either: %w", reason, err)
+	}
+	return fmt.Errorf("%w; its logs are in %s", reason, file)
 }
 
 // collectFrom makes a component collect, and downloads the result.

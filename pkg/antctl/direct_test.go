@@ -89,6 +89,10 @@ func (c *cluster) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	object, found := c.objects[r.URL.Path]
+	if answer, ok := object.(http.HandlerFunc); ok {
+		answer(w, r)
+		return
+	}
 	switch {
 	case r.Method == http.MethodPost && r.URL.Path == tokenPath && !found:
 		w.WriteHeader(http.StatusCreated)

@@ -42,6 +42,10 @@ func newSupportBundle(s *session) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.run(cmd, s, args); err != nil {
+				var missing *missingParts
+				if errors.As(err, &missing) {
+					return missing
+				}
 				return cleanError{err}
 			}
 			return nil
@@ -55,7 +59,7 @@ func newSupportBundle(s *session) *cobra.Command {
 	}
 	cmd.Use = "supportbundle [nodeName...]"
 	cmd.Long = "Collect logs and state of the controller, of the agents, and of the cluster into files.\n" +
-		"Arguments select Nodes by name or by pattern, such as 'worker-*'. An agent that does not answer is reported, and the others are collected.\n" +
+		"Arguments select Nodes by name or by pattern, such as 'worker-*'. Of an agent that does not answer, the logs are read from the Kubernetes API.\n" +
 		"Tokens, keys and passwords are removed where they are recognized. Look through the files before you send them to others."
 	cmd.Example = "  antctl supportbundle\n  antctl supportbundle worker-1 worker-2 --since 1h\n  antctl supportbundle 'worker-*' -d /tmp/bundle\n" +
 		"  antctl supportbundle -l kubernetes.io/arch=arm64\n  antctl supportbundle --controller-only"
@@ -94,11 +98,29 @@ func (f *bundleFlags) run(cmd *cobra.Command, s *session, args []string) error {
 		// It is empty if nothing could be collected, and only then this succeeds.
 		_ = os.Remove(directory)
 	}
-	if err := errors.Join(failed...); err != nil {
-		return fmt.Errorf("%d parts of the support bundle are missing; what could be collected is in %s:\n%w", len(failed), directory, err)
+	if len(failed) > 0 {
+		return &missingParts{directory: directory, failed: failed}
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Created bundle under %s\n", directory)
 	return err
+}
+
+// missingParts has an error for each part that is missing. It is safe to print: each is on a line of its own.
+type missingParts struct {
+	directory string
+	failed    []error
+}
+
+func (m *missingParts) Error() string {
+	parts := fmt.Sprintf("%d parts of the support bundle are", len(m.failed))
+	if len(m.failed) == 1 {
+		parts = "1 part of the support bundle is"
+	}
+	lines := []string{clean(fmt.Sprintf("%s missing; what could be collected is in %s:", parts, m.directory))}
+	for _, err := range m.failed {
+		lines = append(lines, clean(err.Error()))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // sources are the components to collect from, and a function that describes the cluster, which is nil in a Pod.
@@ -125,7 +147,8 @@ func (f *bundleFlags) sources(ctx context.Context, s *session, args []string) ([
 	if f.controllerOnly && (len(patterns) > 0 || f.nodeListFile != "" || f.selector != "") {
 		return nil, nil, errors.New("--controller-only: no Nodes can be selected with it; leave out the names, --node-list-file and --label-selector")
 	}
-	sources := []bundleSource{{name: "controller", component: "controller", file: "controller.tar.gz", connect: func(ctx context.Context) (*client, error) {
+	logs := podLogs{kubernetes: kubernetes, component: "antrea-controller"}
+	sources := []bundleSource{{name: "controller", component: "controller", file: "controller.tar.gz", logs: &logs, connect: func(ctx context.Context) (*client, error) {
 		controller, err := findController(ctx, kubernetes)
 		if err != nil {
 			return nil, err
@@ -138,7 +161,8 @@ func (f *bundleFlags) sources(ctx context.Context, s *session, args []string) ([
 			return nil, nil, err
 		}
 		for _, node := range nodes {
-			sources = append(sources, bundleSource{name: "Node " + node, component: "agent", file: "agent_" + node + ".tar.gz", connect: func(ctx context.Context) (*client, error) {
+			logs := podLogs{kubernetes: kubernetes, component: "antrea-agent", node: node}
+			sources = append(sources, bundleSource{name: "Node " + node, component: "agent", file: "agent_" + node + ".tar.gz", logs: &logs, connect: func(ctx context.Context) (*client, error) {
 				agent, err := findAgent(ctx, kubernetes, node)
 				if err != nil {
 					return nil, err

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -20,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/system/v1beta1"
+	"github.com/antrea-oncache/antrea/pkg/supportbundle/bundletest"
 )
 
 // bundleServer is the API of a component, which needs a few questions for a bundle.
@@ -116,8 +118,9 @@ func TestSupportBundleOfTheCluster(t *testing.T) {
 	require.Empty(t, stdout)
 	require.Contains(t, stderr, "[3/3] ")
 	require.Regexp(t, `Node n1: 1 KiB in`, stderr)
-	require.Contains(t, stderr, "2 parts of the support bundle are missing; what could be collected is in "+directory+":")
-	require.Contains(t, stderr, "Node n2: finding the agent of Node n2")
+	require.Contains(t, stderr, "2 parts of the support bundle are missing; what could be collected is in "+directory+":\n")
+	require.Contains(t, stderr, "\nNode n2: finding the agent of Node n2")
+	require.NotContains(t, stderr, `\n`)
 	require.Contains(t, stderr, "controller: ", "its certificate is not that of the controller")
 	require.Equal(t, []string{"agent_n1.tar.gz", "clusterinfo"}, entries(t, directory))
 	content, err := os.ReadFile(filepath.Join(directory, "agent_n1.tar.gz"))
@@ -141,6 +144,49 @@ func TestSupportBundleOfTheController(t *testing.T) {
 	require.NoError(t, err, stderr)
 	require.Equal(t, "Created bundle under "+directory+"\n", stdout)
 	require.Equal(t, []string{"clusterinfo", "controller.tar.gz"}, entries(t, directory))
+}
+
+// TestLogsOfAnAgentThatIsDown: those of its containers, and of their runs before, come from the Kubernetes API.
+func TestLogsOfAnAgentThatIsDown(t *testing.T) {
+	c := bundleCluster(t, &bundleServer{component: "controller", content: "x"})
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	crashed := corev1.ContainerStatus{Name: "antrea-agent", RestartCount: 2, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}
+	agent := func(node string, statuses ...corev1.ContainerStatus) corev1.Pod {
+		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "antrea-agent-" + node}, Spec: corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{
+			InitContainerStatuses: []corev1.ContainerStatus{{Name: "install-cni", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}},
+			ContainerStatuses:     statuses,
+		}}
+	}
+	c.objects["/api/v1/namespaces/kube-system/pods"] = corev1.PodList{Items: []corev1.Pod{
+		agent("n1"), agent("n2", crashed, corev1.ContainerStatus{Name: "antrea-ovs", State: running}),
+	}}
+	c.objects["/api/v1/namespaces/kube-system/pods/antrea-agent-n2/log"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		if q.Get("container") == "install-cni" {
+			http.Error(w, "it is gone", http.StatusNotFound)
+			return
+		}
+		_, _ = fmt.Fprintf(w, "%s previous=%s since=%s token=hunter2\n", q.Get("container"), q.Get("previous"), q.Get("sinceSeconds"))
+	})
+	directory := t.TempDir()
+	_, stderr, err := run(outside, "", "supportbundle", "-k", c.kubeconfig, "-d", directory, "--since", "2h", "n2")
+	require.Error(t, err)
+	require.Contains(t, stderr, "1 part of the support bundle is missing; what could be collected is in "+directory+":\nNode n2: ")
+	require.Contains(t, stderr, "; its logs are in agent_n2_logs.tar.gz")
+	require.Equal(t, []string{"agent_n2_logs.tar.gz", "clusterinfo", "controller.tar.gz"}, entries(t, directory))
+	archive, err := os.Open(filepath.Join(directory, "agent_n2_logs.tar.gz"))
+	require.NoError(t, err)
+	defer archive.Close()
+	require.Equal(t, map[string]string{
+		"logs/antrea-agent-n2/antrea-agent":          "antrea-agent previous= since=7200 token=<redacted>\n",
+		"logs/antrea-agent-n2/antrea-agent.previous": "antrea-agent previous=true since=7200 token=<redacted>\n",
+		"logs/antrea-agent-n2/antrea-ovs":            "antrea-ovs previous= since=7200 token=<redacted>\n",
+	}, bundletest.Unpack(t, archive))
+
+	c.objects["/api/v1/namespaces/kube-system/pods"] = http.StatusForbidden
+	_, stderr, err = run(outside, "", "supportbundle", "-k", c.kubeconfig, "-d", t.TempDir(), "n2")
+	require.Error(t, err)
+	require.Contains(t, stderr, "its logs could not be read from the Kubernetes API either: listing its Pods: ")
 }
 
 func TestSupportBundleInAPod(t *testing.T) {

@@ -25,13 +25,14 @@ import (
 type Limits struct {
 	// Bundle is the size of all files together, File that of each of them.
 	Bundle, File int64
-	// Time is how long the collection may take, ItemTime how long each item.
-	Time, ItemTime time.Duration
+	// Time is how long the collection may take, ItemTime how long each item, AfterTimeout how long one that asks a program that has not
+	// answered in time.
+	Time, ItemTime, AfterTimeout time.Duration
 }
 
 // DefaultLimits keep a bundle small enough to be sent by mail: text is compressed to about a tenth. Antrea's own tests wait for a
 // minute.
-var DefaultLimits = Limits{Bundle: 256 << 20, File: 32 << 20, Time: 50 * time.Second, ItemTime: 15 * time.Second}
+var DefaultLimits = Limits{Bundle: 256 << 20, File: 32 << 20, Time: 50 * time.Second, ItemTime: 15 * time.Second, AfterTimeout: 2 * time.Second}
 
 // manifestName is the file that says what a bundle has and lacks.
 const manifestName = "manifest.yaml"
@@ -57,29 +58,31 @@ type manifest struct {
 
 // archive writes a bundle.
 type archive struct {
-	limits   Limits
-	now      func() time.Time
-	tar      *tar.Writer
-	gzip     *gzip.Writer
-	sum      hash.Hash
-	size     counter
-	spool    *spool
-	used     int64
+	limits Limits
+	now    func() time.Time
+	tar    *tar.Writer
+	gzip   *gzip.Writer
+	sum    hash.Hash
+	size   counter
+	spool  *spool
+	used   int64
+	// silent are the programs that have not answered in time.
+	silent   map[string]bool
 	manifest manifest
 }
 
 func newArchive(to io.Writer, spoolFile *os.File, limits Limits, now func() time.Time) *archive {
-	a := &archive{limits: limits, now: now, sum: sha256.New(), spool: &spool{file: spoolFile}}
+	a := &archive{limits: limits, now: now, sum: sha256.New(), spool: &spool{file: spoolFile}, silent: map[string]bool{}}
 	// The CPU time is the Node's; the best compression would save little.
 	a.gzip, _ = gzip.NewWriterLevel(io.MultiWriter(to, a.sum, &a.size), gzip.BestSpeed)
 	a.tar = tar.NewWriter(a.gzip)
 	return a
 }
 
-// add writes one file with what collect writes. The error is that of the archive; those of collect are in the manifest.
-func (a *archive) add(ctx context.Context, name string, collect func(context.Context, io.Writer) error) error {
+// add writes one file with what an item collects. The error is that of the archive; those of the item are in the manifest.
+func (a *archive) add(ctx context.Context, item Item) error {
 	begin := a.now()
-	line := entry{Name: name}
+	line := entry{Name: item.Name}
 	limit := min(a.limits.File, a.limits.Bundle-a.used)
 	switch {
 	case ctx.Err() != nil:
@@ -87,12 +90,15 @@ func (a *archive) add(ctx context.Context, name string, collect func(context.Con
 	case limit <= 0:
 		line.Error = "not collected: the bundle is full"
 	default:
-		ctx, cancel := context.WithTimeout(ctx, a.limits.ItemTime)
+		ctx, cancel := context.WithTimeout(ctx, a.timeFor(item))
 		defer cancel()
 		if err := a.spool.begin(limit); err != nil {
 			return err
 		}
-		err := collectWithin(ctx, collect, a.spool)
+		err := collectWithin(ctx, item.Collect, a.spool)
+		if item.Asks != "" && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			a.silent[item.Asks] = true
+		}
 		if err = errors.Join(err, a.spool.end()); a.spool.broken != nil {
 			return a.spool.broken
 		}
@@ -103,13 +109,20 @@ func (a *archive) add(ctx context.Context, name string, collect func(context.Con
 			line.Error = string(redact.Text([]byte(err.Error())))
 		}
 		line.Bytes = a.spool.size
-		if err := a.copySpool(name); err != nil {
+		if err := a.copySpool(item.Name); err != nil {
 			return err
 		}
 	}
 	line.Seconds = fmt.Sprintf("%.2f", a.now().Sub(begin).Seconds())
 	a.manifest.Files = append(a.manifest.Files, line)
 	return nil
+}
+
+func (a *archive) timeFor(item Item) time.Duration {
+	if a.silent[item.Asks] {
+		return a.limits.AfterTimeout
+	}
+	return a.limits.ItemTime
 }
 
 // copySpool moves the spooled file into the archive. Empty files are left out; the manifest has them.

@@ -30,6 +30,16 @@ type Item struct {
 	Name string
 	// Collect writes the content, as text, until ctx ends. What it has written before an error is kept.
 	Collect func(ctx context.Context, w io.Writer) error
+	// Asks is another program that Collect asks. After one item has waited for it in vain, the others have Limits.AfterTimeout each.
+	Asks string
+}
+
+// Asking returns the items with the program that they ask.
+func Asking(program string, items []Item) []Item {
+	for i := range items {
+		items[i].Asks = program
+	}
+	return items
 }
 
 // Config is what New needs.
@@ -167,7 +177,7 @@ func (c *Collector) collect(ctx context.Context, since string, from time.Time) (
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return "", "", 0, ctx.Err()
 		}
-		if err := a.add(ctx, item.Name, item.Collect); err != nil {
+		if err := a.add(ctx, item); err != nil {
 			return "", "", 0, err
 		}
 	}

@@ -11,11 +11,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -101,12 +103,12 @@ func TestBundle(t *testing.T) {
 	release := make(chan struct{})
 	s := newServer(t, Config{Items: fixed(
 		text("flows", "table=0\n"),
-		Item{"waits", func(ctx context.Context, w io.Writer) error {
+		Item{Name: "waits", Collect: func(ctx context.Context, w io.Writer) error {
 			<-release
 			_, err := io.WriteString(w, "password=hunter2\n")
 			return err
 		}},
-		Item{"fails", func(context.Context, io.Writer) error { return errors.New("no such thing, token=hunter2") }},
+		Item{Name: "fails", Collect: func(context.Context, io.Writer) error { return errors.New("no such thing, token=hunter2") }},
 		Command("absent", "/nonexistent/program"),
 		Command("echo", "echo", "said"),
 		Command("complains", "sh", "-c", "echo half; echo why >&2; exit 3"),
@@ -182,13 +184,39 @@ func TestTimeIsLimited(t *testing.T) {
 	hang := func(ctx context.Context, _ io.Writer) error { <-ctx.Done(); return ctx.Err() }
 	s := newServer(t, Config{
 		Limits: Limits{Bundle: 1 << 20, File: 1 << 20, Time: 100 * time.Millisecond, ItemTime: 60 * time.Millisecond},
-		Items: fixed(Item{"one", hang}, Command("two", "sleep", "60"), text("three", "x"),
+		Items: fixed(Item{Name: "one", Collect: hang}, Command("two", "sleep", "60"), text("three", "x"),
 			Route("four", "/", nil, func(http.ResponseWriter, *http.Request) { select {} })),
 	})
 	s.bundle("POST", "", start, 201)
 	got := s.collected()
 	require.Contains(t, got[manifestName], "context deadline exceeded")
 	require.Contains(t, got[manifestName], "not collected: the time for the whole bundle is over")
+}
+
+// TestProgramThatHangs: once it has not answered in time, the items that ask it take little time from the others.
+func TestProgramThatHangs(t *testing.T) {
+	hang := func(ctx context.Context, _ io.Writer) error { <-ctx.Done(); return ctx.Err() }
+	var items []Item
+	for i := range 40 {
+		items = append(items, Item{Name: fmt.Sprintf("hangs-%02d", i), Collect: hang})
+	}
+	s := newServer(t, Config{
+		Limits: Limits{Bundle: 1 << 20, File: 1 << 20, Time: patience, ItemTime: time.Second, AfterTimeout: time.Millisecond},
+		Items:  fixed(append(Asking("Open vSwitch", items), text("last", "x"))...),
+	})
+	s.bundle("POST", "", start, 201)
+	got := s.collected()
+	require.Equal(t, "x", got["last"])
+	var m manifest
+	require.NoError(t, yaml.Unmarshal([]byte(got[manifestName]), &m))
+	var took float64
+	for _, f := range m.Files {
+		seconds, err := strconv.ParseFloat(f.Seconds, 64)
+		require.NoError(t, err)
+		took += seconds
+	}
+	require.Less(t, took, 20.0, "half of what they may take without this")
+	require.GreaterOrEqual(t, DefaultLimits.Time, DefaultLimits.ItemTime+10*DefaultLimits.AfterTimeout)
 }
 
 func TestRequestsAreRefused(t *testing.T) {
@@ -229,7 +257,7 @@ func TestDiskIsFull(t *testing.T) {
 
 func TestDeleteEndsTheCollection(t *testing.T) {
 	began, ended := make(chan struct{}), make(chan struct{})
-	s := newServer(t, Config{Items: fixed(Item{"waits", func(ctx context.Context, _ io.Writer) error {
+	s := newServer(t, Config{Items: fixed(Item{Name: "waits", Collect: func(ctx context.Context, _ io.Writer) error {
 		close(began)
 		<-ctx.Done()
 		close(ended)

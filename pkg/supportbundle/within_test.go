@@ -20,11 +20,11 @@ func TestBrokenItems(t *testing.T) {
 		Limits: Limits{Bundle: 1 << 20, File: 1 << 20, Time: time.Minute, ItemTime: 50 * time.Millisecond},
 		Items: fixed(
 			text("first", "1\n"),
-			Item{"panics", func(_ context.Context, w io.Writer) error {
+			Item{Name: "panics", Collect: func(_ context.Context, w io.Writer) error {
 				_, _ = io.WriteString(w, "before\n")
 				panic("at the disco, token=hunter2")
 			}},
-			Item{"never ends", func(_ context.Context, w io.Writer) error {
+			Item{Name: "never ends", Collect: func(_ context.Context, w io.Writer) error {
 				_, _ = io.WriteString(w, "some\n")
 				<-release
 				_, err := io.WriteString(w, "too late\n")

@@ -55,20 +55,51 @@ type Agent struct {
 // routesWithoutAnswer need parameters, or are collected in another form.
 var routesWithoutAnswer = []string{"/oncache/explain", "/ovsflows"}
 
-// Items is for supportbundle.Config.
+// openVSwitch is the program that may hang. What the agent says may wait for it, too.
+const openVSwitch = "Open vSwitch"
+
+// Items is for supportbundle.Config. What tells most about an agent or an Open vSwitch that hangs comes first; what asks Open vSwitch comes last.
 func (a *Agent) Items(since time.Time) []supportbundle.Item {
-	return slices.Concat(a.state(), a.openVSwitch(), network(), a.cache(), a.conntrack(),
-		supportbundle.Process(),
+	return slices.Concat(a.routes(routesFirst),
 		supportbundle.Logs("logs/agent/", filepath.Join(a.LogDirectory, "antrea-agent*"), since),
+		supportbundle.Logs("logs/ovs/", filepath.Join(a.OVSLogDirectory, "*.log*"), since),
 		supportbundle.Logs("logs/networkpolicy/", filepath.Join(a.LogDirectory, "networkpolicy", "*"), since),
-		supportbundle.Logs("logs/ovs/", filepath.Join(a.OVSLogDirectory, "*.log*"), since))
+		a.configuration(), supportbundle.Process(), network(), a.conntrack(), a.programs(),
+		supportbundle.Asking(openVSwitch, slices.Concat(a.state(), a.openVSwitch())))
 }
 
-// state is what the agent says of itself, under the names of antctl's commands.
+// routesFirst are paths of which the answers do not depend on Open vSwitch.
+var routesFirst = []string{"/problems"}
+
+func (a *Agent) routes(paths []string) []supportbundle.Item {
+	routes := map[string]http.HandlerFunc{}
+	for _, path := range paths {
+		if handler := a.Routes[path]; handler != nil {
+			routes[path] = handler
+		}
+	}
+	return supportbundle.Routes("", routes)
+}
+
+func (a *Agent) configuration() []supportbundle.Item {
+	if a.ConfigFile == "" {
+		return nil
+	}
+	return []supportbundle.Item{supportbundle.File("antrea-agent.conf", a.ConfigFile)}
+}
+
+// state is what the agent says of itself and of the cache, under the names of antctl's commands.
 func (a *Agent) state() []supportbundle.Item {
-	items := supportbundle.Routes("", a.Routes, routesWithoutAnswer...)
-	if a.ConfigFile != "" {
-		items = append(items, supportbundle.File("antrea-agent.conf", a.ConfigFile))
+	items := supportbundle.Routes("", a.Routes, slices.Concat(routesFirst, routesWithoutAnswer)...)
+	if a.Cache == nil {
+		return items // the answer of the route says so
+	}
+	for _, view := range []string{"flows", "nodes", "endpoints"} {
+		query := url.Values{"view": {view}}
+		if view == "flows" {
+			query.Set("limit", strconv.Itoa(maxFlows))
+		}
+		items = append(items, supportbundle.Route("oncache-"+view, "/oncache", query, a.Routes["/oncache"]))
 	}
 	return items
 }
@@ -107,8 +138,10 @@ func network() []supportbundle.Item {
 		supportbundle.Command("neighbor", "ip", "neighbor"),
 		supportbundle.Command("qdisc", "tc", "-statistics", "qdisc"),
 		ipsec(),
-		supportbundle.Command("iptables", "iptables-save", "-c"),
-		supportbundle.Command("ip6tables", "ip6tables-save", "-c"),
+		supportbundle.Command("iptables", "iptables-nft-save", "-c"),
+		supportbundle.Command("ip6tables", "ip6tables-nft-save", "-c"),
+		supportbundle.Command("iptables-legacy", "iptables-legacy-save", "-c"),
+		supportbundle.Command("ip6tables-legacy", "ip6tables-legacy-save", "-c"),
 		supportbundle.Command("ipset", "ipset", "save"),
 		supportbundle.File("kernel/version", "/proc/version"),
 		supportbundle.File("kernel/netstat", "/proc/net/netstat"),
@@ -134,22 +167,14 @@ func ipsec() supportbundle.Item {
 	}}
 }
 
-// cache is all that the fast path decides by: with the Node's routes and neighbors, a verdict can be found again.
-func (a *Agent) cache() []supportbundle.Item {
+// programs are the eBPF programs and all that they decide by: with the Node's routes and neighbors, a verdict can be found again.
+func (a *Agent) programs() []supportbundle.Item {
 	if a.Cache == nil {
-		return nil // the answer of the route says so
+		return nil
 	}
-	var items []supportbundle.Item
-	for _, view := range []string{"flows", "nodes", "endpoints"} {
-		query := url.Values{"view": {view}}
-		if view == "flows" {
-			query.Set("limit", strconv.Itoa(maxFlows))
-		}
-		items = append(items, supportbundle.Route("oncache-"+view, "/oncache", query, a.Routes["/oncache"]))
-	}
-	items = append(items, supportbundle.Item{Name: "oncache-programs", Collect: func(_ context.Context, w io.Writer) error {
+	items := []supportbundle.Item{{Name: "oncache-programs", Collect: func(_ context.Context, w io.Writer) error {
 		return a.Cache.DescribePrograms(w)
-	}})
+	}}}
 	names, err := a.Cache.Maps()
 	if err != nil {
 		items = append(items, supportbundle.Text("oncache-maps/none", func(context.Context) (string, error) { return "", err }))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,6 +67,30 @@ func TestItemsOfTheCache(t *testing.T) {
 	require.Equal(t, "program name=oncache_egress\n", files["oncache-programs"])
 	require.Equal(t, "control 50000\n", files["oncache-maps/control"])
 	require.Equal(t, "egress_flows4 50000\n", files["oncache-maps/egress_flows4"])
+}
+
+// TestWhatHelpsMostComesFirst: an Open vSwitch that hangs must not use up the time for logs and problems.
+func TestWhatHelpsMostComesFirst(t *testing.T) {
+	answer := func(http.ResponseWriter, *http.Request) {}
+	a := &Agent{LogDirectory: t.TempDir(), OVSLogDirectory: t.TempDir(), OVSRunDir: t.TempDir(), Bridge: "br-int", Cache: fakeCache{}, ConfigFile: "/x",
+		Routes: map[string]http.HandlerFunc{"/agentinfo": answer, "/networkpolicies": answer, "/oncache": answer, "/problems": answer}}
+	items := a.Items(time.Time{})
+	require.Equal(t, "problems", items[0].Name)
+	logs := 0
+	asked := false
+	for i, item := range items {
+		if strings.HasPrefix(item.Name, "logs/") {
+			logs++
+			require.Equal(t, logs, i, item.Name)
+		}
+		require.False(t, asked && item.Asks == "", "%s must not wait for Open vSwitch", item.Name)
+		asked = asked || item.Asks != ""
+		if strings.HasPrefix(item.Name, "ovsdb/") || item.Name == "flows" || item.Name == "agentinfo" {
+			require.Equal(t, openVSwitch, item.Asks, item.Name)
+		}
+	}
+	require.Equal(t, 3, logs)
+	require.True(t, asked)
 }
 
 func TestConnections(t *testing.T) {

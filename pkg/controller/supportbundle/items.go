@@ -59,8 +59,7 @@ func (c *Controller) Items(since time.Time) []supportbundle.Item {
 	if c.ConfigFile != "" {
 		items = append(items, supportbundle.File("antrea-controller.conf", c.ConfigFile))
 	}
-	return slices.Concat(items, supportbundle.Process(),
-		supportbundle.Logs("logs/controller/", filepath.Join(c.LogDirectory, "antrea-controller*"), since))
+	return slices.Concat(supportbundle.Logs("logs/controller/", filepath.Join(c.LogDirectory, "antrea-controller*"), since), items, supportbundle.Process())
 }
 
 // objects are documents of YAML.
