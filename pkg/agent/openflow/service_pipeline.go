@@ -41,6 +41,9 @@ func hairpinFlows(g *generator) []of.Flow {
 	}
 }
 
+// errorOfClient matches ICMP errors about packets from the server, which are related to a known connection, in its direction.
+var errorOfClient = of.CTState("-new+rel-rpl+trk")
+
 // translatedFlows routes packets of connections that conntrack translates.
 func translatedFlows(g *generator, f family) []of.Flow {
 	const category = cookieService
@@ -49,6 +52,11 @@ func translatedFlows(g *generator, f family) []of.Flow {
 		// Both ends believe that the other one is behind the gateway.
 		g.flow(category, tableConntrackState, priorityLow, matches(f.ethType, of.CTState("-new+trk"), serviceCT.match()),
 			rewriteMAC.load(), of.GotoTable{Table: g.firstOf(stageEgressSecurity)}),
+		// ICMP errors from the client's side. The kernel translates these only with commit (nf_ct_nat in net/netfilter/nf_nat_ovs.c), which
+		// commits nothing: the connection is known. They come back to this table, which drops them if their connection has ended meanwhile.
+		// The client is behind a Pod or the gateway, never behind the tunnel, whose packets have rewriteMAC from the beginning.
+		g.flow(category, tableConntrackState, priorityLow+1, matches(f.ethType, errorOfClient, serviceCT.match(), noRewriteMAC.match()),
+			rewriteMAC.load(), of.CT{Commit: true, Zone: f.ctZone, NAT: true, Table: g.id(tableConntrackState)}),
 		// EndpointDNAT has to enter a connection into conntrack before policies are asked. ConntrackCommit or SNATMark write the source
 		// into the mark when they have let the connection pass. Without this flow, an Endpoint could answer a connection that
 		// policies have refused, and so establish it.
@@ -82,6 +90,8 @@ func sourceTranslationFlows(g *generator, f family) []of.Flow {
 		toSNAT(priorityLow, matches(snatCT.match(), fromGateway.match()), f.gateway),
 		g.flow(category, tableSNAT, priorityNormal, matches(f.ethType, of.CTState("-new-rpl+trk"), snatCT.match()),
 			of.CT{Zone: f.snatZone, NAT: true, Table: g.next(tableSNAT)}),
+		g.flow(category, tableSNAT, priorityHigh, matches(f.ethType, errorOfClient, snatCT.match()),
+			of.CT{Commit: true, Zone: f.snatZone, NAT: true, Table: g.next(tableSNAT)}),
 	}
 	for _, source := range []netip.Addr{f.serviceSource, f.gateway} {
 		flows = append(flows, g.flow(category, tableUnSNAT, priorityNormal, matches(f.ethType, f.dst(host(source))),

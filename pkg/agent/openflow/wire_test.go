@@ -95,12 +95,43 @@ var macs = map[uint32][2]net.HardwareAddr{
 	podBPort:   {podBMAC, gwMAC},
 }
 
-// send lets the port receive the segment. Numbers are those of a connection without data: it was opened by whoever sends a SYN
-// without ACK, and has answered whoever sends a SYN with ACK.
+// send lets the port receive the segment.
 func (w *wire) send(port uint32, s segment) {
 	w.t.Helper()
-	src, dst := netip.MustParseAddrPort(s.src), netip.MustParseAddrPort(s.dst)
+	network, transport := s.headers(w.t)
+	w.inject(port, network, transport)
+}
+
+// inject lets the port receive a packet of the layers from the network on.
+func (w *wire) inject(port uint32, network gopacket.NetworkLayer, rest ...gopacket.SerializableLayer) {
+	w.t.Helper()
 	eth := &layers.Ethernet{SrcMAC: macs[port][0], DstMAC: macs[port][1], EthernetType: layers.EthernetTypeIPv4}
+	if network.LayerType() == layers.LayerTypeIPv6 {
+		eth.EthernetType = layers.EthernetTypeIPv6
+	}
+	w.links[port].inject(serialize(w.t, append([]gopacket.SerializableLayer{eth, network.(gopacket.SerializableLayer)}, rest...)...))
+}
+
+func serialize(t testing.TB, all ...gopacket.SerializableLayer) []byte {
+	t.Helper()
+	buffer := gopacket.NewSerializeBuffer()
+	require.NoError(t, gopacket.SerializeLayers(buffer, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, all...))
+	return buffer.Bytes()
+}
+
+// networkHeader is an IP header without the fields that serialize computes.
+func networkHeader(src, dst netip.Addr, protocol layers.IPProtocol) gopacket.NetworkLayer {
+	if src.Is6() {
+		return &layers.IPv6{Version: 6, HopLimit: 64, NextHeader: protocol, SrcIP: src.AsSlice(), DstIP: dst.AsSlice()}
+	}
+	return &layers.IPv4{Version: 4, TTL: 64, Protocol: protocol, SrcIP: src.AsSlice(), DstIP: dst.AsSlice()}
+}
+
+// headers returns the segment's headers. Numbers are those of a connection without data: it was opened by whoever sends a SYN
+// without ACK, and has answered whoever sends a SYN with ACK.
+func (s segment) headers(t testing.TB) (gopacket.NetworkLayer, gopacket.SerializableLayer) {
+	t.Helper()
+	src, dst := netip.MustParseAddrPort(s.src), netip.MustParseAddrPort(s.dst)
 	protocol, transport := layers.IPProtocolUDP, gopacket.SerializableLayer(&layers.UDP{SrcPort: layers.UDPPort(src.Port()), DstPort: layers.UDPPort(dst.Port())})
 	if s.flags != "" {
 		has := func(flag string) bool { return strings.Contains(s.flags, flag) }
@@ -116,18 +147,11 @@ func (w *wire) send(port uint32, s segment) {
 		}
 		protocol, transport = layers.IPProtocolTCP, tcp
 	}
-	var network gopacket.NetworkLayer = &layers.IPv4{Version: 4, TTL: 64, Protocol: protocol, SrcIP: src.Addr().AsSlice(), DstIP: dst.Addr().AsSlice()}
-	if src.Addr().Is6() {
-		eth.EthernetType = layers.EthernetTypeIPv6
-		network = &layers.IPv6{Version: 6, HopLimit: 64, NextHeader: protocol, SrcIP: src.Addr().AsSlice(), DstIP: dst.Addr().AsSlice()}
-	}
-	require.NoError(w.t, transport.(interface {
+	network := networkHeader(src.Addr(), dst.Addr(), protocol)
+	require.NoError(t, transport.(interface {
 		SetNetworkLayerForChecksum(gopacket.NetworkLayer) error
 	}).SetNetworkLayerForChecksum(network))
-	buffer := gopacket.NewSerializeBuffer()
-	require.NoError(w.t, gopacket.SerializeLayers(buffer, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true},
-		eth, network.(gopacket.SerializableLayer), transport))
-	w.links[port].inject(buffer.Bytes())
+	return network, transport
 }
 
 // received is a packet that a port has sent.
@@ -142,37 +166,43 @@ func (w *wire) next(port uint32) received {
 	w.t.Helper()
 	packet := gopacket.NewPacket(w.links[port].next(), layers.LayerTypeEthernet, gopacket.Default)
 	eth := packet.Layer(layers.LayerTypeEthernet).(*layers.Ethernet)
-	r := received{dlSrc: eth.SrcMAC.String(), dlDst: eth.DstMAC.String()}
-	var src, dst net.IP
+	r := received{segment: segmentOf(w.t, packet), dlSrc: eth.SrcMAC.String(), dlDst: eth.DstMAC.String()}
 	switch ip := packet.NetworkLayer().(type) {
 	case *layers.IPv4:
-		src, dst, r.ttl = ip.SrcIP, ip.DstIP, ip.TTL
+		r.ttl = ip.TTL
 	case *layers.IPv6:
-		src, dst, r.ttl = ip.SrcIP, ip.DstIP, ip.HopLimit
+		r.ttl = ip.HopLimit
 	}
+	return r
+}
+
+// segmentOf reads a packet of TCP or UDP.
+func segmentOf(t testing.TB, packet gopacket.Packet) (s segment) {
+	t.Helper()
 	var sport, dport uint16
 	switch transport := packet.TransportLayer().(type) {
 	case *layers.TCP:
 		sport, dport = uint16(transport.SrcPort), uint16(transport.DstPort)
 		for flag, set := range map[string]bool{"S": transport.SYN, "A": transport.ACK, "F": transport.FIN, "R": transport.RST} {
 			if set {
-				r.flags += flag
+				s.flags += flag
 			}
 		}
-		if r.flags == "AS" {
-			r.flags = "SA"
+		if s.flags == "AS" {
+			s.flags = "SA"
 		}
 	case *layers.UDP:
 		sport, dport = uint16(transport.SrcPort), uint16(transport.DstPort)
 	default:
-		require.Fail(w.t, "neither TCP nor UDP", packet.String())
+		require.Fail(t, "neither TCP nor UDP", packet.String())
 	}
-	address := func(ip net.IP, port uint16) string {
-		addr, _ := netip.AddrFromSlice(ip)
+	address := func(e gopacket.Endpoint, port uint16) string {
+		addr, _ := netip.AddrFromSlice(e.Raw())
 		return netip.AddrPortFrom(addr, port).String()
 	}
-	r.src, r.dst = address(src, sport), address(dst, dport)
-	return r
+	flow := packet.NetworkLayer().NetworkFlow()
+	s.src, s.dst = address(flow.Src(), sport), address(flow.Dst(), dport)
+	return s
 }
 
 // pass sends the segment into a port, and requires that it leaves through another one as want.
@@ -184,15 +214,21 @@ func (w *wire) pass(from uint32, s segment, to uint32, want segment) received {
 	return got
 }
 
-// swallow requires that a Pod's segment goes nowhere. A datagram that the Pod sends behind it to the world arrives; policies must let
-// it pass.
+// swallow requires that a Pod's segment goes nowhere.
 func (w *wire) swallow(from uint32, s segment) {
 	w.t.Helper()
 	w.send(from, s)
+	w.nothingElse(from)
+}
+
+// nothingElse requires that nothing has arrived anywhere of what the Pod has sent. A datagram that the Pod sends behind it to the world
+// arrives; policies must let it pass.
+func (w *wire) nothingElse(from uint32) {
+	w.t.Helper()
 	marker := segment{src: map[uint32]string{podAPort: "10.10.0.11:9", podBPort: "10.10.0.12:9"}[from], dst: "10.10.9.9:9"}
 	w.pass(from, marker, gwPort, marker)
 	for port, link := range w.links {
-		require.False(w.t, link.pending(), "%v arrived at %s", s, portNames[port])
+		require.False(w.t, link.pending(), "another packet has arrived at %s", portNames[port])
 	}
 }
 
