@@ -15,6 +15,7 @@
 //	mode.go                        the wanted mode, and off while the uplink cannot carry the fast path or the cache does not trust itself
 //	protection.go                  when it does not trust itself
 //	uplink.go                      reacts to kernel changes: the transport interface and the routes to Nodes
+//	uplink_paths.go                how packets leave for the Nodes, and what differs after messages were lost
 //	uplink_device.go               which transport interfaces the programs understand
 //	uplink_watch.go, uplink_events.go, subscribe.go  the kernel's messages, and which of them matter
 //	merging.go                     why rewritten packets could not arrive: GRO

@@ -93,7 +93,7 @@ func TestLearningDelay(t *testing.T) {
 func notLearning(t *testing.T, e *env) float64 {
 	t.Helper()
 	ch := make(chan prometheus.Metric, 20)
-	e.collect(collector{ch}, 0)
+	e.collect(collector{ch}, 0, 0)
 	close(ch)
 	for m := range ch {
 		if m.Desc() == descNotLearning {

@@ -89,6 +89,7 @@ func (m *Manager) Status() (*api.Status, error) {
 	defer m.table.mu.Unlock()
 	s.Endpoints, s.Nodes, s.Evictions = m.table.podCount(), len(m.table.nodes), m.table.evictions
 	s.Evictions.All += m.uplink.evictions.Load()
+	s.Evictions.Node += m.uplink.evictedNodes.Load()
 	return s, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
+	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
 
 // subscribe reports that the kernel has sent a message that matters to a netlink group, until done closes. It serves groups
@@ -25,6 +26,10 @@ func subscribe(protocol int, group uint, matters func(syscall.NetlinkMessage) bo
 	}
 	if err != nil {
 		return nil, fmt.Errorf("subscribe to group %d of netlink protocol %d: %w", group, protocol, err)
+	}
+	if err := socket.SetReceiveBufferSize(rtnl.ReceiveBuffer, true); err != nil {
+		socket.Close()
+		return nil, fmt.Errorf("set the receive buffer of group %d of netlink protocol %d: %w", group, protocol, err)
 	}
 	go func() {
 		<-done

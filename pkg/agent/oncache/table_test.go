@@ -310,17 +310,6 @@ func TestHalfAnnouncedNodeIsWithdrawn(t *testing.T) {
 	require.Equal(t, []string{"node 0 192.168.77.12", "network 10.10.2.0/24 -> 0", "no network 10.10.2.0/24", "clear node 0"}, e.slots.take())
 }
 
-func TestNeighbours(t *testing.T) {
-	n := neighbors{}
-	mac1, mac2 := net.HardwareAddr{2, 0, 0, 0, 0, 1}, net.HardwareAddr{2, 0, 0, 0, 0, 2}
-	ip := net.ParseIP("192.168.77.12")
-	require.False(t, n.changed(ip, mac1), "first seen")
-	require.False(t, n.changed(ip, mac1), "confirmed")
-	require.False(t, n.changed(ip, nil), "failed for now")
-	require.True(t, n.changed(ip, mac2))
-	require.False(t, n.changed(net.ParseIP("192.168.77.13"), mac1), "another neighbor")
-}
-
 // TestNumbersOfQuietPodsAreLeftOut: a Pod keeps its number while others change, however often: then a change that concerns it, or a Pod that it talks
 // to, gives a number that no packet of the Node has had.
 func TestNumbersOfQuietPodsAreLeftOut(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
+	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
 
 // uplinkKeeper keeps the cache in step with the kernel's routes to the other Nodes, and turns the fast path off while the
@@ -27,9 +29,9 @@ type uplinkKeeper struct {
 	nodesChanged chan struct{}
 	// gatewayChanged is called when the gateway's device is gone, or another one has its name.
 	gatewayChanged func()
-	// evictions counts the evictions of all entries.
-	evictions atomic.Uint64
-	failures  *failures
+	// evictions counts the evictions of all entries, evictedNodes those of one Node's.
+	evictions, evictedNodes atomic.Uint64
+	failures                *failures
 	// refusal is why rewritten packets cannot arrive at present.
 	refusal refusal
 
@@ -37,10 +39,14 @@ type uplinkKeeper struct {
 	dp     *datapath.Datapath
 	uplink datapath.Uplink
 	tunnel tunnelKeeper
+	// paths is what present entries were learned with, nil while that is not known; addressRemoved is set while one of the transport addresses is
+	// gone. They belong to the watcher.
+	paths          *paths
+	addressRemoved bool
 }
 
 func newUplinkKeeper(config *Config) *uplinkKeeper {
-	k := &uplinkKeeper{config: config, nodesChanged: make(chan struct{}, 1), failures: &failures{}}
+	k := &uplinkKeeper{config: config, nodesChanged: make(chan struct{}, 1), failures: &failures{}, gatewayChanged: func() {}}
 	k.mode = &modeControl{set: func(mode datapath.Mode) { k.dp.SetMode(mode) }, evict: k.evictAll, observer: nobody{}}
 	return k
 }
@@ -66,13 +72,14 @@ func (k *uplinkKeeper) watch(stopCh <-chan struct{}) {
 		err := recovery.Call(boundaryName, recovery.Part("ONCache uplink"), func() error { return k.watchOnce(stopCh) })
 		if recovery.Is(err) {
 			k.mode.suspend(err) // until it has been checked again
+			k.paths = nil
 		}
 		select {
 		case <-stopCh:
 			return
 		case <-time.After(retryInterval):
 			k.failures.add(operationUplink)
-			klog.ErrorS(err, "Lost the netlink subscription, subscribing again")
+			klog.ErrorS(err, "Lost a netlink subscription, subscribing again and looking for changes")
 		}
 	}
 }
@@ -92,6 +99,7 @@ func (k *uplinkKeeper) refresh(why string) (usable bool) {
 		k.uplink = uplink
 		k.dp.SetUplink(uplink, uint64(k.config.Lease))
 	}
+	k.paths = k.readPaths() // what changes after this is evicted
 	k.evictAll()
 	k.maintainNodes()
 	k.checkMerging()
@@ -150,31 +158,82 @@ func (k *uplinkKeeper) routesNodes(dst *net.IPNet) bool {
 	return false
 }
 
-// maintainNodes checks the route to each remote Node. It updates the largest packet that may be sent at once, including the
-// learned path MTU. It also finds changes of the outer header that no netlink message announced (a policy routing rule, a
-// route in a table that nobody watches).
-func (k *uplinkKeeper) maintainNodes() {
+// deviceDiffers returns what differs from what the programs were told of the uplink; "" if nothing does.
+func (k *uplinkKeeper) deviceDiffers() string {
+	uplink, err := readUplink(k.config)
+	if err != nil || uplink.IfIndex != k.uplink.IfIndex || uplink.MAC.String() != k.uplink.MAC.String() {
+		return "link changed"
+	}
+	addresses, err := rtnl.Addresses(nil)
+	if err != nil {
+		return err.Error()
+	}
+	for _, wanted := range []netip.Addr{k.config.UplinkIPv4, k.config.UplinkIPv6} {
+		present := slices.ContainsFunc(addresses, func(a netlink.Addr) bool { return addrOf(a.IP) == wanted })
+		if wanted.IsValid() && present == k.addressRemoved {
+			k.addressRemoved = !present
+			return "transport address changed"
+		}
+	}
+	return ""
+}
+
+// neighborChanged evicts the Nodes whose next hop has another MAC address than before.
+func (k *uplinkKeeper) neighborChanged(ip netip.Addr, mac net.HardwareAddr) {
+	if k.paths != nil && k.paths.moved(ip, mac) {
+		k.evictNodes(k.paths.through(ip), "its next hop has another MAC address")
+	}
+}
+
+// evictNodes evicts the flows and the learned outer headers of Nodes.
+func (k *uplinkKeeper) evictNodes(addresses []netip.Addr, why string) {
 	for _, n := range k.dp.Nodes() {
-		k.dp.SetNodeMTU(n.Slot, pathMTU(n.IP))
-		if n.Contradicted > n.Confirmed+k.config.Lease {
-			klog.InfoS("Evicting the flows of a Node: its packets leave with another header now", "address", n.IP)
+		if slices.Contains(addresses, n.IP) {
+			klog.InfoS("Evicting the flows of a Node", "why", why, "address", n.IP)
 			k.dp.BumpNode(n.Slot)
+			k.evictedNodes.Add(1)
 		}
 	}
 }
 
-// pathMTU returns the MTU of the route to ip, or 0 when there is none.
-func pathMTU(ip netip.Addr) int {
-	routes, err := netlink.RouteGet(ip.AsSlice())
-	if err != nil || len(routes) == 0 {
-		return 0
+// maintainNodes checks the route to each remote Node. It updates the largest packet that may be sent at once, including the
+// learned path MTU. It also finds changes of the outer header that no netlink message announced (a policy routing rule, a
+// route in a table that nobody watches).
+func (k *uplinkKeeper) maintainNodes() {
+	present := map[netip.Addr]bool{}
+	for _, n := range k.dp.Nodes() {
+		present[n.IP] = true
+		to := pathTo(n.IP)
+		k.follow(n, to)
+		k.dp.SetNodeMTU(n.Slot, to.largest())
+		if n.Contradicted > n.Confirmed+k.config.Lease {
+			k.evictNodes([]netip.Addr{n.IP}, "its packets leave with another header now")
+		}
 	}
-	if routes[0].MTU > 0 {
-		return routes[0].MTU
+	if k.paths == nil {
+		return
 	}
-	device, err := netlink.LinkByIndex(routes[0].LinkIndex)
-	if err != nil {
-		return 0
+	k.paths.prune(present)
+	if err := k.paths.resolve(k.uplink.IfIndex); err != nil {
+		k.failures.add(operationUplink)
+		klog.ErrorS(err, "Changes of next hops evict flows to Nodes until this can be read")
 	}
-	return device.Attrs().MTU
+}
+
+// follow notes a Node's path. What was learned of a Node before that may be about another one.
+func (k *uplinkKeeper) follow(n datapath.NodeState, to path) {
+	if k.paths == nil {
+		return
+	}
+	was, known := k.paths.nodes[n.IP]
+	if known && was.leavesAs(&to) {
+		return
+	}
+	to.match(n.IP)
+	k.paths.note(n.IP, to, k.uplink.IfIndex)
+	if known {
+		k.evictNodes([]netip.Addr{n.IP}, "its path has changed")
+	} else {
+		k.dp.BumpNode(n.Slot)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +23,30 @@ func TestMain(m *testing.M) { sandbox.Main(m) }
 // watchedUplink returns a keeper of a real uplink with one Node on the link (slot 0) and one behind a route (slot 1). Its
 // lease does not end, so everything it does is triggered by a message of the kernel. Edits are made before it begins.
 func watchedUplink(t *testing.T, edits ...func(*uplinkKeeper)) *uplinkKeeper {
+	t.Helper()
+	k := newUplink(t, edits...)
+	startWatching(t, k)
+	require.Eventually(t, func() bool { return k.dp.Mode() == datapath.ModeEnforce }, patience, 10*time.Millisecond, "the uplink is usable")
+	return k
+}
+
+// startWatching runs the keeper's watcher until stop, or the end of the test.
+func startWatching(t *testing.T, k *uplinkKeeper) (stop func()) {
+	done, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		k.watch(done)
+	}()
+	stop = sync.OnceFunc(func() {
+		close(done)
+		<-stopped
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// newUplink returns the keeper of watchedUplink before anything watches.
+func newUplink(t *testing.T, edits ...func(*uplinkKeeper)) *uplinkKeeper {
 	t.Helper()
 	sandbox.RequireRoot(t)
 	ip(t, "link add up0 type veth peer name up0p")
@@ -56,17 +81,6 @@ func watchedUplink(t *testing.T, edits ...func(*uplinkKeeper)) *uplinkKeeper {
 	require.NoError(t, err)
 	require.NoError(t, k.begin(k.dp, uplink))
 	k.mode.wanted = datapath.ModeEnforce // the programs are told once the watcher has checked the uplink
-
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		k.watch(stop)
-	}()
-	t.Cleanup(func() {
-		close(stop)
-		<-stopped
-	})
-	require.Eventually(t, func() bool { return k.dp.Mode() == datapath.ModeEnforce }, patience, 10*time.Millisecond, "the uplink is usable")
 	return k
 }
 

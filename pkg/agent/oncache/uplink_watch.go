@@ -11,8 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// uplinkWatch picks the kernel's messages that matter. It lasts as long as one subscription: after it everything is evicted, so nothing
-// need be remembered.
+// uplinkWatch picks the kernel's messages that matter. It lasts as long as one subscription. What the next one is compared with is the keeper's.
 type uplinkWatch struct {
 	keeper *uplinkKeeper
 	events *uplinkEvents
@@ -21,10 +20,7 @@ type uplinkWatch struct {
 	// retry is for an uplink that is not usable, tick for changes that nobody reports.
 	retry, tick *time.Ticker
 
-	neighbors neighbors
-	// addressRemoved is set while one of the transport addresses is gone.
-	addressRemoved bool
-	mtu            int
+	mtu int
 	// gateway is the index of the gateway's device, 0 while it is not known.
 	gateway int
 }
@@ -37,11 +33,11 @@ func (k *uplinkKeeper) watchOnce(stopCh <-chan struct{}) error {
 	if err != nil {
 		return err
 	}
-	w := &uplinkWatch{keeper: k, events: events, neighbors: neighbors{}, retry: time.NewTicker(retryInterval), tick: time.NewTicker(k.config.Lease)}
+	w := &uplinkWatch{keeper: k, events: events, retry: time.NewTicker(retryInterval), tick: time.NewTicker(k.config.Lease)}
 	defer w.retry.Stop()
 	defer w.tick.Stop()
 	// Changes from before the subscription are not reported.
-	w.usable = k.refresh("watching the uplink")
+	w.usable = w.catchUp()
 	for {
 		why, stopped, err := w.next(stopCh)
 		if stopped || err != nil {
@@ -51,6 +47,29 @@ func (k *uplinkKeeper) watchOnce(stopCh <-chan struct{}) error {
 			w.usable = k.refresh(why)
 		}
 	}
+}
+
+// catchUp looks for what may have changed before the subscription. Lost messages are no reason to evict: a Pod can cause more of them than any buffer
+// holds. What differs is evicted. What has changed and changed back meanwhile is found by maintainNodes, as are changes without a message.
+func (w *uplinkWatch) catchUp() (usable bool) {
+	k := w.keeper
+	if k.paths == nil || k.mode.uplink() != nil {
+		return k.refresh("watching the uplink")
+	}
+	w.usable = true
+	if why := w.review(); why != "" {
+		return k.refresh(why)
+	}
+	if why := k.deviceDiffers(); why != "" {
+		return k.refresh(why)
+	}
+	now := k.readPaths()
+	differing := now.differing(k.paths)
+	k.paths = now
+	k.evictNodes(differing, "its path has changed while messages of the kernel were lost")
+	k.gatewayChanged()
+	w.maintain()
+	return true
 }
 
 // next waits for one event and returns why the uplink must be checked again; "" if it need not be.
@@ -76,8 +95,8 @@ func (w *uplinkWatch) next(stopCh <-chan struct{}) (why string, stopped bool, er
 	case u, ok := <-w.events.addresses:
 		why, err = w.addressChanged(u), endedUnless(ok)
 	case u, ok := <-w.events.neighbors:
-		if err = endedUnless(ok); ok && u.LinkIndex == w.keeper.uplink.IfIndex && w.neighbors.changed(u.IP, u.HardwareAddr) {
-			why = "next hop changed its MAC"
+		if err = endedUnless(ok); ok && u.LinkIndex == w.keeper.uplink.IfIndex {
+			w.keeper.neighborChanged(addrOf(u.IP), u.HardwareAddr)
 		}
 	case u, ok := <-w.events.routes:
 		if err = endedUnless(ok); ok && w.keeper.routesNodes(u.Dst) {
@@ -152,9 +171,9 @@ func (w *uplinkWatch) gatewayUpdate(u netlink.LinkUpdate) {
 // addressChanged handles an update of an address. Renewing a lease or lifetime reports an address that has been present all
 // the time.
 func (w *uplinkWatch) addressChanged(u netlink.AddrUpdate) (why string) {
-	if !w.keeper.isTransport(u.LinkAddress.IP) || u.NewAddr && !w.addressRemoved {
+	if !w.keeper.isTransport(u.LinkAddress.IP) || u.NewAddr && !w.keeper.addressRemoved {
 		return ""
 	}
-	w.addressRemoved = !u.NewAddr
+	w.keeper.addressRemoved = !u.NewAddr
 	return "transport address changed"
 }

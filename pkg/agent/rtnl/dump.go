@@ -10,6 +10,10 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
+// ReceiveBuffer is the size, in bytes, of the receive buffer of a subscription (SO_RCVBUFFORCE of socket(7), which needs CAP_NET_ADMIN). With the
+// kernel's default, 208 KiB, some 270 messages at once are too many, and Pods can cause more: neighbors that the kernel removes by the hundred, devices.
+const ReceiveBuffer = 4 << 20
+
 // attempts bounds how often a list is requested. Each needs another change at the moment of the dump.
 const attempts = 10
 
