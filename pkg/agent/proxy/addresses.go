@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
+	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
 // NodePortAddresses are the addresses of this Node that serve NodePorts: those in Networks, or all if there are none.
@@ -28,6 +29,8 @@ const (
 	interfaceIPVS = "kube-ipvs0"
 	// addressInterval is how often the addresses are read without an event.
 	addressInterval = time.Minute
+	// resubscribeDelay is the time from the end of a subscription to the next one.
+	resubscribeDelay = time.Second
 )
 
 // List reads the addresses. Those that only the Node itself, or only one network, could use are left out.
@@ -67,7 +70,8 @@ func (a NodePortAddresses) Watch(ctx context.Context, changed func()) {
 	for ctx.Err() == nil {
 		events := make(chan netlink.AddrUpdate, 64)
 		err := netlink.AddrSubscribeWithOptions(events, ctx.Done(), netlink.AddrSubscribeOptions{
-			ErrorCallback: func(err error) { klog.V(2).InfoS("Events of addresses are lost", "reason", err) }})
+			ErrorCallback:     func(err error) { klog.V(2).InfoS("Events of addresses are lost", "reason", err) },
+			ReceiveBufferSize: rtnl.ReceiveBuffer, ReceiveBufferForceSize: true})
 		if err != nil {
 			klog.ErrorS(err, "Changes of addresses are noticed late", "interval", addressInterval)
 			events = nil
@@ -75,6 +79,7 @@ func (a NodePortAddresses) Watch(ctx context.Context, changed func()) {
 		// Something may have changed before.
 		changed()
 		followEvents(ctx, events, changed)
+		_ = retry.Sleep(ctx, resubscribeDelay)
 	}
 }
 

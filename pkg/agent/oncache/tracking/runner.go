@@ -4,6 +4,7 @@
 package tracking
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -224,22 +225,41 @@ func (r *Runner) Round() error {
 	}); err != nil {
 		return err
 	}
-	var errs []error
-	for i := range idle {
-		if err := r.idle(&idle[i], from, timeouts); err != nil {
-			errs = append(errs, err)
-		}
-	}
 	// A connection that the kernel refuses to change is tried twice, like all others. It must not end the promise to the
 	// others; but when every one fails, there is nothing to promise.
+	tried, errs, err := r.allIdle(idle, from, to, timeouts)
 	r.last = now
 	if len(errs) > 0 {
-		err = fmt.Errorf("%d of %d connections: %w", len(errs), len(idle), errs[0])
+		err = errors.Join(err, fmt.Errorf("%d of %d connections: %w", len(errs), tried, errs[0]))
 	}
-	if len(errs) > 0 && len(errs) == len(idle) {
+	if len(errs) > 0 && len(errs) == tried {
 		return err
 	}
 	return errors.Join(err, r.attend(timeouts))
+}
+
+// allIdle handles the flows that have become idle. That takes the longer the more connections Pods have, so the promise is renewed meanwhile, unless all
+// have failed since the last time, or connections that become idle now could be too late when the next round comes to them. It returns the number of
+// connections that were tried, what has failed with single ones, and why a renewal has.
+func (r *Runner) allIdle(flows []datapath.Flow, from, to time.Duration, timeouts Timeouts) (tried int, failed []error, renewal error) {
+	begun := time.Now()
+	renewed, well := begun, false
+	for i := range flows {
+		second, err := r.idle(&flows[i], from, to, timeouts)
+		if second {
+			continue
+		}
+		tried++
+		if err != nil {
+			failed = append(failed, err)
+		}
+		well = well || err == nil
+		if now := time.Now(); well && now.Sub(renewed) > r.pause() && now.Sub(begun) < timeouts.Unacknowledged/2 {
+			renewal = r.attend(timeouts)
+			renewed, well = time.Now(), false
+		}
+	}
+	return tried, failed, renewal
 }
 
 // window returns the idle times that a round looks for; the first round looks for any. Windows overlap so that no
@@ -251,21 +271,33 @@ func (r *Runner) window(now time.Time) (from, to time.Duration) {
 	return r.pause(), now.Sub(r.last) + 2*r.pause()
 }
 
-// idle looks for the other direction of a flow that has become idle.
-func (r *Runner) idle(f *datapath.Flow, from time.Duration, timeouts Timeouts) error {
+// idle looks for the other direction of a flow that has become idle. second: that one has become idle, too, and is the one that handles the connection.
+func (r *Runner) idle(f *datapath.Flow, from, to time.Duration, timeouts Timeouts) (second bool, err error) {
 	other, err := r.Cache.Opposite(f)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if other != nil && other.Seen.Ago < from {
-		return nil // the connection is not idle
+		return false, nil // the connection is not idle
+	}
+	if other != nil && other.Seen.Ago < to && follows(f, other) {
+		return true, nil
 	}
 	// Between two Pods of the Node, either direction may be taken for egress.
 	c := &Connection{Tuple: tupleOf(f.Sent()), Egress: seen(f), Ingress: seen(other)}
 	if f.Direction == datapath.DirectionIngress {
 		c.Egress, c.Ingress = c.Ingress, c.Egress
 	}
-	return r.whenIdle.Idle(c, timeouts)
+	return false, r.whenIdle.Idle(c, timeouts)
+}
+
+// follows reports whether the other direction of a connection is the one that handles it. One that becomes idle after the round has begun does so in
+// the next one.
+func follows(f, other *datapath.Flow) bool {
+	if f.Direction != other.Direction {
+		return f.Direction == datapath.DirectionIngress
+	}
+	return cmp.Or(f.Source.Compare(other.Source), f.Destination.Compare(other.Destination)) > 0
 }
 
 func seen(f *datapath.Flow) *Seen {
