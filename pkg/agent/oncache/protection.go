@@ -4,11 +4,15 @@
 package oncache
 
 import (
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/klog/v2"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 )
 
@@ -19,51 +23,75 @@ const (
 	firstPause, longestPause = 10 * time.Second, 10 * time.Minute
 )
 
-// protection turns the fast path of the Node off when the programs have counted what can never be (reason "dropped"), and on again after a pause. It
-// does not try to tell which Pod is concerned: a fault of the programs concerns all.
+// protection turns the fast path of the Node off when a program has counted what can never be (reason "dropped"), and on again after a pause. It
+// does not try to tell which Pod is concerned: a fault of the programs concerns all. But what is dropped while the fast path is off does not prolong
+// the pause, which could not prevent it, and each program has pauses of its own: one does not make those of another longer.
 type protection struct {
 	// distrust turns the fast path off for a reason, or on again for nil.
 	distrust func(error)
+	alarms   map[string]*alarm
+}
 
+// alarm is about one program.
+type alarm struct {
 	// seen is the last count; known is false before the first.
 	seen  uint64
 	known bool
-	// pause is the length of the present or last one, until its end; active while it lasts.
+	// pause is the length of the present or last one, until its end; reason is set while it lasts.
 	pause  time.Duration
 	until  time.Time
-	active bool
+	reason error
 }
 
-// count takes the number of packets that were changed and could not be finished.
-func (p *protection) count(now time.Time, dropped uint64) {
-	grown := dropped - p.seen
-	wasKnown := p.known
-	p.seen, p.known = dropped, true
-	switch {
-	case wasKnown && grown > 0:
-		p.begin(now, fmt.Errorf("the programs have dropped %d packets that they had begun to change, which can never be", grown))
-	case p.active && !now.Before(p.until):
-		p.active = false
-		klog.InfoS("Trying the fast path of ONCache again", "after", p.pause)
-		p.distrust(nil)
+// count takes, by program, the number of packets that were changed and could not be finished. off: the fast path is off for another reason.
+func (p *protection) count(now time.Time, dropped map[string]uint64, off bool) {
+	changed := false
+	var reasons []error
+	for _, program := range slices.Sorted(maps.Keys(dropped)) {
+		a := p.alarms[program]
+		if a == nil {
+			a = &alarm{}
+			p.alarms[program] = a
+		}
+		changed = a.count(now, program, dropped[program], off) || changed
+		reasons = append(reasons, a.reason)
+	}
+	if changed {
+		p.distrust(errors.Join(reasons...))
 	}
 }
 
-// begin begins a pause, or prolongs it. One that ended longer ago than it lasted is forgotten.
-func (p *protection) begin(now time.Time, reason error) {
+// count reports whether a pause has begun or ended.
+func (a *alarm) count(now time.Time, program string, dropped uint64, off bool) (changed bool) {
+	grown := dropped - a.seen
+	wasKnown := a.known
+	a.seen, a.known = dropped, true
 	switch {
-	case p.pause == 0 || !p.active && now.Sub(p.until) > p.pause:
-		p.pause = firstPause
-	case !p.active:
-		p.pause = min(2*p.pause, longestPause)
+	case a.reason != nil && !now.Before(a.until):
+		a.reason = nil
+		klog.InfoS("Trying the fast path of ONCache again", "after", a.pause, "program", program)
+		return true
+	case a.reason != nil || off || !wasKnown || grown == 0:
+		return false
 	}
-	p.until, p.active = now.Add(p.pause), true
-	p.distrust(fmt.Errorf("%w; the fast path pauses until %s", reason, p.until.Format(time.TimeOnly)))
+	a.begin(now, fmt.Errorf("the %s program has dropped %d packets that it had begun to change, which can never be", program, grown))
+	return true
+}
+
+// begin begins a pause. One that ended longer ago than it lasted is forgotten.
+func (a *alarm) begin(now time.Time, reason error) {
+	if a.pause == 0 || now.Sub(a.until) > a.pause {
+		a.pause = firstPause
+	} else {
+		a.pause = min(2*a.pause, longestPause)
+	}
+	a.until = now.Add(a.pause)
+	a.reason = fmt.Errorf("%w; the fast path pauses until %s", reason, a.until.Format(time.TimeOnly))
 }
 
 // protect looks at the counters until stopCh closes.
 func (m *Manager) protect(stopCh <-chan struct{}) {
-	p := &protection{distrust: m.uplink.mode.distrust}
+	p := &protection{distrust: m.uplink.mode.distrust, alarms: map[string]*alarm{}}
 	tick := time.NewTicker(protectionInterval)
 	defer tick.Stop()
 	for {
@@ -83,7 +111,7 @@ func (m *Manager) protect(stopCh <-chan struct{}) {
 func (m *Manager) lookAtCounters(p *protection) error {
 	dropped, err := m.dp.Dropped()
 	if err == nil {
-		p.count(time.Now(), dropped)
+		p.count(time.Now(), dropped, m.dp.Mode() == datapath.ModeOff)
 	}
 	return err
 }

@@ -14,49 +14,101 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 )
 
+// protectionDiary is a protection whose looks and decisions are recorded.
+type protectionDiary struct {
+	*protection
+	now     time.Time
+	log     []string
+	dropped map[string]uint64
+	off     bool
+}
+
+func newProtectionDiary() *protectionDiary {
+	d := &protectionDiary{now: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC), dropped: map[string]uint64{"egress": 7, "ingress": 0}}
+	d.protection = &protection{alarms: map[string]*alarm{}, distrust: func(reason error) { d.log = append(d.log, fmt.Sprint(reason)) }}
+	return d
+}
+
+// pass looks until the time has passed, and returns the decisions.
+func (d *protectionDiary) pass(t time.Duration) []string {
+	d.log = nil
+	for end := d.now.Add(t); d.now.Before(end); {
+		d.now = d.now.Add(protectionInterval)
+		d.count(d.now, d.dropped, d.off)
+	}
+	return d.log
+}
+
+const pauseBegins = "the %s program has dropped %d packets that it had begun to change, which can never be; the fast path pauses until %s"
+
 // TestProtection: what can never be turns the fast path off at the next look. It comes back by itself, later each time.
 func TestProtection(t *testing.T) {
-	var log []string
-	p := &protection{distrust: func(reason error) { log = append(log, fmt.Sprint(reason)) }}
-	take := func() []string { l := log; log = nil; return l }
-	now := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
-	pass := func(d time.Duration, dropped uint64) {
-		for end := now.Add(d); now.Before(end); {
-			now = now.Add(protectionInterval)
-			p.count(now, dropped)
-		}
-	}
-	const begin = "the programs have dropped %d packets that they had begun to change, which can never be; the fast path pauses until %s"
+	d := newProtectionDiary()
+	require.Empty(t, d.pass(time.Minute), "those of a former agent")
+	d.dropped["egress"] = 9
+	require.Equal(t, []string{fmt.Sprintf(pauseBegins, "egress", 2, "03:01:11")}, d.pass(protectionInterval))
+	require.Empty(t, d.pass(firstPause-protectionInterval))
+	require.Equal(t, []string{"<nil>"}, d.pass(protectionInterval))
 
-	pass(time.Minute, 7)
-	require.Empty(t, take(), "those of a former agent")
-	pass(protectionInterval, 9)
-	require.Equal(t, []string{fmt.Sprintf(begin, 2, "03:01:11")}, take())
-	pass(firstPause-protectionInterval, 9)
-	require.Empty(t, take())
-	pass(protectionInterval, 9)
-	require.Equal(t, []string{"<nil>"}, take())
-
-	pass(protectionInterval, 10)
-	require.Equal(t, []string{fmt.Sprintf(begin, 1, "03:01:32")}, take(), "twice as long")
-	pass(10*time.Second, 10)
-	pass(protectionInterval, 11)
-	require.Equal(t, []string{fmt.Sprintf(begin, 1, "03:01:43")}, take(), "packets that were on their way prolong the pause")
-	pass(2*firstPause, 11)
-	require.Equal(t, []string{"<nil>"}, take())
-
-	dropped := uint64(11)
+	d.dropped["egress"]++
+	require.Equal(t, []string{fmt.Sprintf(pauseBegins, "egress", 1, "03:01:32")}, d.pass(protectionInterval), "twice as long")
+	require.Equal(t, []string{"<nil>"}, d.pass(2*firstPause))
+	a := d.alarms["egress"]
 	for range 20 {
-		dropped++
-		pass(protectionInterval, dropped)
-		require.LessOrEqual(t, p.until.Sub(now), longestPause)
-		pass(p.until.Sub(now), dropped)
+		d.dropped["egress"]++
+		d.pass(protectionInterval)
+		require.LessOrEqual(t, a.until.Sub(d.now), longestPause)
+		d.pass(a.until.Sub(d.now))
 	}
-	require.Equal(t, longestPause, p.pause)
-	take()
-	pass(longestPause+protectionInterval, dropped)
-	pass(protectionInterval, dropped+1)
-	require.Equal(t, firstPause, p.pause, "it had worked for longer than it had paused")
+	require.Equal(t, longestPause, a.pause)
+	d.pass(longestPause + protectionInterval)
+	d.dropped["egress"]++
+	d.pass(protectionInterval)
+	require.Equal(t, firstPause, a.pause, "it had worked for longer than it had paused")
+}
+
+// TestPauseEndsWhateverIsDropped: packets that are dropped while the fast path is off prolong no pause and begin none.
+func TestPauseEndsWhateverIsDropped(t *testing.T) {
+	d := newProtectionDiary()
+	d.pass(protectionInterval)
+	d.dropped["ingress"]++
+	require.Len(t, d.pass(protectionInterval), 1)
+	for range firstPause/protectionInterval - 1 {
+		d.dropped["ingress"] += 100
+		require.Empty(t, d.pass(protectionInterval))
+	}
+	d.dropped["ingress"] += 100
+	require.Equal(t, []string{"<nil>"}, d.pass(protectionInterval))
+	require.Empty(t, d.pass(protectionInterval))
+	d.off = true
+	d.dropped["ingress"] += 100
+	require.Empty(t, d.pass(protectionInterval), "off for another reason")
+	d.off = false
+	require.Empty(t, d.pass(time.Hour))
+}
+
+// TestPausesOfTwoPrograms: the pauses of one program do not make those of another one longer.
+func TestPausesOfTwoPrograms(t *testing.T) {
+	d := newProtectionDiary()
+	d.pass(protectionInterval)
+	for range 10 {
+		d.dropped["ingress"]++
+		d.pass(protectionInterval)
+		d.pass(d.alarms["ingress"].until.Sub(d.now))
+	}
+	require.Equal(t, longestPause, d.alarms["ingress"].pause)
+	d.dropped["egress"]++
+	require.Len(t, d.pass(protectionInterval), 1)
+	require.Equal(t, []string{"<nil>"}, d.pass(firstPause))
+
+	d.dropped["egress"]++
+	d.dropped["ingress"]++
+	log := d.pass(longestPause)
+	require.Len(t, log, 2, "%q", log)
+	require.Contains(t, log[0], "egress")
+	require.Contains(t, log[0], "ingress")
+	require.NotContains(t, log[1], "egress", "its pause is over before")
+	require.Equal(t, []string{"<nil>"}, d.pass(protectionInterval))
 }
 
 // TestDistrust: the cache is off while one of two reasons lasts, and both are told. It comes back empty.

@@ -53,17 +53,19 @@ func (d *Datapath) Counters() (Counters, error) {
 	return out, nil
 }
 
-// Dropped is the number of packets that the programs had begun to change and could not finish, which can never be. It reads two counters only.
-func (d *Datapath) Dropped() (n uint64, err error) {
-	for _, program := range []object.BpfOncProgram{object.BpfOncProgramONC_EGRESS, object.BpfOncProgramONC_INGRESS} {
+// Dropped returns, by program name, the number of packets that the programs had begun to change and could not finish, which can never be. It reads two
+// counters only.
+func (d *Datapath) Dropped() (map[string]uint64, error) {
+	dropped := map[string]uint64{}
+	for name, program := range map[string]object.BpfOncProgram{"egress": object.BpfOncProgramONC_EGRESS, "ingress": object.BpfOncProgramONC_INGRESS} {
 		var perCPU []uint64
 		key := uint32(program)*uint32(object.BpfOncReasonONC_REASONS) + uint32(object.BpfOncReasonONC_DROPPED)
 		if err := d.objects.Counters.Lookup(key, &perCPU); err != nil {
-			return 0, fmt.Errorf("read a counter: %w", err)
+			return nil, fmt.Errorf("read a counter: %w", err)
 		}
 		for _, count := range perCPU {
-			n += count
+			dropped[name] += count
 		}
 	}
-	return n, nil
+	return dropped, nil
 }

@@ -32,5 +32,5 @@ func TestDropped(t *testing.T) {
 	}
 	dropped, err := w.Dropped()
 	require.NoError(t, err)
-	require.EqualValues(t, 2, dropped, "Egress and Ingress alone change packets")
+	require.Equal(t, map[string]uint64{"egress": 1, "ingress": 1}, dropped, "Egress and Ingress alone change packets")
 }
