@@ -81,7 +81,7 @@ func outputMatches(p ruleParams) [][]string {
 	}
 	all := p.ports.services()
 	dialled := slices.DeleteFunc(slices.Clone(all), func(s service) bool { return !s.dialled })
-	matches := slices.Concat(tunnelMatches(p), rangeMatches("--sport", all), rangeMatches("--dport", dialled))
+	matches := slices.Concat([][]string{p.tunnelPacket()}, rangeMatches("--sport", all), rangeMatches("--dport", dialled))
 	for _, destination := range p.translatedToPods() {
 		matches = append(matches, []string{"-d", destination})
 	}

@@ -77,7 +77,15 @@ func (p ruleParams) proxyAll() bool { return p.nodePortSet != "" }
 
 // tunnelPackets match tunnel packets, and those that ONCache rewrites: what comes from Nodes, and must not come from Pods.
 func (p ruleParams) tunnelPackets() [][]string {
-	matches := [][]string{portMatch(p.tunnelProtocol, "--dport", p.tunnelPort)}
+	return append([][]string{p.tunnelPacket()}, p.rewrittenPackets()...)
+}
+
+func (p ruleParams) tunnelPacket() []string {
+	return portMatch(p.tunnelProtocol, "--dport", p.tunnelPort)
+}
+
+// rewrittenPackets match packets that ONCache of another Node rewrites.
+func (p ruleParams) rewrittenPackets() (matches [][]string) {
 	for _, port := range p.rewritePorts() {
 		matches = append(matches, portMatch("udp", "--dport", port), portMatch("tcp", "--dport", port))
 	}
@@ -213,15 +221,19 @@ func filterTable(p ruleParams) table {
 		t.add(out, "mark packets of the Node to local Pods through Services",
 			slices.Concat([]string{"-d", destination, "-m", "conntrack", "--ctstate", "DNAT"}, markOfNode)...)
 	}
-	for _, tunnel := range p.tunnelPackets() {
-		if p.tunnelProtocol == "udp" {
-			// DNAT is the kernel's translation of destinations, as for Services. Tunnel packets of Nodes are not tracked.
-			t.add(in, "accept tunnel packets", slices.Concat(tunnel, []string{"-m", "conntrack", "!", "--ctstate", "DNAT", "-j", "ACCEPT"})...)
-			t.add(in, "drop translated packets to the tunnel", slices.Concat(tunnel, []string{"-j", "DROP"})...)
-		} else {
-			t.add(in, "accept tunnel packets", slices.Concat(tunnel, []string{"-j", "ACCEPT"})...)
-		}
-		t.add(out, "accept tunnel packets", slices.Concat(tunnel, []string{"-j", "ACCEPT"})...)
+	tunnel := p.tunnelPacket()
+	if p.tunnelProtocol == "udp" {
+		// DNAT is the kernel's translation of destinations, as for Services. Tunnel packets of Nodes are not tracked.
+		t.add(in, "accept tunnel packets", slices.Concat(tunnel, []string{"-m", "conntrack", "!", "--ctstate", "DNAT", "-j", "ACCEPT"})...)
+		t.add(in, "drop translated packets to the tunnel", slices.Concat(tunnel, []string{"-j", "DROP"})...)
+	} else {
+		t.add(in, "accept tunnel packets", slices.Concat(tunnel, []string{"-j", "ACCEPT"})...)
+	}
+	t.add(out, "accept tunnel packets", slices.Concat(tunnel, []string{"-j", "ACCEPT"})...)
+	// Rewritten packets are not accepted: programs on the device take them before they come here. What comes here is for a process of the host,
+	// for which the host's firewall is responsible.
+	for _, rewritten := range p.rewrittenPackets() {
+		t.add(in, "drop translated packets to the tunnel", slices.Concat(rewritten, []string{"-m", "conntrack", "--ctstate", "DNAT", "-j", "DROP"})...)
 	}
 	for _, s := range p.ports.services() {
 		t.add(in, "accept "+s.name, append(portMatch(s.protocol, "--dport", s.port), "-j", "ACCEPT")...)

@@ -66,6 +66,23 @@ func TestRestoreText(t *testing.T) {
 	}
 }
 
+// TestPortOfRewrittenPacketsIsTheHosts: programs take rewritten packets before they come to a chain of the filter table. A process of the host on this
+// port is behind the host's firewall, as without ONCache.
+func TestPortOfRewrittenPacketsIsTheHosts(t *testing.T) {
+	p := everyParams()["geneve-rewrite"]
+	p.formerPorts = []uint16{587}
+	seen := 0
+	for _, r := range filterTable(p).rules {
+		line := r.String()
+		if strings.Contains(line, "--dport 585") || strings.Contains(line, "--dport 587") {
+			seen++
+			require.NotContains(t, line, "ACCEPT")
+			require.Contains(t, line, "--ctstate DNAT -j DROP")
+		}
+	}
+	require.Equal(t, 4, seen, "TCP and UDP of two ports")
+}
+
 func TestTunnelProtocol(t *testing.T) {
 	for tunnel, want := range map[config.TunnelType]string{
 		config.TunnelTypeGeneve: "udp", config.TunnelTypeVXLAN: "udp", config.TunnelTypeSTT: "tcp", config.TunnelTypeGRE: "47",
