@@ -28,6 +28,8 @@ space := $(subst x,,x x)
 # Packages whose tests load eBPF programs, and those that are run in the testbed.
 bpf_packages := ./pkg/agent/oncache/datapath/...
 testbed_packages := ./test/e2e
+# Tests of what a Pod can cost others.
+neighbor_tests := ^Test(Neighbors|LostMessages|LostTickets|Forged|Flood|ShareIsUsedUp|FirstRequestThroughService|Pause|LongRound|NoMarkWaits|ConnectionEndsBefore|PacketsOfAPodsTunnel|RestoredPacketIsTooLong|RenewalTakes|PlacesDepend)
 sources := $(wildcard build cmd pkg test hack docs)
 chart := build/charts/antrea
 # Unpacked by make deps.
@@ -336,6 +338,11 @@ test-objects: ## Compare clusters that meet bad objects, requests and files with
 .PHONY: test-bpf
 test-bpf: ## Run the eBPF programs' tests (root)
 	$(race) -count=1 -skip '^TestCost$$' $(bpf_packages)
+
+.PHONY: test-neighbors
+test-neighbors: ## Measure what a Pod can cost other Pods, by the table of docs/limits.md (root)
+	$(GO) test -count=1 -v -run '$(neighbor_tests)' ./pkg/agent/oncache/... ./pkg/agent/controller/networkpolicy ./pkg/agent/servicereject \
+		| grep -E '^(ok|FAIL|---|panic)|^ +(---|[a-z_]+_test.go)'
 
 .PHONY: build-kernel-tests
 build-kernel-tests: build ## Build what test-kernels and record-kernels run
