@@ -71,6 +71,9 @@ func (i *Installation) components(ctx context.Context) ([]string, error) {
 	if len(agents.Items) == 0 {
 		i.Report.Fail("agents", "there is no Pod with the labels app=antrea and component=antrea-agent in Namespace %s", apis.DefaultNamespace)
 	}
+	if err := i.nodesWithoutAgent(ctx, agents.Items); err != nil {
+		return nil, err
+	}
 	var nodes []string
 	for _, pod := range agents.Items {
 		if isReady(&pod) {
@@ -81,6 +84,22 @@ func (i *Installation) components(ctx context.Context) ([]string, error) {
 	}
 	slices.Sort(nodes)
 	return nodes, nil
+}
+
+// nodesWithoutAgent reports the Nodes with Linux on which Pods can be, but have no network.
+func (i *Installation) nodesWithoutAgent(ctx context.Context, agents []corev1.Pod) error {
+	nodes, err := i.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("reading the Nodes: %w", err)
+	}
+	for _, node := range nodes.Items {
+		hasAgent := slices.ContainsFunc(agents, func(pod corev1.Pod) bool { return pod.Spec.NodeName == node.Name })
+		if system := node.Status.NodeInfo.OperatingSystem; !hasAgent && (system == "" || system == "linux") {
+			i.Report.Fail("agent "+node.Name, "there is none: see agent.nodeSelector, agent.affinity and agent.tolerations of the chart, and kubectl -n %s describe daemonset antrea-agent",
+				apis.DefaultNamespace)
+		}
+	}
+	return nil
 }
 
 func isReady(pod *corev1.Pod) bool {

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -31,6 +32,8 @@ import (
 type world struct {
 	controllers int32
 	nodes       []string
+	// others are Nodes without an agent, by their operating system.
+	others map[string]string
 	// unready are Nodes whose agent's Pod is not ready, silent those whose agent does not answer.
 	unready, silent string
 	conditions      []agentapis.AgentCondition
@@ -136,6 +139,14 @@ func (w *world) kubernetes() *fake.Clientset {
 		}
 		objects = append(objects, pod)
 	}
+	systems := map[string]string{}
+	for _, node := range w.nodes {
+		systems[node] = "linux"
+	}
+	maps.Copy(systems, w.others)
+	for node, system := range systems {
+		objects = append(objects, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}, Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{OperatingSystem: system}}})
+	}
 	kube := fake.NewClientset(objects...)
 	kube.PrependReactor("create", "pods", func(action kubetesting.Action) (bool, runtime.Object, error) {
 		w.kubelet(action.(kubetesting.CreateAction).GetObject().(*corev1.Pod))
@@ -211,6 +222,9 @@ func TestInstallation(t *testing.T) {
 		{name: "no controller", edit: func(w *world) { w.controllers = 0 }, failed: 1, want: []string{"failed   controller       no replica of Deployment kube-system/antrea-controller"}},
 		{name: "agent not ready", edit: func(w *world) { w.unready = "n2" }, failed: 1, want: []string{
 			"failed   agent            Pod antrea-agent-n2 on Node n2 is not ready", "warning  between Nodes    not tried: only Node n1", "ok       service          Node n1",
+		}},
+		{name: "Nodes without agent", edit: func(w *world) { w.others = map[string]string{"n3": "linux", "w1": "windows", "n4": ""} }, failed: 2, want: []string{
+			"failed   agent n3         there is none: see agent.nodeSelector", "failed   agent n4         there is none", "ok       service          Node n2",
 		}},
 		{name: "agent silent", edit: func(w *world) { w.silent = "n1" }, failed: 1, want: []string{"failed   agent n1         does not answer: connection refused", "ok       same Node        Node n2"}},
 		{name: "no agents", edit: func(w *world) { w.nodes = nil }, failed: 2, want: []string{"there is no Pod with the labels", "failed   traffic          not tried: no agent is healthy"}},
