@@ -11,7 +11,10 @@ import (
 	"strings"
 	"unicode"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	cliflag "k8s.io/component-base/cli/flag"
+	"sigs.k8s.io/yaml"
 )
 
 // ClientConnectionConfig is how a component reaches the Kubernetes API.
@@ -35,6 +38,14 @@ func Read(file string) ([]byte, error) {
 	return text, nil
 }
 
+// Unmarshal reads the text of a configuration file. A key that is given twice is an error: it would not be clear which value counts.
+func Unmarshal(text []byte, into any) error {
+	if _, err := yaml.YAMLToJSONStrict(text); err != nil {
+		return err
+	}
+	return yaml.Unmarshal(text, into)
+}
+
 // SetDefault sets a value that is its type's zero value.
 func SetDefault[T comparable](value *T, def T) {
 	var zero T
@@ -53,6 +64,18 @@ func SetDefaultPointer[T any](value **T, def T) {
 // SplitList splits a list whose items are separated by commas, by space, or by both; the empty text is the empty list.
 func SplitList(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+}
+
+// ValidateAPIServer returns the error of the key kubeAPIServerOverride: the client library takes URLs, and hosts with or without a port.
+func ValidateAPIServer(override string) []error {
+	if override == "" {
+		return nil
+	}
+	if base, _, err := rest.DefaultServerURL(override, "", schema.GroupVersion{}, true); err == nil && base.Hostname() != "" &&
+		(base.Scheme == "https" || base.Scheme == "http") {
+		return nil
+	}
+	return []error{fmt.Errorf("kubeAPIServerOverride: %q is not an address; allowed: for example https://10.0.0.1:6443 or 10.0.0.1:6443", override)}
 }
 
 // ValidateTLS returns all errors of the keys tlsMinVersion and tlsCipherSuites.

@@ -48,3 +48,22 @@ func TestValidateTLS(t *testing.T) {
 	require.ErrorContains(t, errs[1], `tlsCipherSuites: "NONE"`)
 	require.ErrorContains(t, errs[1], "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256")
 }
+
+func TestAKeyThatIsGivenTwice(t *testing.T) {
+	var into struct {
+		A int            `json:"a"`
+		B map[string]int `json:"b"`
+	}
+	require.NoError(t, Unmarshal([]byte("a: 1\nb: {c: 2}\nunknown: x\n"), &into))
+	require.ErrorContains(t, Unmarshal([]byte("a: 1\nb: {c: 2}\na: 3\n"), &into), `key "a" already set`)
+	require.ErrorContains(t, Unmarshal([]byte("b:\n  c: 2\n  c: 3\n"), &into), `key "c" already set`)
+}
+
+func TestAPIServers(t *testing.T) {
+	for _, good := range []string{"", "https://10.0.0.1:6443", "http://localhost:8080", "10.0.0.1:6443", "api.example.com", "https://[fd00::1]:6443", "https://x/prefix"} {
+		require.Empty(t, ValidateAPIServer(good), good)
+	}
+	for _, bad := range []string{"://x", "ftp://x", "https://", "https://x y", "10.0.0.1:port"} {
+		require.NotEmpty(t, ValidateAPIServer(bad), bad)
+	}
+}

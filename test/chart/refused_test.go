@@ -35,8 +35,21 @@ func TestRefused(t *testing.T) {
 		"privileged port":      {[]string{"--set", "controller.apiPort=443"}, []string{"controller/apiPort", "want 1,024"}},
 		"capability by its name in C": {[]string{"--set", "agent.antreaOVS.securityContext.capabilities={CAP_NET_ADMIN}"},
 			[]string{"agent/antreaOVS/securityContext/capabilities"}},
-		"two agents on a Node": {[]string{"--set", "agent.updateStrategy.rollingUpdate.maxSurge=1"}, []string{"maxSurge"}},
-		"another Namespace":    {[]string{"--namespace", "antrea"}, []string{"antrea", "kube-system"}},
+		"two agents on a Node":  {[]string{"--set", "agent.updateStrategy.rollingUpdate.maxSurge=1"}, []string{"maxSurge"}},
+		"APIs on one port":      {[]string{"--set", "agent.apiPort=10349"}, []string{"controller.apiPort: tcp/10349 is the port of agent.apiPort, too"}},
+		"health checks and API": {[]string{"--set", "antreaProxy.proxyAll=true,antreaProxy.serviceHealthCheckServerBindAddress=0.0.0.0:10350"}, []string{"tcp/10350 is the port of agent.apiPort"}},
+		"health checks, default": {[]string{"--set", "antreaProxy.proxyAll=true,controller.apiPort=10256"},
+			[]string{"antreaProxy.serviceHealthCheckServerBindAddress: tcp/10256 is the port of controller.apiPort"}},
+		"NodePort and API":         {[]string{"--set", "controller.apiNodePort=30000,agent.apiPort=30000"}, []string{"controller.apiNodePort: tcp/30000"}},
+		"rewriting and tunnel":     {[]string{"--set", "tunnelPort=585"}, []string{"oncache.rewritePort: udp/585 is the port of tunnelPort"}},
+		"rewriting and API":        {[]string{"--set", "agent.apiPort=590,oncache.rewritePort=590"}, []string{"oncache.rewritePort: tcp/590 is the port of agent.apiPort"}},
+		"API server without host":  {[]string{"--set", "kubeAPIServerOverride=://x"}, []string{"kubeAPIServerOverride"}},
+		"label of the selector":    {[]string{"--set", "agent.podLabels.app=x"}, []string{"agent/podLabels", "app"}},
+		"annotation of the chart":  {[]string{"--set", `controller.podAnnotations.checksum/config=x`}, []string{"controller/podAnnotations"}},
+		"variable of the chart":    {[]string{"--set", "agent.antreaAgent.extraEnv.NODE_NAME=x"}, []string{"agent/antreaAgent/extraEnv", "NODE_NAME"}},
+		"gateway with a quote":     {[]string{"--set-json", `hostGateway="a\"b"`}, []string{"hostGateway"}},
+		"protocol of flow records": {[]string{"--set", "flowExporter.protocolFilter={icmp}"}, []string{"flowExporter/protocolFilter"}},
+		"another Namespace":        {[]string{"--namespace", "antrea"}, []string{"antrea", "kube-system"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, err := template(t, tc.args...)

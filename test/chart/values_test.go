@@ -164,7 +164,9 @@ func TestGates(t *testing.T) {
 // names them so. Keys that both components have are not in the table: they have one value.
 var valueOf = map[string]map[string]string{
 	"agent": {
-		"ovsBridge": "ovs.bridgeName", "apiPort": "agent.apiPort", "enablePrometheusMetrics": "agent.enablePrometheusMetrics",
+		"ovsBridge": "ovs.bridgeName", "apiPort": "agent.apiPort", "clusterPort": "agent.clusterPort",
+		"memberlist.gossipVerifyIncoming": "agent.memberlist.gossipVerifyIncoming", "memberlist.gossipVerifyOutgoing": "agent.memberlist.gossipVerifyOutgoing",
+		"enablePrometheusMetrics":     "agent.enablePrometheusMetrics",
 		"clientConnection.kubeconfig": "agent.clientConnection.kubeconfig", "clientConnection.qps": "agent.clientConnection.qps",
 		"clientConnection.burst": "agent.clientConnection.burst",
 	},
@@ -185,7 +187,7 @@ var others = map[string]any{
 	"antreaProxy.nodePortAddresses":                   []any{"192.0.2.0/24"},
 	"antreaProxy.serviceHealthCheckServerBindAddress": "127.0.0.1:10257",
 	"antreaProxy.skipServices":                        []any{"ns/other", "10.96.0.7"}, "hostGateway": "gw7",
-	"nodeIPAM.clusterCIDRs": []any{"10.78.0.0/16"}, "multicast.igmpQueryVersions": []any{2, 3},
+	"flowExporter.protocolFilter": []any{"udp"}, "nodeIPAM.clusterCIDRs": []any{"10.78.0.0/16"}, "multicast.igmpQueryVersions": []any{2, 3},
 	"ovs.bridgeName": "br-7", "flowExporter.flowPollInterval": "6s", "flowExporter.activeFlowExportTimeout": "7s",
 	"flowExporter.idleFlowExportTimeout": "8s", "multicast.igmpQueryInterval": "9s", "nodePortLocal.portRange": "62000-63000",
 	"tlsCipherSuites": "TLS_AES_128_GCM_SHA256", "hostProcPathPrefix": "/other",

@@ -47,6 +47,28 @@ func TestLayers(t *testing.T) {
 	require.Equal(t, []string{"usr/bin/b"}, names(t, second))
 }
 
+// TestNoPrivilegedModes: no program changes the user.
+func TestNoPrivilegedModes(t *testing.T) {
+	var tree Tree
+	su, tmp := regular("usr/bin/su"), tar.Header{Typeflag: tar.TypeDir, Name: "tmp", Mode: 0o1777}
+	su.Mode = 0o6755
+	require.NoError(t, tree.add(su, nil))
+	require.NoError(t, tree.add(tmp, nil))
+	layer, err := tree.seal()
+	require.NoError(t, err)
+	modes := map[string]int64{}
+	for r := tar.NewReader(bytes.NewReader(layer)); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		require.NoError(t, err)
+		modes[h.Name] = h.Mode
+	}
+	require.EqualValues(t, 0o755, modes["usr/bin/su"])
+	require.EqualValues(t, 0o1777, modes["tmp/"])
+}
+
 func TestDropScripts(t *testing.T) {
 	var tree Tree
 	require.NoError(t, tree.add(regular("bin/sh"), nil))

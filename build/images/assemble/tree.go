@@ -69,7 +69,10 @@ func (t *Tree) add(h tar.Header, body []byte) error {
 // Newest is the latest time of a file of a package.
 func (t *Tree) Newest() time.Time { return t.newest }
 
-// put adds or replaces an entry, and adds the directories above it.
+// privilegedModes are set-user-ID and set-group-ID: programs such as su, which nothing in the images needs.
+const privilegedModes = 0o6000
+
+// put adds or replaces an entry without privileged modes, and adds the directories above it.
 func (t *Tree) put(name string, h tar.Header, body []byte) {
 	if t.files == nil {
 		t.files = map[string]*file{}
@@ -78,7 +81,7 @@ func (t *Tree) put(name string, h tar.Header, body []byte) {
 		t.put(parent, tar.Header{Typeflag: tar.TypeDir, Mode: 0o755, ModTime: h.ModTime}, nil)
 	}
 	t.files[name] = &file{body: body, header: tar.Header{
-		Typeflag: h.Typeflag, Name: name, Linkname: h.Linkname, Mode: h.Mode, Uid: h.Uid, Gid: h.Gid,
+		Typeflag: h.Typeflag, Name: name, Linkname: h.Linkname, Mode: h.Mode &^ privilegedModes, Uid: h.Uid, Gid: h.Gid,
 		Size: int64(len(body)), ModTime: h.ModTime.Truncate(time.Second), Devmajor: h.Devmajor, Devminor: h.Devminor,
 	}}
 }

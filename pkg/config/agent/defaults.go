@@ -6,8 +6,6 @@ package agent
 import (
 	"fmt"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/antrea-oncache/antrea/pkg/apis"
 	"github.com/antrea-oncache/antrea/pkg/config"
 )
@@ -33,7 +31,7 @@ const (
 // type.
 func Parse(text []byte) (*AgentConfig, error) {
 	var c AgentConfig
-	if err := yaml.Unmarshal(text, &c); err != nil {
+	if err := config.Unmarshal(text, &c); err != nil {
 		return nil, fmt.Errorf("parsing agent configuration: %w", err)
 	}
 	c.setDefaults()

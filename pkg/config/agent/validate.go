@@ -67,7 +67,8 @@ func (c *AgentConfig) Validate(gates featuregate.FeatureGate) error {
 	errs = append(errs, validateCIDRs(c)...)
 	errs = append(errs, validateSkipServices(c)...)
 	errs = append(errs, validateHealthAddress(c)...)
-	errs = append(errs, validateRewritePort(c)...)
+	errs = append(errs, validatePorts(c, gates)...)
+	errs = append(errs, config.ValidateAPIServer(c.KubeAPIServerOverride)...)
 	errs = append(errs, validateFlowExporter(c, gates)...)
 	return errors.Join(append(errs, config.ValidateTLS(c.TLSMinVersion, c.TLSCipherSuites)...)...)
 }
@@ -114,31 +115,6 @@ func validateRanges(c *AgentConfig) (errs []error) {
 	inRange("oncache.leaseSeconds", int64(c.ONCache.LeaseSeconds), 1, 10)
 	// NAT never gives one of these ports to a connection (nf_nat_l4proto_unique_tuple), so no answer comes to it.
 	inRange("oncache.rewritePort", int64(c.ONCache.RewritePort), 512, 599)
-	return errs
-}
-
-// validateRewritePort looks for other uses of the port for rewritten packets, which all belong to the programs.
-func validateRewritePort(c *AgentConfig) (errs []error) {
-	if c.ONCache.Tunnel != ONCacheTunnelRewrite {
-		return nil
-	}
-	tunnel := c.TunnelPort
-	if tunnel == 0 {
-		tunnel = map[string]int32{TunnelGeneve: 6081, TunnelVXLAN: 4789}[c.TunnelType]
-	}
-	for _, other := range []struct {
-		name string
-		port int32
-	}{
-		{"tunnelPort", tunnel},
-		{"apiPort", int32(c.APIPort)},
-		{"clusterPort", int32(c.ClusterPort)},
-		{"antreaProxy.serviceHealthCheckServerBindAddress", int32(c.ServiceHealthPort())},
-	} {
-		if other.port == c.ONCache.RewritePort {
-			errs = append(errs, fmt.Errorf("oncache.rewritePort: %d is the port of %s; allowed: a port that nothing else on any Node uses", other.port, other.name))
-		}
-	}
 	return errs
 }
 

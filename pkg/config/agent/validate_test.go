@@ -74,6 +74,12 @@ func TestValidateRefuses(t *testing.T) {
 		{"ONCache, unknown tunnel", "oncache: {tunnel: direct}", []string{"oncache.tunnel", "direct", "encap, rewrite"}},
 		{"ONCache, port out of range", "oncache: {rewritePort: 600}", []string{"oncache.rewritePort: 600 is out of range; allowed: 512 to 599"}},
 		{"ONCache, the tunnel's port", "tunnelPort: 590\noncache: {tunnel: rewrite, rewritePort: 590}", []string{"oncache.rewritePort: 590 is the port of tunnelPort"}},
+		{"ONCache that encapsulates, the API's port", "featureGates: {ONCache: true}\napiPort: 590\noncache: {rewritePort: 590}", []string{"oncache.rewritePort: 590 is the port of apiPort"}},
+		{"API and health checks on one port", "apiPort: 10256\nantreaProxy: {proxyAll: true}",
+			[]string{"antreaProxy.serviceHealthCheckServerBindAddress: 10256 is the port of apiPort; allowed: a port that nothing else on any Node uses"}},
+		{"API and memberlist on one port", "apiPort: 10351", []string{"clusterPort: 10351 is the port of apiPort"}},
+		{"API that is no address", "kubeAPIServerOverride: '://x'", []string{`kubeAPIServerOverride: "://x" is not an address; allowed: for example https://10.0.0.1:6443`}},
+		{"API of another scheme", "kubeAPIServerOverride: 'ftp://x'", []string{"kubeAPIServerOverride"}},
 		{"ONCache, the API's port", "apiPort: 590\noncache: {tunnel: rewrite, rewritePort: 590}", []string{"oncache.rewritePort: 590 is the port of apiPort"}},
 		{"ONCache, lease too long", "oncache: {leaseSeconds: 120}", []string{"oncache.leaseSeconds: 120 is out of range; allowed: 1 to 10"}},
 

@@ -70,7 +70,7 @@ type MulticlusterConfig struct {
 // value has the wrong type.
 func Parse(text []byte) (*ControllerConfig, error) {
 	var c ControllerConfig
-	if err := yaml.Unmarshal(text, &c); err != nil {
+	if err := config.Unmarshal(text, &c); err != nil {
 		return nil, fmt.Errorf("parsing controller configuration: %w", err)
 	}
 	c.setDefaults()

@@ -15,7 +15,7 @@ import (
 
 // Validate returns all errors of the configuration.
 func (c *ControllerConfig) Validate(gates featuregate.FeatureGate) error {
-	errs := config.ValidateTLS(c.TLSMinVersion, c.TLSCipherSuites)
+	errs := append(config.ValidateTLS(c.TLSMinVersion, c.TLSCipherSuites), config.ValidateAPIServer(c.KubeAPIServerOverride)...)
 	if c.APIPort < 1 || c.APIPort > 65535 {
 		errs = append(errs, fmt.Errorf("apiPort: %d is not a port; allowed: 1 to 65535", c.APIPort))
 	}

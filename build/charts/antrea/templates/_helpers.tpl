@@ -101,3 +101,70 @@ securityContext:
     add: {{ toJson .capabilities }}
   {{- end }}
 {{- end -}}
+
+{{/*
+Fails if two listeners of a Node have the same port, and for the port of rewritten packets if anything else has it. Each is
+protocol, port and value, separated by spaces.
+*/}}
+{{- define "antrea.checkPorts" -}}
+{{- $tunnel := .Values.tunnelPort | default (ternary 4789 6081 (eq .Values.tunnelType "vxlan")) -}}
+{{- $listeners := list
+  (printf "tcp %v agent.apiPort" .Values.agent.apiPort)
+  (printf "tcp %v controller.apiPort" .Values.controller.apiPort)
+  (printf "tcp %v agent.clusterPort" .Values.agent.clusterPort)
+  (printf "udp %v tunnelPort" $tunnel) -}}
+{{- with .Values.controller.apiNodePort -}}
+{{- $listeners = append $listeners (printf "tcp %v controller.apiNodePort" .) -}}
+{{- end -}}
+{{- with .Values.antreaProxy -}}
+{{- if and .proxyAll (not .disableServiceHealthCheckServer) -}}
+{{- $port := .serviceHealthCheckServerBindAddress | default "0.0.0.0:10256" | splitList ":" | last -}}
+{{- $listeners = append $listeners (printf "tcp %v antreaProxy.serviceHealthCheckServerBindAddress" (int $port)) -}}
+{{- end -}}
+{{- end -}}
+{{- $listeners = concat $listeners (list
+  (printf "tcp %v oncache.rewritePort" .Values.oncache.rewritePort)
+  (printf "udp %v oncache.rewritePort" .Values.oncache.rewritePort)) -}}
+{{- $owners := dict -}}
+{{- range $listeners -}}
+{{- $parts := splitList " " . -}}
+{{- $key := printf "%s/%s" (index $parts 0) (index $parts 1) -}}
+{{- with get $owners $key -}}
+{{- fail (printf "%s: %s is the port of %s, too; allowed: a port that nothing else on a Node uses" (index $parts 2) $key .) -}}
+{{- end -}}
+{{- $_ := set $owners $key (index $parts 2) -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+Fails if agents would have to export flow records by a protocol that they do not speak: the default of newer releases of Antrea's chart.
+*/}}
+{{- define "antrea.checkCollector" -}}
+{{- $gates := .Values.featureGates -}}
+{{- if and .Values.flowExporter.enable (ternary $gates.FlowExporter $gates.AllAlpha (hasKey $gates "FlowExporter")) -}}
+{{- if hasSuffix ":grpc" (lower .Values.flowExporter.flowCollectorAddr) -}}
+{{- fail (printf "flowExporter.flowCollectorAddr: %q has the protocol grpc; allowed: tls, tcp and udp, by which agents send IPFIX (the Flow Aggregator listens at port 4739)" .Values.flowExporter.flowCollectorAddr) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+The values of Antrea's chart that have no effect in this version and are given, one a line.
+*/}}
+{{- define "antrea.unusedValues" -}}
+{{- if .Values.image }}
+  image: the images are agentImage and controllerImage
+{{- end }}
+{{- if ne .Values.agent.kubeletRootDir "/var/lib/kubelet" }}
+  agent.kubeletRootDir: nothing of the kubelet is mounted
+{{- end }}
+{{- if .Values.agent.antreaIPsec }}
+  agent.antreaIPsec: this version has no IPsec
+{{- end }}
+{{- if .Values.agent.antreaSysctlInit }}
+  agent.antreaSysctlInit: the agent writes sysctls itself
+{{- end }}
+{{- if or (ne (int .Values.agent.antreaOVS.logFileMaxSize) 100) (ne (int .Values.agent.antreaOVS.logFileMaxNum) 4) }}
+  agent.antreaOVS.logFileMaxSize, logFileMaxNum: logs of Open vSwitch are rotated in the image's own way
+{{- end }}
+{{- end -}}
