@@ -93,7 +93,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 		return err
 	}
 	show := &monitor.Monitor{Client: n.clients.Dynamic, Querier: info, CABundle: api.CABundle()}
-	n.maintain(p)
+	n.maintain(p, c)
 	c.start(p, n)
 	p.serve(api.Run)
 	p.background(show.Run)
@@ -205,11 +205,13 @@ func (n *node) bringUp(ctx context.Context, o *options) error {
 }
 
 // maintain keeps what bringUp has made up to date.
-func (n *node) maintain(p *parts) {
+func (n *node) maintain(p *parts, c *controllers) {
 	p.background(func(ctx context.Context) { n.Rounds.Run(ctx, n.Reconnected) })
 	keeper := upkeep.New(n.problems)
 	keeper.Add(n.initializer.Upkeep()...)
 	keeper.Add(n.Routes.Upkeep()...)
+	keeper.Add(c.cni.Upkeep(n.problems))
 	p.background(keeper.Run)
 	p.background(n.vswitchd.Run)
+	p.background(newTunnelProbe(n, c).Run)
 }

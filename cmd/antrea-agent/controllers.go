@@ -30,6 +30,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/stats"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	"github.com/antrea-oncache/antrea/pkg/features"
+	"github.com/antrea-oncache/antrea/pkg/ovs/ovsconfig"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsctl"
 )
 
@@ -114,12 +115,16 @@ func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed) (*c
 	if c.nodeRoutes, err = noderoute.New(c.nodes.Core().V1().Nodes(), n.flows, n.Routes, n.Network, n.Node, n.problems); err != nil {
 		return nil, err
 	}
-	c.cni, err = cniserver.New(cniserver.Config{
+	cni := cniserver.Config{
 		Socket: o.config.CNISocket, HostProcPathPrefix: o.config.HostProcPathPrefix, Node: n.Node,
 		PodInterfaceType:         config.PodInterfaceType(o.config.PodInterfaceType),
 		DisableTXChecksumOffload: o.config.DisableTXChecksumOffload,
 		Policies:                 c.policies,
-	}, n.bridge, n.flows, n.store, c.networkReady)
+	}
+	if o.config.OVSDatapathType == ovsconfig.DefaultDatapathType {
+		cni.Reconfigure = n.initializer.Reconfigure
+	}
+	c.cni, err = cniserver.New(cni, n.bridge, n.flows, n.store, c.networkReady)
 	return c, err
 }
 

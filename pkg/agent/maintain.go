@@ -107,6 +107,10 @@ func (i *Initializer) restoreBridge(ctx context.Context) ([]ovsconfig.Port, erro
 	return i.ovs.ListPorts()
 }
 
+// Reconfigure makes ovs-vswitchd apply again what is in the database. Then it adds devices that others have removed from the kernel's datapath,
+// those of tunnels excepted.
+func (i *Initializer) Reconfigure(ctx context.Context) error { return i.applied(ctx) }
+
 // applied returns when ovs-vswitchd has applied what is in the database.
 func (i *Initializer) applied(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, portTimeout)

@@ -85,6 +85,8 @@ type Config struct {
 	// IPAMDataDir is where host-local keeps its leases, regardless of the CNI configuration. With "" the CNI configuration
 	// decides; its default is /var/lib/cni/networks.
 	IPAMDataDir string
+	// Reconfigure makes Open vSwitch add devices again that are in its database but not in the kernel's datapath. It is nil with another datapath.
+	Reconfigure func(context.Context) error
 }
 
 // Server is the CNI server. Create it with New; it then serves until the context of Run ends.

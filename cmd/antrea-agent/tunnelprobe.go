@@ -1,0 +1,62 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/noderoute"
+	"github.com/antrea-oncache/antrea/pkg/agent/tunnelprobe"
+)
+
+// provedKey is the key of the bridge's external_ids that says that another Node has once answered through the tunnel.
+const provedKey = "antrea-peer-answered"
+
+func newTunnelProbe(n *node, c *controllers) *tunnelprobe.Probe {
+	gateways := slices.DeleteFunc([]netip.Addr{n.Node.Gateway.IPv4, n.Node.Gateway.IPv6}, func(a netip.Addr) bool { return !a.IsValid() })
+	nodes := c.nodes.Core().V1().Nodes().Lister()
+	return tunnelprobe.New(tunnelprobe.Config{
+		NodeName: n.name, Gateways: gateways, Problems: n.problems,
+		Peers: func() []tunnelprobe.Peer { return readyPeers(c.nodeRoutes.Peers(), nodes, gateways) },
+		Proved: func() bool {
+			ids, err := n.bridge.GetExternalIDs()
+			return err == nil && ids[provedKey] != ""
+		},
+		SetProved: func() {
+			if err := n.bridge.SetExternalID(provedKey, "true"); err != nil {
+				klog.ErrorS(err, "The next agent will not know that other Nodes have answered")
+			}
+		},
+	})
+}
+
+// readyPeers are the connected Nodes that are ready: of others silence is expected.
+func readyPeers(connected []noderoute.Peer, nodes corelisters.NodeLister, gateways []netip.Addr) []tunnelprobe.Peer {
+	var peers []tunnelprobe.Peer
+	for _, p := range connected {
+		object, err := nodes.Get(p.Name)
+		if err != nil || !isReady(object) {
+			continue
+		}
+		for _, network := range p.Networks {
+			gateway := network.CIDR.Masked().Addr().Next()
+			if slices.ContainsFunc(gateways, func(own netip.Addr) bool { return own.Is6() == gateway.Is6() }) {
+				peers = append(peers, tunnelprobe.Peer{Name: p.Name, Gateway: gateway})
+				break
+			}
+		}
+	}
+	return peers
+}
+
+func isReady(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
