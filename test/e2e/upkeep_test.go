@@ -26,7 +26,7 @@ func TestUpkeep(t *testing.T) {
 	newSuite(t, "geneve", true).run(t, area{"Upkeep", testUpkeep}, area{"UnreachableNode", testUnreachableNode})
 }
 
-// theft is one thing of the first Node that is taken away. DEVICE is that of the tunnel, POD that of the client, PEER the second Node's Pod network.
+// theft is one thing of the first Node that is taken away. DEVICE is that of the tunnel, HOSTDEV that of the client, PEER the second Node's Pod network.
 type theft struct {
 	what string
 	take string
@@ -45,9 +45,9 @@ var thefts = []theft{
 	{"gateway has no address", "ip addr flush dev antrea-gw0", "ip -4 addr show antrea-gw0 | grep -q inet && ip route | grep -q PEER"},
 	{"gateway port is deleted", "ovs-vsctl --no-wait del-port br-int antrea-gw0", "ip -4 addr show antrea-gw0 | grep -q inet && ip route | grep -q PEER"},
 	{"gateway is taken from the datapath", "ovs-dpctl del-if ovs-system antrea-gw0", "ip -4 addr show antrea-gw0 | grep -q inet && ip route | grep -q PEER"},
-	{"Pod's device is down", "ip link set POD down", "ip link show POD | grep -q '[<,]UP'"},
-	{"Pod's port is deleted", "ovs-vsctl --no-wait del-port br-int POD", "ovs-vsctl --no-wait list-ports br-int | grep -q POD"},
-	{"Pod's device is taken from the datapath", "ovs-dpctl del-if ovs-system POD", "ip link show POD | grep -q 'master ovs-system'"},
+	{"Pod's device is down", "ip link set HOSTDEV down", "ip link show HOSTDEV | grep -q '[<,]UP'"},
+	{"Pod's port is deleted", "ovs-vsctl --no-wait del-port br-int HOSTDEV", "ovs-vsctl --no-wait list-ports br-int | grep -q HOSTDEV"},
+	{"Pod's device is taken from the datapath", "ovs-dpctl del-if ovs-system HOSTDEV", "ip link show HOSTDEV | grep -q 'master ovs-system'"},
 	{"route is deleted", "ip route del PEER", "ip route | grep -q PEER"},
 	{"sets are empty", "ipset flush ANTREA-POD-IP; ipset flush ANTREA-NODE-IP", "ipset list ANTREA-POD-IP | grep -q PEER && ipset list ANTREA-NODE-IP | grep -q '^[0-9].*\\.'"},
 	{
@@ -57,14 +57,14 @@ var thefts = []theft{
 	{"forwarding is off", "sysctl -qw net.ipv4.ip_forward=0", "sysctl -n net.ipv4.ip_forward | grep -qx 1"},
 	{"gateway's sysctl is changed", "sysctl -qw net.ipv4.conf.antrea-gw0.arp_announce=0", "sysctl -n net.ipv4.conf.antrea-gw0.arp_announce | grep -qx 1"},
 	{"flows are deleted", "ovs-ofctl del-flows br-int", "test $(ovs-ofctl -O OpenFlow15 dump-flows br-int | wc -l) -gt 50"},
-	{"bridge is deleted", "ovs-vsctl --no-wait del-br br-int", "ovs-vsctl --no-wait list-ports br-int | grep -q POD && ip route | grep -q PEER && ip link show DEVICE"},
+	{"bridge is deleted", "ovs-vsctl --no-wait del-br br-int", "ovs-vsctl --no-wait list-ports br-int | grep -q HOSTDEV && ip route | grep -q PEER && ip link show DEVICE"},
 }
 
 // testUpkeep requires that each comes back in time, and with it traffic between Pods, of both Nodes, and with the Node itself.
 func testUpkeep(t *testing.T, s *suite) {
 	peer := s.node2.PodCIDR.String()
 	replace := strings.NewReplacer("DEVICE", s.tunnelDevice(), "PEER", peer,
-		"POD", cniserver.HostInterfaceName(s.client.PodName, s.client.ContainerID, "eth0"))
+		"HOSTDEV", cniserver.HostInterfaceName(s.client.PodName, s.client.ContainerID, "eth0"))
 	for _, c := range thefts {
 		t.Run(strings.ReplaceAll(c.what, " ", "_"), func(t *testing.T) {
 			shell(t, s.node1.Space, replace.Replace(c.take))

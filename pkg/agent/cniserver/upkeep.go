@@ -27,10 +27,13 @@ const (
 	lookInterval = 10 * time.Second
 	// busyTimeout is how long a look waits for a request about the same Pod. The next look comes soon.
 	busyTimeout = time.Second
+	// patience is how many repairs of a Pod in turn must fail before that is a problem.
+	patience = 2
 )
 
-// podState is what there is of a Pod's host interface.
-type podState struct{ device, up, attached, port bool }
+// podState is what there is of a Pod's host interface. Port says that the database has its row, sameNumber that the row has the OpenFlow port that
+// flows know.
+type podState struct{ device, up, attached, port, sameNumber bool }
 
 // podRepair is what an interface needs.
 type podRepair int
@@ -39,6 +42,8 @@ const (
 	nothingToRepair podRepair = iota
 	setUp
 	addPort
+	// renumber is for a port whose flows have another number.
+	renumber
 	// attach is for a port whose device Open vSwitch does not have.
 	attach
 	// replacePod is beyond repair: the device in the Pod has gone with that of the host.
@@ -53,6 +58,8 @@ func (p podState) repair() podRepair {
 		return setUp
 	case !p.port:
 		return addPort
+	case !p.sameNumber:
+		return renumber
 	case !p.attached:
 		return attach
 	}
@@ -63,13 +70,14 @@ func (p podState) repair() podRepair {
 type podKeeper struct {
 	server   *Server
 	problems problem.Reporter
-	// reported are the Pods with a problem, by interface.
+	// reported are the Pods with a problem, failures counts the last repairs in turn that have failed, both by interface.
 	reported map[string]problem.Subject
+	failures map[string]int
 }
 
 // Upkeep keeps the host devices and ports of Pods, and reports to problems those that cannot be repaired.
 func (s *Server) Upkeep(problems problem.Reporter) upkeep.Part {
-	k := &podKeeper{server: s, problems: problems, reported: map[string]problem.Subject{}}
+	k := &podKeeper{server: s, problems: problems, reported: map[string]problem.Subject{}, failures: map[string]int{}}
 	return upkeep.Part{Name: "devices of Pods", Every: lookInterval, Events: upkeep.Links, Repair: k.look}
 }
 
@@ -87,7 +95,7 @@ func (k *podKeeper) look(ctx context.Context) error {
 	var errs []error
 	for _, c := range k.server.store.GetInterfacesByType(interfacestore.ContainerInterface) {
 		present[c.InterfaceName] = true
-		state, err := k.server.podState(c.InterfaceName, devices[c.InterfaceName])
+		state, err := k.server.podState(c, devices[c.InterfaceName])
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -98,7 +106,7 @@ func (k *podKeeper) look(ctx context.Context) error {
 		}
 		errs = append(errs, k.repair(ctx, c))
 	}
-	for name := range k.reported {
+	for name := range k.failures {
 		if !present[name] {
 			k.resolve(name)
 		}
@@ -106,12 +114,14 @@ func (k *podKeeper) look(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (s *Server) podState(name string, device *netlink.LinkAttrs) (podState, error) {
-	_, found, err := s.ports.GetPort(name)
+func (s *Server) podState(c *interfacestore.InterfaceConfig, device *netlink.LinkAttrs) (podState, error) {
+	port, found, err := s.ports.GetPort(c.InterfaceName)
 	if err != nil {
 		return podState{}, err
 	}
 	p := podState{device: device != nil, port: found}
+	// Without a number ovs-vswitchd is about to give one, the same as before.
+	p.sameNumber = found && (port.OFPort == 0 || c.OVSPortConfig != nil && port.OFPort == c.OFPort)
 	if device != nil {
 		p.up = device.Flags&net.FlagUp != 0
 		p.attached = s.cfg.Reconfigure == nil || device.MasterIndex != 0
@@ -146,16 +156,23 @@ func (k *podKeeper) repair(ctx context.Context, listed *interfacestore.Interface
 	if err == nil {
 		device = link.Attrs()
 	}
-	state, err := s.podState(c.InterfaceName, device)
+	state, err := s.podState(c, device)
 	if err != nil {
 		return err
 	}
-	if err := s.repairInterface(ctx, c, link, state.repair()); err != nil {
-		k.report(c, err)
+	repair := state.repair()
+	err = s.repairInterface(ctx, c, link, repair)
+	if err == nil {
+		k.resolve(c.InterfaceName)
 		return nil
 	}
-	k.resolve(c.InterfaceName)
-	return nil
+	if k.failures[c.InterfaceName]++; repair == replacePod || k.failures[c.InterfaceName] >= patience {
+		k.report(c, err)
+	}
+	if repair == replacePod {
+		return nil
+	}
+	return fmt.Errorf("Pod %s/%s: %w", c.PodNamespace, c.PodName, err)
 }
 
 func (s *Server) repairInterface(ctx context.Context, c *interfacestore.InterfaceConfig, link netlink.Link, repair podRepair) error {
@@ -171,9 +188,9 @@ func (s *Server) repairInterface(ctx context.Context, c *interfacestore.Interfac
 		if _, err := s.ports.CreatePort(c.InterfaceName, PortExternalIDs(c)); err != nil {
 			return fmt.Errorf("its port was deleted, and cannot be made anew: %w", err)
 		}
-		if err := s.restoreInterface(ctx, c); err != nil {
-			return fmt.Errorf("its port was deleted and made anew, without flows: %w", err)
-		}
+		return s.installAnew(ctx, c)
+	case renumber:
+		return s.installAnew(ctx, c)
 	case attach:
 		if err := s.cfg.Reconfigure(ctx); err != nil {
 			return fmt.Errorf("Open vSwitch does not have its host interface %s: %w", c.InterfaceName, err)
@@ -191,6 +208,13 @@ func (s *Server) repairInterface(ctx context.Context, c *interfacestore.Interfac
 	return nil
 }
 
+func (s *Server) installAnew(ctx context.Context, c *interfacestore.InterfaceConfig) error {
+	if err := s.restoreInterface(ctx, c); err != nil {
+		return fmt.Errorf("its port was made anew, without flows: %w", err)
+	}
+	return nil
+}
+
 func (k *podKeeper) report(c *interfacestore.InterfaceConfig, err error) {
 	subject := problem.Subject{Kind: "Pod", Namespace: c.PodNamespace, Name: c.PodName}
 	k.reported[c.InterfaceName] = subject
@@ -198,6 +222,7 @@ func (k *podKeeper) report(c *interfacestore.InterfaceConfig, err error) {
 }
 
 func (k *podKeeper) resolve(name string) {
+	delete(k.failures, name)
 	if subject, reported := k.reported[name]; reported {
 		delete(k.reported, name)
 		k.problems.Resolve(ReasonDisconnected, subject)

@@ -4,6 +4,7 @@
 package cniserver
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,7 +27,9 @@ func TestInterfacesOfPodsAreKept(t *testing.T) {
 		t.Helper()
 		link, err := netlink.LinkByName(name)
 		require.NoError(t, err)
-		s, err := h.server.podState(name, link.Attrs())
+		c, known := h.store.GetInterfaceByName(name)
+		require.True(t, known)
+		s, err := h.server.podState(c, link.Attrs())
 		require.NoError(t, err)
 		return s
 	}
@@ -46,6 +49,20 @@ func TestInterfacesOfPodsAreKept(t *testing.T) {
 		require.Empty(t, list, what)
 	}
 	require.Len(t, h.flows.all(), len(flows))
+
+	// A repair that fails half-way goes on at the next look.
+	require.NoError(t, h.ports.DeletePort(name))
+	h.flows.set(func(f *fakeFlows) { f.installErr = errors.New("not connected") })
+	require.ErrorContains(t, look(t.Context()), "not connected")
+	require.Equal(t, renumber, state().repair())
+	require.Error(t, look(t.Context()))
+	halfway, _ := problems.List()
+	require.Len(t, halfway, 1, "at the second failure")
+	h.flows.set(func(f *fakeFlows) { f.installErr = nil })
+	require.NoError(t, look(t.Context()))
+	halfway, _ = problems.List()
+	require.Empty(t, halfway)
+	require.Equal(t, nothingToRepair, state().repair())
 	c, known := h.store.GetInterfaceByName(name)
 	require.True(t, known)
 	require.Equal(t, h.flows.all()[name].OFPort, c.OFPort, "flows and store have the port's present number")
@@ -68,11 +85,12 @@ func TestInterfacesOfPodsAreKept(t *testing.T) {
 }
 
 func TestPodRepairs(t *testing.T) {
-	fine := podState{device: true, up: true, attached: true, port: true}
+	fine := podState{device: true, up: true, attached: true, port: true, sameNumber: true}
 	require.Equal(t, nothingToRepair, fine.repair())
 	for want, change := range map[podRepair]func(*podState){
 		setUp:      func(s *podState) { s.up = false },
-		addPort:    func(s *podState) { s.port = false; s.attached = false },
+		addPort:    func(s *podState) { s.port, s.sameNumber, s.attached = false, false, false },
+		renumber:   func(s *podState) { s.sameNumber = false },
 		attach:     func(s *podState) { s.attached = false },
 		replacePod: func(s *podState) { *s = podState{port: true} },
 	} {
