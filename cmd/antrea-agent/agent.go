@@ -24,7 +24,6 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/route"
 	"github.com/antrea-oncache/antrea/pkg/agent/switchhealth"
 	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
-	"github.com/antrea-oncache/antrea/pkg/agent/upkeep"
 	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
 	"github.com/antrea-oncache/antrea/pkg/features"
 	ofswitch "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
@@ -93,7 +92,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 		return err
 	}
 	show := &monitor.Monitor{Client: n.clients.Dynamic, Querier: info, CABundle: api.CABundle()}
-	n.maintain(p, c)
+	n.maintain(p, cache, c)
 	c.start(p, n)
 	p.serve(api.Run)
 	p.background(show.Run)
@@ -202,16 +201,4 @@ func (n *node) bringUp(ctx context.Context, o *options) error {
 		}, formerCacheOf(o))
 	n.State, err = n.initializer.Initialize(ctx)
 	return err
-}
-
-// maintain keeps what bringUp has made up to date.
-func (n *node) maintain(p *parts, c *controllers) {
-	p.background(func(ctx context.Context) { n.Rounds.Run(ctx, n.Reconnected) })
-	keeper := upkeep.New(n.problems)
-	keeper.Add(n.initializer.Upkeep()...)
-	keeper.Add(n.Routes.Upkeep()...)
-	keeper.Add(c.cni.Upkeep(n.problems))
-	p.background(keeper.Run)
-	p.background(n.vswitchd.Run)
-	p.background(newTunnelProbe(n, c).Run)
 }

@@ -44,10 +44,8 @@ func (c *controllers) addFlowExporter(o *options, n *node, cache *onCache) error
 	if err != nil {
 		return err
 	}
-	for _, key := range flowSysctls {
-		if err := n.sysctls.Set(key, "1"); err != nil {
-			return fmt.Errorf("%w (is the module nf_conntrack loaded?)", err)
-		}
+	if err := n.countFlows(); err != nil {
+		return err
 	}
 	describer := &flowexporter.Describer{
 		Node: n.name, Interfaces: n.store, PodNetworks: func() []netip.Prefix { return c.allPodNetworks(n) }, Rules: c.policies.RuleOwners,

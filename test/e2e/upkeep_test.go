@@ -56,6 +56,10 @@ var thefts = []theft{
 	},
 	{"forwarding is off", "sysctl -qw net.ipv4.ip_forward=0", "sysctl -n net.ipv4.ip_forward | grep -qx 1"},
 	{"gateway's sysctl is changed", "sysctl -qw net.ipv4.conf.antrea-gw0.arp_announce=0", "sysctl -n net.ipv4.conf.antrea-gw0.arp_announce | grep -qx 1"},
+	{
+		"sysctl of the cache is changed", "sysctl -qw net.netfilter.nf_conntrack_tcp_be_liberal=0",
+		"sysctl -n net.netfilter.nf_conntrack_tcp_be_liberal | grep -qx 1",
+	},
 	{"flows are deleted", "ovs-ofctl del-flows br-int", "test $(ovs-ofctl -O OpenFlow15 dump-flows br-int | wc -l) -gt 50"},
 	{"bridge is deleted", "ovs-vsctl --no-wait del-br br-int", "ovs-vsctl --no-wait list-ports br-int | grep -q HOSTDEV && ip route | grep -q PEER && ip link show DEVICE"},
 }

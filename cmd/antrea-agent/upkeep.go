@@ -1,0 +1,43 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/upkeep"
+)
+
+// sysctlInterval is the time between two looks at sysctls, whose changes make no events.
+const sysctlInterval = 10 * time.Second
+
+// maintain keeps what the agent has made up to date.
+func (n *node) maintain(p *parts, cache *onCache, c *controllers) {
+	p.background(func(ctx context.Context) { n.Rounds.Run(ctx, n.Reconnected) })
+	p.background(n.vswitchd.Run)
+	p.background(newTunnelProbe(n, c).Run)
+	keeper := upkeep.New(n.problems)
+	keeper.Add(n.initializer.Upkeep()...)
+	keeper.Add(n.Routes.Upkeep()...)
+	keeper.Add(c.cni.Upkeep(n.problems))
+	if cache.manager != nil {
+		keeper.Add(cache.manager.Upkeep())
+	}
+	if c.flowExporter != nil {
+		keeper.Add(upkeep.Part{Name: "sysctls of flow records", Every: sysctlInterval, Repair: func(context.Context) error { return n.countFlows() }})
+	}
+	p.background(keeper.Run)
+}
+
+// countFlows makes the kernel count packets of connections, and note when they begin.
+func (n *node) countFlows() error {
+	for _, key := range flowSysctls {
+		if err := n.sysctls.Set(key, "1"); err != nil {
+			return fmt.Errorf("%w (is the module nf_conntrack loaded?)", err)
+		}
+	}
+	return nil
+}
