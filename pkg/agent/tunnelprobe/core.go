@@ -15,11 +15,11 @@ const (
 	suspectsPerRound = 2
 	// answerTime is how long an answer may take, restTime the time between two requests to a peer that answers.
 	answerTime = 2 * time.Second
-	restTime   = 3 * time.Second
+	restTime   = 5 * time.Second
 	// maxLost is how many requests in turn must be lost: one or two are lost when Open vSwitch is replaced or a Node is busy.
 	maxLost = 5
 	// silence is how long no peer may have answered, while there is one to answer, until this Node is to blame.
-	silence = 15 * time.Second
+	silence = 20 * time.Second
 )
 
 // Peer is another Node with a gateway.

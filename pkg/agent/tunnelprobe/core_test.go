@@ -64,10 +64,10 @@ func TestSilentPeerIsMissed(t *testing.T) {
 	s.silent["n1"] = true
 	s.run(4)
 	require.Equal(t, fine, s.verdict(), "some may be lost")
-	s.run(14)
+	s.run(16)
 	require.Equal(t, "[n1] false", s.verdict())
 	s.silent["n1"] = false
-	s.run(5)
+	s.run(7)
 	require.Equal(t, fine, s.verdict())
 	s.silent["n1"] = true
 	s.run(30)
@@ -85,7 +85,7 @@ func TestSilenceOfAllIsOfThisNode(t *testing.T) {
 	for i := range 40 {
 		s.silent[fmt.Sprint("n", i)] = true
 	}
-	s.run(16)
+	s.run(21)
 	require.Equal(t, "[] true", s.verdict())
 	s.silent["n7"] = false
 	s.run(60)
@@ -131,5 +131,5 @@ func TestRequestsDoNotGrowWithNodes(t *testing.T) {
 	require.NotEmpty(t, missed)
 	s = simulate(1)
 	s.run(60)
-	require.Equal(t, 20, s.sent, "a peer that answers is asked every 3 s")
+	require.Equal(t, 12, s.sent, "a peer that answers is asked every 5 s")
 }
