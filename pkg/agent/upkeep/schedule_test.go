@@ -29,7 +29,7 @@ func TestSchedule(t *testing.T) {
 	}
 	s.looked(at(3*second), 100*time.Millisecond, false)
 	s.event(at(4 * second))
-	require.Equal(t, at(8*second), s.next, "an expensive look takes 2 %% of the time")
+	require.Equal(t, at(5*second), s.next, "an expensive look takes 5 % of the time")
 	s.looked(at(8*second), time.Hour, false)
 	require.Equal(t, at(8*second+maxPause), s.next)
 
