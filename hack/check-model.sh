@@ -52,6 +52,10 @@ check handshake AS_BUILT 0
 for variant in NO_CANCEL ANY_SYNACK BOTH LOST_NOTE; do
 	check handshake "$variant" 1
 done
+check services AS_BUILT 0
+for variant in ANY_ANSWERS ONE_WAY OWN_FORGERY; do
+	check services "$variant" 1
+done
 check halves AS_BUILT 0 -a -f
 check halves PROVE_ONCE 1 -a -f
 for variant in AS_DESIGNED MAPS_LOST MOVES OTHER_SENDER; do
