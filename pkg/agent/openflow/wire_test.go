@@ -228,7 +228,9 @@ func (w *wire) nothingElse(from uint32) {
 	marker := segment{src: map[uint32]string{podAPort: "10.10.0.11:9", podBPort: "10.10.0.12:9"}[from], dst: "10.10.9.9:9"}
 	w.pass(from, marker, gwPort, marker)
 	for port, link := range w.links {
-		require.False(w.t, link.pending(), "another packet has arrived at %s", portNames[port])
+		if link.pending() {
+			require.Fail(w.t, "another packet has arrived", "%s: %v", portNames[port], gopacket.NewPacket(link.next(), layers.LayerTypeEthernet, gopacket.Default))
+		}
 	}
 }
 
