@@ -11,6 +11,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/ippacket"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 )
 
 // The lines are those of the documentation of Antrea.
@@ -18,8 +19,8 @@ func TestLine(t *testing.T) {
 	packet := func(src, dst string, protocol uint8, length int, transport ...byte) *ippacket.Packet {
 		return &ippacket.Packet{Src: netip.MustParseAddr(src), Dst: netip.MustParseAddr(dst), Protocol: protocol, IP: make([]byte, length), Transport: transport}
 	}
-	allowed := openflow.LoggedPacket{Direction: openflow.PolicyIngress, Reference: "K8sNetworkPolicy:default/allow-tcp-80", Table: "IngressRule", Priority: 190}
-	dropped := openflow.LoggedPacket{Direction: openflow.PolicyIngress, Table: "IngressDefaultRule"}
+	allowed := openflow.LoggedPacket{Direction: policy.Ingress, Reference: "K8sNetworkPolicy:default/allow-tcp-80", Table: "IngressRule", Priority: 190}
+	dropped := openflow.LoggedPacket{Direction: policy.Ingress, Table: "IngressDefaultRule"}
 	for _, test := range []struct {
 		name     string
 		decision openflow.LoggedPacket
@@ -30,7 +31,7 @@ func TestLine(t *testing.T) {
 			"IngressRule K8sNetworkPolicy:default/allow-tcp-80 <nil> Ingress Allow 190 default/nettool 10.10.1.13 57050 10.10.1.7 80 TCP 60 <nil>"},
 		{"dropped", dropped, packet("10.10.1.13", "10.10.1.7", ippacket.ICMP, 84, 8, 0, 0, 0),
 			"IngressDefaultRule K8sNetworkPolicy <nil> Ingress Drop <nil> default/nettool 10.10.1.13 <nil> 10.10.1.7 <nil> ICMP 84 <nil>"},
-		{"egress, IPv6", openflow.LoggedPacket{Direction: openflow.PolicyEgress, Table: "EgressDefaultRule"}, packet("fd00::b", "fd00::c", ippacket.UDP, 49, 0, 1, 0, 53),
+		{"egress, IPv6", openflow.LoggedPacket{Direction: policy.Egress, Table: "EgressDefaultRule"}, packet("fd00::b", "fd00::c", ippacket.UDP, 49, 0, 1, 0, 53),
 			"EgressDefaultRule K8sNetworkPolicy <nil> Egress Drop <nil> default/nettool fd00::b 1 fd00::c 53 UDP 49 <nil>"},
 		{"another protocol", dropped, packet("10.10.1.13", "10.10.1.7", 47, 24, 0, 0, 0, 0),
 			"IngressDefaultRule K8sNetworkPolicy <nil> Ingress Drop <nil> default/nettool 10.10.1.13 <nil> 10.10.1.7 <nil> 47 24 <nil>"},

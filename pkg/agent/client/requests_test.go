@@ -34,7 +34,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/client"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
-	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/apis"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
@@ -215,8 +215,8 @@ func controllerAt(address string, ready bool) *discoveryv1.EndpointSlice {
 
 type noFlows struct{}
 
-func (noFlows) UpdatePolicyRules([]*openflow.PolicyRule, []uint32) error      { return nil }
-func (noFlows) UpdatePolicyRulesOnTop([]*openflow.PolicyRule, []uint32) error { return nil }
+func (noFlows) UpdatePolicyRules([]*policy.Rule, []uint32) error      { return nil }
+func (noFlows) UpdatePolicyRulesOnTop([]*policy.Rule, []uint32) error { return nil }
 func (noFlows) ClosePodFlows(context.Context, string, []netip.Addr, net.HardwareAddr, uint32) error {
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 )
 
 // endpoint describes an Endpoint as the destination of the client's connections.
@@ -57,12 +58,12 @@ func (c *serviceCase) uncacheable(addr netip.Addr, podNetwork, onThisNode bool) 
 // explainEndpointPolicy asks the policies, which see the connection as it is behind the translation.
 func (c *serviceCase) explainEndpointPolicy(described *api.ExplainedEndpoint, e openflow.Endpoint) {
 	rules := c.explainer.Policies.Rules()
-	translated := openflow.PolicyConnection{
+	translated := policy.Connection{
 		Source: c.client, Destination: e.Address.Addr(), Protocol: c.protocol, DestinationPort: e.Address.Port(),
 	}
-	described.Egress = c.explainer.verdict(rules, openflow.PolicyEgress, translated)
+	described.Egress = c.explainer.verdict(rules, policy.Egress, translated)
 	// A Pod may always reach itself.
 	if e.PodNetwork && e.OnThisNode && e.Address.Addr() != c.client {
-		described.Ingress = c.explainer.verdict(rules, openflow.PolicyIngress, translated)
+		described.Ingress = c.explainer.verdict(rules, policy.Ingress, translated)
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
-	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
@@ -34,7 +34,7 @@ type Interfaces interface {
 
 // Policies are the rules on the switch.
 type Policies interface {
-	Rules() []*openflow.PolicyRule
+	Rules() []*policy.Rule
 	RuleOwner(flowID uint32) (v1beta2.NetworkPolicyReference, bool)
 }
 
@@ -110,7 +110,7 @@ func (e *Explainer) Explain(ctx context.Context, q Question) (*api.Explanation, 
 	}
 	from.IP, to.IP = source.String(), destination.String()
 	answer := &api.Explanation{From: from, To: to, Protocol: strings.ToUpper(q.Protocol), Port: q.Port}
-	e.explainPolicy(answer, openflow.PolicyConnection{Source: source, Destination: destination, Protocol: number, DestinationPort: q.Port})
+	e.explainPolicy(answer, policy.Connection{Source: source, Destination: destination, Protocol: number, DestinationPort: q.Port})
 	if err := e.explainPath(answer, source, destination, q.SourcePort); err != nil {
 		return nil, err
 	}
@@ -164,21 +164,21 @@ func commonFamily(from, to []netip.Addr) (source, destination netip.Addr, ok boo
 	return source, destination, false
 }
 
-func (e *Explainer) explainPolicy(answer *api.Explanation, c openflow.PolicyConnection) {
+func (e *Explainer) explainPolicy(answer *api.Explanation, c policy.Connection) {
 	rules := e.Policies.Rules()
 	if answer.From.Local {
-		answer.Egress = e.verdict(rules, openflow.PolicyEgress, c)
+		answer.Egress = e.verdict(rules, policy.Egress, c)
 	}
 	if answer.To.Local {
-		answer.Ingress = e.verdict(rules, openflow.PolicyIngress, c)
+		answer.Ingress = e.verdict(rules, policy.Ingress, c)
 	}
 }
 
-func (e *Explainer) verdict(rules []*openflow.PolicyRule, direction openflow.PolicyDirection, c openflow.PolicyConnection) *api.ExplainedVerdict {
-	v := openflow.EvaluatePolicy(rules, direction, c)
-	result := &api.ExplainedVerdict{Allowed: v.Allowed, Isolated: v.Isolated, FlowID: v.FlowID, Policy: e.owner(v.FlowID)}
+func (e *Explainer) verdict(rules []*policy.Rule, direction policy.Direction, c policy.Connection) *api.ExplainedVerdict {
+	v := policy.Evaluate(rules, direction, c)
+	result := &api.ExplainedVerdict{Allowed: v.Allowed(), Isolated: v.Isolated, FlowID: v.FlowID, Policy: e.owner(v.FlowID)}
 	for _, r := range rules {
-		if openflow.EvaluatePolicy([]*openflow.PolicyRule{r}, direction, c).Isolated {
+		if policy.Evaluate([]*policy.Rule{r}, direction, c).Isolated {
 			if owner := e.owner(r.FlowID); !slices.Contains(result.AppliedTo, owner) {
 				result.AppliedTo = append(result.AppliedTo, owner)
 			}

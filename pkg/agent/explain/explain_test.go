@@ -15,13 +15,13 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
-	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
 
-type fakePolicies []*openflow.PolicyRule
+type fakePolicies []*policy.Rule
 
-func (p fakePolicies) Rules() []*openflow.PolicyRule { return p }
+func (p fakePolicies) Rules() []*policy.Rule { return p }
 
 func (fakePolicies) RuleOwner(id uint32) (v1beta2.NetworkPolicyReference, bool) {
 	return v1beta2.NetworkPolicyReference{Namespace: "ns", Name: "np"}, id == 7
@@ -50,8 +50,8 @@ func (c *fakeCache) Endpoints() []api.EndpointInfo {
 		{IPs: []string{"10.0.0.4"}, OnOVS: "a mirror"}}
 }
 
-func rule(direction openflow.PolicyDirection, peers ...string) *openflow.PolicyRule {
-	r := &openflow.PolicyRule{FlowID: 7, Direction: direction, AppliedTo: []openflow.PolicyPod{{IPs: []netip.Addr{netip.MustParseAddr("10.0.0.1")}}}}
+func rule(direction policy.Direction, peers ...string) *policy.Rule {
+	r := &policy.Rule{Effect: policy.Kubernetes, FlowID: 7, Direction: direction, AppliedTo: []policy.Pod{{IPs: []netip.Addr{netip.MustParseAddr("10.0.0.1")}}}}
 	for _, p := range peers {
 		r.Peers = append(r.Peers, netip.MustParsePrefix(p))
 	}
@@ -116,14 +116,14 @@ func TestExplain(t *testing.T) {
 		{name: "by addresses, from another Node", from: "10.0.1.1", to: "10.0.0.1", flows: active, path: "fast", reason: "active", entries: 1},
 		{name: "5-tuple", from: "10.0.0.1", port: 4000, to: "10.0.1.1", flows: active, path: "fast", reason: "active", entries: 2},
 		{name: "5-tuple that does not exist", from: "10.0.0.1", port: 4009, to: "10.0.1.1", flows: active, path: "slow", reason: "no_entry"},
-		{name: "5-tuple, denied", from: "ns/here", port: 4009, to: "10.0.1.1", rules: fakePolicies{rule(openflow.PolicyEgress)}, path: "denied", reason: "policy"},
+		{name: "5-tuple, denied", from: "ns/here", port: 4009, to: "10.0.1.1", rules: fakePolicies{rule(policy.Egress)}, path: "denied", reason: "policy"},
 		{name: "SCTP", from: "ns/here", to: "ns/there", protocol: "sctp", path: "slow", reason: "protocol"},
 		{name: "observing", from: "ns/here", to: "ns/there", state: api.StateObserving, flows: active, path: "slow", reason: "observing", entries: 2},
 		{name: "gate off", from: "ns/here", to: "ns/there", state: "none", path: "slow", reason: "not enabled"},
-		{name: "allowed", from: "ns/here", to: "ns/there", flows: active, rules: fakePolicies{rule(openflow.PolicyEgress, "10.0.1.0/24")}, path: "fast", reason: "active", entries: 2, policy: "ns/np"},
-		{name: "denied", from: "ns/here", to: "ns/there", rules: fakePolicies{rule(openflow.PolicyEgress)}, path: "denied", reason: "policy"},
-		{name: "denied, but established before", from: "ns/here", to: "ns/there", flows: active, rules: fakePolicies{rule(openflow.PolicyEgress)}, path: "denied", reason: "policy", entries: 2},
-		{name: "ingress is decided on the other Node", from: "ns/here", to: "ns/there", rules: fakePolicies{rule(openflow.PolicyIngress)}, path: "slow", reason: "no_entry"},
+		{name: "allowed", from: "ns/here", to: "ns/there", flows: active, rules: fakePolicies{rule(policy.Egress, "10.0.1.0/24")}, path: "fast", reason: "active", entries: 2, policy: "ns/np"},
+		{name: "denied", from: "ns/here", to: "ns/there", rules: fakePolicies{rule(policy.Egress)}, path: "denied", reason: "policy"},
+		{name: "denied, but established before", from: "ns/here", to: "ns/there", flows: active, rules: fakePolicies{rule(policy.Egress)}, path: "denied", reason: "policy", entries: 2},
+		{name: "ingress is decided on the other Node", from: "ns/here", to: "ns/there", rules: fakePolicies{rule(policy.Ingress)}, path: "slow", reason: "no_entry"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			e := &Explainer{Interfaces: store, Policies: test.rules, FindPod: findPod}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/agent/proxy"
 )
 
@@ -116,7 +117,7 @@ func (c *serviceCase) explain() error {
 	service := c.answer.Service
 	if !c.found {
 		// Open vSwitch does not translate the address, so the policies see it as it is.
-		c.answer.Egress = c.explainer.verdict(c.explainer.Policies.Rules(), openflow.PolicyEgress, openflow.PolicyConnection{
+		c.answer.Egress = c.explainer.verdict(c.explainer.Policies.Rules(), policy.Egress, policy.Connection{
 			Source: c.client, Destination: c.frontend.Address.Addr(), Protocol: c.protocol, DestinationPort: c.frontend.Address.Port(),
 		})
 	}

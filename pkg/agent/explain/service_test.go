@@ -16,6 +16,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/agent/proxy"
 )
 
@@ -185,11 +186,11 @@ var serviceTests = []serviceTest{
 		change: func(_ *Explainer, s *fakeServices, _ *fakeCache) {
 			s.Restricted, s.SourceRanges = true, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}
 		}},
-	{name: "policies allow no Endpoint", endpoints: []openflow.Endpoint{remoteEndpoint, localEndpoint}, rules: fakePolicies{rule(openflow.PolicyEgress)},
+	{name: "policies allow no Endpoint", endpoints: []openflow.Endpoint{remoteEndpoint, localEndpoint}, rules: fakePolicies{rule(policy.Egress)},
 		want: [3]string{"denied", "policy"}},
 	{name: "policies allow one Endpoint", endpoints: []openflow.Endpoint{remoteEndpoint, localEndpoint},
-		rules: fakePolicies{rule(openflow.PolicyEgress, "10.0.1.0/24")}, want: [3]string{"slow", "no_connection"}},
-	{name: "a Pod may reach itself", endpoints: []openflow.Endpoint{ownEndpoint}, rules: fakePolicies{rule(openflow.PolicyIngress)},
+		rules: fakePolicies{rule(policy.Egress, "10.0.1.0/24")}, want: [3]string{"slow", "no_connection"}},
+	{name: "a Pod may reach itself", endpoints: []openflow.Endpoint{ownEndpoint}, rules: fakePolicies{rule(policy.Ingress)},
 		want: [3]string{"slow", "no_connection"}},
 
 	{name: "gate off", endpoints: []openflow.Endpoint{remoteEndpoint}, change: func(e *Explainer, _ *fakeServices, _ *fakeCache) { e.Cache = nil },
@@ -259,7 +260,7 @@ func TestExplainService(t *testing.T) {
 // The Endpoints of a Service are described one by one.
 func TestExplainEndpoints(t *testing.T) {
 	test := serviceTest{endpoints: []openflow.Endpoint{remoteEndpoint, localEndpoint, ownEndpoint, hostEndpoint, unknownNode},
-		rules: fakePolicies{rule(openflow.PolicyEgress, "10.0.0.0/16")}}
+		rules: fakePolicies{rule(policy.Egress, "10.0.0.0/16")}}
 	answer, err := explainerOf(&test).Explain(t.Context(), Question{From: "ns/here", Service: "ns/web", Protocol: "TCP", Port: 80})
 	require.NoError(t, err)
 	require.Equal(t, "ns/web", answer.Service.Service)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 )
 
 // TestOneConnectionToAService: a source port selects the connection; one that does not exist is not there.
@@ -31,7 +32,7 @@ func TestOutsideAddress(t *testing.T) {
 		peers []string
 		path  string
 	}{{[]string{"203.0.113.0/24"}, "slow"}, {nil, "denied"}} {
-		test := serviceTest{endpoints: []openflow.Endpoint{remoteEndpoint}, rules: fakePolicies{rule(openflow.PolicyEgress, c.peers...)}}
+		test := serviceTest{endpoints: []openflow.Endpoint{remoteEndpoint}, rules: fakePolicies{rule(policy.Egress, c.peers...)}}
 		answer, err := explainerOf(&test).Explain(t.Context(), Question{From: "ns/here", To: "203.0.113.9", Protocol: "UDP", Port: 53})
 		require.NoError(t, err)
 		require.Equal(t, c.path, answer.Path)

@@ -23,11 +23,11 @@
 // registers, marks, cookies and priorities) and validation.go (checks of arguments). interfaces.go declares the Client; each
 // feature declares its part of it.
 //
-// NetworkPolicies: policy_client.go accepts rules (policy_types.go), whose peers can be very many and are immutable sets
-// (addressset.go). policy_delta.go and policy_peers.go compute how the flows of a rule differ from those on the switch without
-// visiting the peers that both have. policy_state.go records which rules share a flow, policy_tiers.go places rules for which a
+// NetworkPolicies: policy_client.go accepts rules (package policy), whose peers can be very many and are immutable sets. policy_delta.go
+// computes how the flows of a rule differ from those on the switch without
+// visiting the peers that both have. policy_state.go records which rules share a flow, policy_overflow.go places rules for which a
 // shared flow has no room, policy_flows.go makes the flows. policy_stats.go reads how much traffic rules have admitted.
-// policy_log.go sends packets to the audit log (package auditlog). policy_verdict.go decides without a switch what rules do with a connection.
+// policy_log.go sends packets to the audit log (package auditlog).
 //
 // Services: service_client.go accepts ports of Services (service_types.go). service_state.go records which ports share a flow,
 // service_flows.go makes their flows and groups, service_affinity.go says which affinities have to end. service_pipeline.go has the base
@@ -37,7 +37,7 @@
 // Table names, table order, register and mark layout, priorities, cookies and flows are those of Antrea in encap mode, because
 // tests and tools rely on them. There are exceptions:
 //
-//   - rules beyond the 2,000th on one flow have lower priorities (policy_tiers.go);
+//   - rules beyond the 2,000th on one flow have lower priorities (policy_overflow.go);
 //   - Pods may send fewer kinds of neighbor discovery messages (ipv6.go);
 //   - connections to Services that policies have refused are dropped until they are allowed, in both directions, and SNAT is for
 //     connections to Services only and sets all marks in both zones (service_pipeline.go);

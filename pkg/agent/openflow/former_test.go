@@ -13,6 +13,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
 )
@@ -45,7 +46,7 @@ func (h *formerHits) End() error {
 // everything is a set of objects of every kind.
 type everything struct {
 	pods     map[string]func(Client) error
-	rules    []*PolicyRule
+	rules    []*policy.Rule
 	services []ServicePort
 	peers    map[netip.Prefix]Peer
 }
@@ -54,7 +55,7 @@ func everyKind() *everything {
 	return &everything{
 		pods:  map[string]func(Client) error{"pod-a": installPodA, "pod-b": installPodB},
 		peers: remotePeers,
-		rules: []*PolicyRule{
+		rules: []*policy.Rule{
 			ingress(2, policyPodA, prefixes("10.10.1.20/32", "10.10.1.21/32"), tcp(80)),
 			ingress(3, policyPodA, prefixes("10.10.1.20/32"), tcp(81)), egress(4, policyPodB, prefixes("10.10.1.0/24")), ingress(5, policyPodB, nil),
 		},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -127,11 +128,11 @@ func TestIPv6Walks(t *testing.T) {
 func TestIPv6PolicyWalks(t *testing.T) {
 	for nodeName, node := range map[string]*config.NodeConfig{"dual stack": dualStackNode, "IPv6 only": ipv6Node} {
 		b := newBridge6(t, node)
-		podA := PolicyPod{InterfaceName: "pod-a", OFPort: podAPort, IPs: []netip.Addr{podAIP, podA6IP}}
-		podB := PolicyPod{InterfaceName: "pod-b", OFPort: podBPort, IPs: []netip.Addr{podBIP, podB6IP}}
+		podA := policy.Pod{InterfaceName: "pod-a", OFPort: podAPort, IPs: []netip.Addr{podAIP, podA6IP}}
+		podB := policy.Pod{InterfaceName: "pod-b", OFPort: podBPort, IPs: []netip.Addr{podBIP, podB6IP}}
 		require.NoError(t, install(
 			ingress(2, podA, prefixes("10.10.1.20/32", "fd00:10:0:b::20/128"), tcp(80)),
-			egress(3, podB, prefixes("fd00:10:0:b::/64"), PortRange(of.IPProtoUDP, 5000, 5003)...),
+			egress(3, podB, prefixes("fd00:10:0:b::/64"), policy.PortRange(of.IPProtoUDP, 5000, 5003)...),
 		)(b.c))
 		podBToRemote := packet6(podBPort, podBMAC, gwMAC, podB6IP, remotePod6, 64)
 		asUDP := func(packet string) string { return strings.Replace(packet, "tcp6", "udp6", 1) }

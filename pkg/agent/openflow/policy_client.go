@@ -11,6 +11,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -19,24 +20,24 @@ type PolicyClient interface {
 	// UpdatePolicyRules removes rules by flow id and installs others, which replace installed ones with the same id. Pods
 	// that a changed rule is or was applied to are named to the Interceptor. The first call of a process, which may be without
 	// rules, also removes all policy rules of former rounds, in the same bundle.
-	UpdatePolicyRules(install []*PolicyRule, remove []uint32) error
+	UpdatePolicyRules(install []*policy.Rule, remove []uint32) error
 	// UpdatePolicyRulesOnTop does the same but leaves rules of former rounds in force in addition to the current ones, except for
 	// flows that both have. Call UpdatePolicyRules once all current rules are installed.
-	UpdatePolicyRulesOnTop(install []*PolicyRule, remove []uint32) error
+	UpdatePolicyRulesOnTop(install []*policy.Rule, remove []uint32) error
 	// GetPolicyFlowKeys returns the match strings of the cached flows of policy rules, sorted.
 	GetPolicyFlowKeys(flowIDs []uint32) []string
 }
 
-func (n *networkPolicy) UpdatePolicyRules(install []*PolicyRule, remove []uint32) error {
+func (n *networkPolicy) UpdatePolicyRules(install []*policy.Rule, remove []uint32) error {
 	return n.updatePolicyRules(install, remove, true)
 }
 
-func (n *networkPolicy) UpdatePolicyRulesOnTop(install []*PolicyRule, remove []uint32) error {
+func (n *networkPolicy) UpdatePolicyRulesOnTop(install []*policy.Rule, remove []uint32) error {
 	return n.updatePolicyRules(install, remove, false)
 }
 
 // updatePolicyRules changes rules, and removes those of former rounds if replace is set.
-func (n *networkPolicy) updatePolicyRules(install []*PolicyRule, remove []uint32, replace bool) error {
+func (n *networkPolicy) updatePolicyRules(install []*policy.Rule, remove []uint32, replace bool) error {
 	for _, r := range install {
 		if err := validatePolicyRule(r); err != nil {
 			return err
@@ -48,7 +49,7 @@ func (n *networkPolicy) updatePolicyRules(install []*PolicyRule, remove []uint32
 	return n.socket.change(func(t turn) error { return n.update(t, install, remove, replace) })
 }
 
-func (n *networkPolicy) update(t turn, install []*PolicyRule, remove []uint32, replace bool) error {
+func (n *networkPolicy) update(t turn, install []*policy.Rule, remove []uint32, replace bool) error {
 	change := n.policy.change(policyFlows{t.g})
 	for _, id := range remove {
 		if err := change.set(id, nil); err != nil {
@@ -111,7 +112,7 @@ func (n *networkPolicy) GetPolicyFlowKeys(flowIDs []uint32) []string {
 	for _, id := range flowIDs {
 		objects[ruleObject(id)] = true
 		for key := range (policyFlows{g}).keyDelta(nil, n.policy.rules[id]).added {
-			key = key.at(n.policy.tiers[id])
+			key = key.at(n.policy.levels[id])
 			objects[key.String()] = true
 		}
 	}
@@ -123,12 +124,19 @@ func (n *networkPolicy) GetPolicyFlowKeys(flowIDs []uint32) []string {
 	return keys
 }
 
-func validatePolicyRule(r *PolicyRule) error {
+func validatePolicyRule(r *policy.Rule) error {
 	if r.FlowID == 0 {
 		return fmt.Errorf("policy rule without id: %+v", r)
 	}
-	if r.Direction != PolicyIngress && r.Direction != PolicyEgress {
-		return fmt.Errorf("policy rule %d: direction %v: must be %v or %v", r.FlowID, r.Direction, PolicyIngress, PolicyEgress)
+	if err := r.Effect.Validate(); err != nil {
+		return fmt.Errorf("policy rule %d: %w", r.FlowID, err)
+	}
+	if r.Effect != policy.Kubernetes {
+		return fmt.Errorf("policy rule %d: effect %+v: the pipeline has only flows for %+v, the effect of rules of Kubernetes NetworkPolicies", r.FlowID, r.Effect,
+			policy.Kubernetes)
+	}
+	if r.Direction != policy.Ingress && r.Direction != policy.Egress {
+		return fmt.Errorf("policy rule %d: direction %v: must be %v or %v", r.FlowID, r.Direction, policy.Ingress, policy.Egress)
 	}
 	for _, pod := range r.AppliedTo {
 		if pod.InterfaceName == "" || len(pod.IPs) == 0 {

@@ -10,12 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
 var (
-	policyPodA = PolicyPod{InterfaceName: "pod-a", OFPort: podAPort, IPs: []netip.Addr{podAIP}}
-	policyPodB = PolicyPod{InterfaceName: "pod-b", OFPort: podBPort, IPs: []netip.Addr{podBIP}}
+	policyPodA = policy.Pod{InterfaceName: "pod-a", OFPort: podAPort, IPs: []netip.Addr{podAIP}}
+	policyPodB = policy.Pod{InterfaceName: "pod-b", OFPort: podBPort, IPs: []netip.Addr{podBIP}}
 	everybody  = prefixes("0.0.0.0/0", "::/0")
 )
 
@@ -27,24 +28,24 @@ func prefixes(texts ...string) []netip.Prefix {
 	return out
 }
 
-func tcp(port uint16) PolicyService {
-	return PolicyService{Protocol: of.IPProtoTCP, Port: port, Mask: 0xffff}
+func tcp(port uint16) policy.Service {
+	return policy.Service{Protocol: of.IPProtoTCP, Port: port, Mask: 0xffff}
 }
 
-func install(rules ...*PolicyRule) func(Client) error {
+func install(rules ...*policy.Rule) func(Client) error {
 	return func(c Client) error { return c.UpdatePolicyRules(rules, nil) }
 }
 
-func ingress(id uint32, pod PolicyPod, peers []netip.Prefix, services ...PolicyService) *PolicyRule {
-	return &PolicyRule{FlowID: id, Direction: PolicyIngress, AppliedTo: []PolicyPod{pod}, Peers: peers, Services: services}
+func ingress(id uint32, pod policy.Pod, peers []netip.Prefix, services ...policy.Service) *policy.Rule {
+	return &policy.Rule{Effect: policy.Kubernetes, FlowID: id, Direction: policy.Ingress, AppliedTo: []policy.Pod{pod}, Peers: peers, Services: services}
 }
 
-func egress(id uint32, pod PolicyPod, peers []netip.Prefix, services ...PolicyService) *PolicyRule {
-	return &PolicyRule{FlowID: id, Direction: PolicyEgress, AppliedTo: []PolicyPod{pod}, Peers: peers, Services: services}
+func egress(id uint32, pod policy.Pod, peers []netip.Prefix, services ...policy.Service) *policy.Rule {
+	return &policy.Rule{Effect: policy.Kubernetes, FlowID: id, Direction: policy.Egress, AppliedTo: []policy.Pod{pod}, Peers: peers, Services: services}
 }
 
 // logged returns the rule with logging.
-func logged(r *PolicyRule) *PolicyRule {
+func logged(r *policy.Rule) *policy.Rule {
 	r.LogReference = "K8sNetworkPolicy:shop/web"
 	return r
 }
@@ -52,17 +53,17 @@ func logged(r *PolicyRule) *PolicyRule {
 func TestPolicyFlowsGolden(t *testing.T) {
 	for _, test := range []struct {
 		file  string
-		rules []*PolicyRule
+		rules []*policy.Rule
 	}{
-		{"policy_ingress.txt", []*PolicyRule{ingress(2, policyPodA, prefixes("10.10.1.20/32", "10.10.1.21/32"), tcp(80))}},
-		{"policy_egress.txt", []*PolicyRule{egress(3, policyPodA, prefixes("192.0.2.0/24"))}},
-		{"policy_isolation.txt", []*PolicyRule{ingress(4, policyPodA, nil), egress(5, policyPodB, nil)}},
-		{"policy_everybody.txt", []*PolicyRule{ingress(6, policyPodA, everybody, PortRange(of.IPProtoUDP, 1000, 1003)...)}},
-		{"policy_shared.txt", []*PolicyRule{
+		{"policy_ingress.txt", []*policy.Rule{ingress(2, policyPodA, prefixes("10.10.1.20/32", "10.10.1.21/32"), tcp(80))}},
+		{"policy_egress.txt", []*policy.Rule{egress(3, policyPodA, prefixes("192.0.2.0/24"))}},
+		{"policy_isolation.txt", []*policy.Rule{ingress(4, policyPodA, nil), egress(5, policyPodB, nil)}},
+		{"policy_everybody.txt", []*policy.Rule{ingress(6, policyPodA, everybody, policy.PortRange(of.IPProtoUDP, 1000, 1003)...)}},
+		{"policy_shared.txt", []*policy.Rule{
 			ingress(7, policyPodA, prefixes("10.10.1.20/32"), tcp(80)),
-			ingress(8, policyPodB, prefixes("10.10.1.20/32"), tcp(80), PolicyService{Protocol: of.IPProtoSCTP}),
+			ingress(8, policyPodB, prefixes("10.10.1.20/32"), tcp(80), policy.Service{Protocol: of.IPProtoSCTP}),
 		}},
-		{"policy_logged.txt", []*PolicyRule{
+		{"policy_logged.txt", []*policy.Rule{
 			logged(ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80))), ingress(3, policyPodA, prefixes("10.10.1.20/32"), tcp(81)),
 			logged(egress(4, policyPodA, nil)), egress(5, policyPodB, nil),
 		}},
@@ -98,21 +99,21 @@ func TestPolicyRuleIsModified(t *testing.T) {
 	a := ingress(2, policyPodA, prefixes("10.10.1.20/32", "10.10.1.21/32"), tcp(80))
 	for _, test := range []struct {
 		name   string
-		before []*PolicyRule
-		after  []*PolicyRule
+		before []*policy.Rule
+		after  []*policy.Rule
 		remove []uint32
 	}{
-		{"peer added", []*PolicyRule{a}, []*PolicyRule{ingress(2, policyPodA, prefixes("10.10.1.20/32", "10.10.1.21/32", "10.10.1.22/32"), tcp(80))}, nil},
-		{"peer removed", []*PolicyRule{a}, []*PolicyRule{ingress(2, policyPodA, prefixes("10.10.1.21/32"), tcp(80))}, nil},
-		{"all peers removed", []*PolicyRule{a}, []*PolicyRule{ingress(2, policyPodA, nil, tcp(80))}, nil},
-		{"services removed", []*PolicyRule{a}, []*PolicyRule{ingress(2, policyPodA, prefixes("10.10.1.20/32", "10.10.1.21/32"))}, nil},
-		{"applied to another Pod", []*PolicyRule{a}, []*PolicyRule{ingress(2, policyPodB, prefixes("10.10.1.20/32", "10.10.1.21/32"), tcp(80))}, nil},
-		{"other direction", []*PolicyRule{a}, []*PolicyRule{egress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80))}, nil},
-		{"one of two with the same flows removed", []*PolicyRule{a, ingress(3, policyPodA, prefixes("10.10.1.20/32"), tcp(80))}, nil, []uint32{2}},
-		{"logged from now on", []*PolicyRule{a}, []*PolicyRule{logged(ingress(2, policyPodA, prefixes("10.10.1.20/32", "10.10.1.21/32"), tcp(80)))}, nil},
-		{"no longer logged", []*PolicyRule{logged(ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80)))}, []*PolicyRule{ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80))}, nil},
-		{"the only logged one of two removed", []*PolicyRule{a, logged(ingress(3, policyPodA, nil))}, nil, []uint32{3}},
-		{"one replaced by another", []*PolicyRule{a}, []*PolicyRule{ingress(3, policyPodA, prefixes("10.10.1.20/32"), tcp(80))}, []uint32{2}},
+		{"peer added", []*policy.Rule{a}, []*policy.Rule{ingress(2, policyPodA, prefixes("10.10.1.20/32", "10.10.1.21/32", "10.10.1.22/32"), tcp(80))}, nil},
+		{"peer removed", []*policy.Rule{a}, []*policy.Rule{ingress(2, policyPodA, prefixes("10.10.1.21/32"), tcp(80))}, nil},
+		{"all peers removed", []*policy.Rule{a}, []*policy.Rule{ingress(2, policyPodA, nil, tcp(80))}, nil},
+		{"services removed", []*policy.Rule{a}, []*policy.Rule{ingress(2, policyPodA, prefixes("10.10.1.20/32", "10.10.1.21/32"))}, nil},
+		{"applied to another Pod", []*policy.Rule{a}, []*policy.Rule{ingress(2, policyPodB, prefixes("10.10.1.20/32", "10.10.1.21/32"), tcp(80))}, nil},
+		{"other direction", []*policy.Rule{a}, []*policy.Rule{egress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80))}, nil},
+		{"one of two with the same flows removed", []*policy.Rule{a, ingress(3, policyPodA, prefixes("10.10.1.20/32"), tcp(80))}, nil, []uint32{2}},
+		{"logged from now on", []*policy.Rule{a}, []*policy.Rule{logged(ingress(2, policyPodA, prefixes("10.10.1.20/32", "10.10.1.21/32"), tcp(80)))}, nil},
+		{"no longer logged", []*policy.Rule{logged(ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80)))}, []*policy.Rule{ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80))}, nil},
+		{"the only logged one of two removed", []*policy.Rule{a, logged(ingress(3, policyPodA, nil))}, nil, []uint32{3}},
+		{"one replaced by another", []*policy.Rule{a}, []*policy.Rule{ingress(3, policyPodA, prefixes("10.10.1.20/32"), tcp(80))}, []uint32{2}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c, fake := newTestClient(t, oncacheFeatures)
@@ -139,22 +140,22 @@ func TestPolicyChangeNamesThePods(t *testing.T) {
 	b := egress(3, policyPodB, prefixes("10.10.1.20/32"), tcp(80))
 	for _, test := range []struct {
 		name   string
-		before []*PolicyRule
+		before []*policy.Rule
 		change func(Client) error
 		// want is nil when nothing must be sent.
 		want []string
 	}{
 		{"new rule", nil, install(a), []string{"pod-a"}},
 		{"new rules of two Pods", nil, install(a, b), []string{"pod-a", "pod-b"}},
-		{"same rule again", []*PolicyRule{a}, install(a), nil},
-		{"equal rule again", []*PolicyRule{a}, install(ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80))), nil},
+		{"same rule again", []*policy.Rule{a}, install(a), nil},
+		{"equal rule again", []*policy.Rule{a}, install(ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80))), nil},
 		// Its Pods' packets match no megaflow from before the change, so all new connections are logged from then on.
-		{"logged from now on", []*PolicyRule{a, b}, install(logged(ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80))), b), []string{"pod-a"}},
-		{"peers of one of two rules", []*PolicyRule{a, b}, install(ingress(2, policyPodA, nil), b), []string{"pod-a"}},
-		{"moved from one Pod to the other", []*PolicyRule{a}, install(ingress(2, policyPodB, prefixes("10.10.1.20/32"), tcp(80))), []string{"pod-a", "pod-b"}},
-		{"removed", []*PolicyRule{a, b}, func(c Client) error { return c.UpdatePolicyRules(nil, []uint32{3}) }, []string{"pod-b"}},
-		{"unknown removed", []*PolicyRule{a}, func(c Client) error { return c.UpdatePolicyRules(nil, []uint32{77}) }, nil},
-		{"Pod with another port", []*PolicyRule{a}, install(ingress(2, PolicyPod{InterfaceName: "pod-a", OFPort: 77, IPs: []netip.Addr{podAIP}}, prefixes("10.10.1.20/32"), tcp(80))), []string{"pod-a"}},
+		{"logged from now on", []*policy.Rule{a, b}, install(logged(ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80))), b), []string{"pod-a"}},
+		{"peers of one of two rules", []*policy.Rule{a, b}, install(ingress(2, policyPodA, nil), b), []string{"pod-a"}},
+		{"moved from one Pod to the other", []*policy.Rule{a}, install(ingress(2, policyPodB, prefixes("10.10.1.20/32"), tcp(80))), []string{"pod-a", "pod-b"}},
+		{"removed", []*policy.Rule{a, b}, func(c Client) error { return c.UpdatePolicyRules(nil, []uint32{3}) }, []string{"pod-b"}},
+		{"unknown removed", []*policy.Rule{a}, func(c Client) error { return c.UpdatePolicyRules(nil, []uint32{77}) }, nil},
+		{"Pod with another port", []*policy.Rule{a}, install(ingress(2, policy.Pod{InterfaceName: "pod-a", OFPort: 77, IPs: []netip.Addr{podAIP}}, prefixes("10.10.1.20/32"), tcp(80))), []string{"pod-a"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c, fake := newTestClient(t, oncacheFeatures)
@@ -199,15 +200,15 @@ func TestRefusedPolicyChange(t *testing.T) {
 func TestPolicyRuleIsChecked(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		rule PolicyRule
+		rule policy.Rule
 		want string
 	}{
-		{"no id", PolicyRule{Direction: PolicyIngress}, "without id"},
-		{"no direction", PolicyRule{FlowID: 2}, "must be Ingress or Egress"},
-		{"Pod without port", *ingress(2, PolicyPod{InterfaceName: "pod-a", IPs: []netip.Addr{podAIP}}, nil), "must be 1 to"},
+		{"no id", policy.Rule{Effect: policy.Kubernetes, Direction: policy.Ingress}, "without id"},
+		{"no direction", policy.Rule{Effect: policy.Kubernetes, FlowID: 2}, "must be Ingress or Egress"},
+		{"Pod without port", *ingress(2, policy.Pod{InterfaceName: "pod-a", IPs: []netip.Addr{podAIP}}, nil), "must be 1 to"},
 		{"invalid peer", *ingress(2, policyPodA, []netip.Prefix{{}}), "neither an IPv4 nor an IPv6 prefix"},
-		{"unknown protocol", *ingress(2, policyPodA, nil, PolicyService{Protocol: 1}), "one of the protocols 6 17 132"},
-		{"port outside its mask", *ingress(2, policyPodA, nil, PolicyService{Protocol: 6, Port: 81, Mask: 0xfffe}), "outside the mask"},
+		{"unknown protocol", *ingress(2, policyPodA, nil, policy.Service{Protocol: 1}), "one of the protocols 6 17 132"},
+		{"port outside its mask", *ingress(2, policyPodA, nil, policy.Service{Protocol: 6, Port: 81, Mask: 0xfffe}), "outside the mask"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c, fake := newTestClient(t, oncacheFeatures)
@@ -219,7 +220,7 @@ func TestPolicyRuleIsChecked(t *testing.T) {
 
 func TestPortRange(t *testing.T) {
 	for _, r := range [][2]uint16{{80, 80}, {0, 0}, {0, 65535}, {65535, 65535}, {1, 65534}, {1000, 1999}, {7, 8}, {32767, 32768}} {
-		services := PortRange(of.IPProtoTCP, r[0], r[1])
+		services := policy.PortRange(of.IPProtoTCP, r[0], r[1])
 		require.LessOrEqual(t, len(services), 30, r)
 		for port := range 1 << 16 {
 			count := 0
@@ -235,8 +236,8 @@ func TestPortRange(t *testing.T) {
 			require.Equal(t, want, count, "range %v, port %d", r, port)
 		}
 	}
-	require.Empty(t, PortRange(of.IPProtoTCP, 2, 1))
-	require.Equal(t, []PolicyService{{Protocol: of.IPProtoTCP}}, PortRange(of.IPProtoTCP, 0, 65535), "one service without a mask")
+	require.Empty(t, policy.PortRange(of.IPProtoTCP, 2, 1))
+	require.Equal(t, []policy.Service{{Protocol: of.IPProtoTCP}}, policy.PortRange(of.IPProtoTCP, 0, 65535), "one service without a mask")
 }
 
 // The policies of an earlier agent stay in force until the current ones are known, and are then replaced in one bundle.
@@ -279,7 +280,7 @@ func TestPoliciesOnTopOfFormerRounds(t *testing.T) {
 	c := NewClient(fake, noTableNames, oncacheFeatures).(*client)
 	_, err = c.Initialize(t.Context(), RoundInfo{RoundNum: testRound, PrevRoundNum: &previous}, testNode, testNetwork)
 	require.NoError(t, err)
-	require.NoError(t, c.UpdatePolicyRulesOnTop([]*PolicyRule{ingress(3, policyPodB, everybody)}, nil))
+	require.NoError(t, c.UpdatePolicyRulesOnTop([]*policy.Rule{ingress(3, policyPodB, everybody)}, nil))
 	require.NoError(t, c.UpdatePolicyRulesOnTop(nil, nil))
 	require.Contains(t, render(c.generator.pipeline, fake.Flows()), "nw_src=10.10.1.20 actions=conjunction(2,1/3)")
 	require.NoError(t, c.UpdatePolicyRules(nil, nil))

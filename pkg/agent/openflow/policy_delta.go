@@ -3,7 +3,11 @@
 
 package openflow
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
+)
 
 // keyDelta is the difference in the shared flows that two versions of a rule use.
 type keyDelta struct {
@@ -17,22 +21,22 @@ func (d *keyDelta) empty() bool { return len(d.removed)+len(d.added) == 0 }
 
 // keyDelta compares two versions of a rule, either of which may be nil. A rule can have very many peers: while their flows
 // keep their place in the conjunction, only added and removed peers are visited.
-func (g policyFlows) keyDelta(old, r *PolicyRule) *keyDelta {
+func (g policyFlows) keyDelta(old, r *policy.Rule) *keyDelta {
 	delta := &keyDelta{added: map[clauseKey]dimension{}}
 	delta.addFixed(g.fixedKeys(old), g.fixedKeys(r))
 	before, after := g.layout(old).peers, g.layout(r).peers
-	remove := func(peer netip.Prefix) { delta.removed = append(delta.removed, old.peerKey(peer)) }
-	add := func(peer netip.Prefix) { delta.added[r.peerKey(peer)] = after }
+	remove := func(peer netip.Prefix) { delta.removed = append(delta.removed, peerKey(old, peer)) }
+	add := func(peer netip.Prefix) { delta.added[peerKey(r, peer)] = after }
 	var unused dimension
 	if before != unused && before == after && old.Direction == r.Direction {
-		g.peersOf(old).diff(g.peersOf(r), remove, add)
+		g.peersOf(old).Diff(g.peersOf(r), remove, add)
 		return delta
 	}
 	if before != unused {
-		g.peersOf(old).diff(g.peersOf(nil), remove, add)
+		g.peersOf(old).Diff(g.peersOf(nil), remove, add)
 	}
 	if after != unused {
-		g.peersOf(nil).diff(g.peersOf(r), remove, add)
+		g.peersOf(nil).Diff(g.peersOf(r), remove, add)
 	}
 	return delta
 }
@@ -52,7 +56,7 @@ func (d *keyDelta) addFixed(before, after map[clauseKey]dimension) {
 }
 
 // fixedKeys returns the shared flows that a rule uses, except for the peers'.
-func (g policyFlows) fixedKeys(r *PolicyRule) map[clauseKey]dimension {
+func (g policyFlows) fixedKeys(r *policy.Rule) map[clauseKey]dimension {
 	keys := map[clauseKey]dimension{}
 	if r == nil {
 		return keys
@@ -65,8 +69,10 @@ func (g policyFlows) fixedKeys(r *PolicyRule) map[clauseKey]dimension {
 			keys[key] = layout.services
 		}
 	}
-	for _, key := range g.appliedClause(r, true) {
-		keys[key] = dimension{logged: r.LogReference != ""}
+	if r.Effect.Isolates {
+		for _, key := range g.appliedClause(r, true) {
+			keys[key] = dimension{logged: r.LogReference != ""}
+		}
 	}
 	return keys
 }

@@ -12,43 +12,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-func TestAddressSet(t *testing.T) {
-	a, b, c := netip.MustParseAddr("10.0.0.2"), netip.MustParseAddr("10.0.0.3"), netip.MustParseAddr("2001:db8::1")
-	mapped := netip.AddrFrom16(a.As16())
-	var none AddressSet
-	edit := none.Edit()
-	for _, addr := range []netip.Addr{c, b, a, mapped} {
-		edit.Add(addr)
-	}
-	first := edit.Set()
-	edit.Remove(b)
-	edit.Remove(a)
-	edit.Remove(netip.MustParseAddr("10.0.0.9"))
-	second := edit.Set()
-	edit.Remove(a)
-	third := edit.Set()
-
-	require.Equal(t, []netip.Addr{a, b, c}, slices.Collect(first.All()))
-	require.Equal(t, []netip.Addr{a, c}, slices.Collect(second.All()), "added twice, removed once")
-	require.Equal(t, []netip.Addr{c}, slices.Collect(third.All()))
-	require.Empty(t, slices.Collect(none.All()))
-	require.Equal(t, 3, first.Len())
-	for _, addr := range []netip.Addr{a, mapped, b, c} {
-		require.True(t, first.Contains(addr), addr)
-		require.False(t, none.Contains(addr), addr)
-	}
-	require.False(t, third.Contains(mapped))
-	for addr := range first.All() {
-		require.Equal(t, a, addr, "the iteration can be stopped")
-		break
-	}
-}
-
-func setOf(addresses ...netip.Addr) AddressSet {
-	edit := AddressSet{}.Edit()
+func setOf(addresses ...netip.Addr) policy.AddressSet {
+	edit := policy.AddressSet{}.Edit()
 	for _, addr := range addresses {
 		edit.Add(addr)
 	}
@@ -59,7 +28,7 @@ func setOf(addresses ...netip.Addr) AddressSet {
 type peerSource struct {
 	rng       *rand.Rand
 	addresses []netip.Addr
-	sets      []AddressSet
+	sets      []policy.AddressSet
 }
 
 func (s *peerSource) step() {
@@ -80,15 +49,15 @@ func (s *peerSource) step() {
 	s.sets[i] = edit.Set()
 }
 
-func (s *peerSource) rule(id uint32) *PolicyRule {
-	r := &PolicyRule{FlowID: id, Direction: PolicyIngress}
+func (s *peerSource) rule(id uint32) *policy.Rule {
+	r := &policy.Rule{Effect: policy.Kubernetes, FlowID: id, Direction: policy.Ingress}
 	if id%2 == 0 {
-		r.Direction = PolicyEgress
+		r.Direction = policy.Egress
 	}
 	if s.rng.IntN(8) == 0 {
-		r.Direction = PolicyDirection(1 + s.rng.IntN(2))
+		r.Direction = policy.Direction(1 + s.rng.IntN(2))
 	}
-	pods := []PolicyPod{{InterfaceName: "pod-a", OFPort: podAPort, IPs: []netip.Addr{podAIP, podA6IP}}, policyPodB}
+	pods := []policy.Pod{{InterfaceName: "pod-a", OFPort: podAPort, IPs: []netip.Addr{podAIP, podA6IP}}, policyPodB}
 	r.AppliedTo = pods[s.rng.IntN(2) : 1+s.rng.IntN(2)]
 	for i, set := range s.sets {
 		if i%3 == int(id%3) || s.rng.IntN(6) == 0 {
@@ -99,7 +68,7 @@ func (s *peerSource) rule(id uint32) *PolicyRule {
 		r.Peers = prefixes("10.10.1.20/32", "10.10.1.0/24", "2001:db8::1/128")[:s.rng.IntN(4)]
 	}
 	if s.rng.IntN(3) == 0 {
-		r.Services = []PolicyService{tcp(80), tcp(81)}[:s.rng.IntN(3)]
+		r.Services = []policy.Service{tcp(80), tcp(81)}[:s.rng.IntN(3)]
 	}
 	return r
 }
@@ -119,16 +88,16 @@ func TestChangedPeersEqualFreshOnes(t *testing.T) {
 	} {
 		t.Run(node.name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 0))
-			s := &peerSource{rng: rng, sets: make([]AddressSet, 5)}
+			s := &peerSource{rng: rng, sets: make([]policy.AddressSet, 5)}
 			for _, text := range []string{"10.10.1.20", "10.10.1.21", "10.10.1.22", "2001:db8::1", "2001:db8::2"} {
 				s.addresses = append(s.addresses, netip.MustParseAddr(text))
 			}
 			c, fake := node.of()
-			rules := map[uint32]*PolicyRule{}
+			rules := map[uint32]*policy.Rule{}
 			for range 100 {
 				s.step()
 				after := maps.Clone(rules)
-				var install []*PolicyRule
+				var install []*policy.Rule
 				var remove []uint32
 				for id := uint32(2); id < 7; id++ {
 					switch rng.IntN(4) {
@@ -175,12 +144,12 @@ func TestCommonPeers(t *testing.T) {
 	edit.Remove(a)
 	edit.Add(netip.MustParseAddr("10.0.0.9"))
 	second := edit.Set()
-	rule := func(peers []netip.Prefix, sets ...AddressSet) *PolicyRule {
-		return &PolicyRule{Peers: peers, PeerAddresses: sets}
+	rule := func(peers []netip.Prefix, sets ...policy.AddressSet) *policy.Rule {
+		return &policy.Rule{Effect: policy.Kubernetes, Peers: peers, PeerAddresses: sets}
 	}
 	for _, test := range []struct {
 		name      string
-		mine, its *PolicyRule
+		mine, its *policy.Rule
 		prefixes  []netip.Prefix
 		addresses []netip.Addr
 	}{
@@ -206,13 +175,13 @@ func TestCommonPeers(t *testing.T) {
 
 // The cost of a changed address depends on the number of changed flows, not on the number of the rule's peers.
 func TestOnlyChangedPeersAreVisited(t *testing.T) {
-	edit := AddressSet{}.Edit()
+	edit := policy.AddressSet{}.Edit()
 	for i := range 50_000 {
 		edit.Add(netip.AddrFrom4([4]byte{10, 20, byte(i >> 8), byte(i)}))
 	}
 	many := edit.Set()
 	other := setOf(netip.MustParseAddr("10.30.0.1"))
-	withSets := func(sets ...AddressSet) *PolicyRule {
+	withSets := func(sets ...policy.AddressSet) *policy.Rule {
 		r := ingress(2, policyPodA, prefixes("192.0.2.0/24"), tcp(80))
 		r.PeerAddresses = sets
 		return r
@@ -227,15 +196,15 @@ func TestOnlyChangedPeersAreVisited(t *testing.T) {
 	changed := change.Set()
 	for _, test := range []struct {
 		name string
-		rule *PolicyRule
+		rule *policy.Rule
 		// removed and added are the numbers of flows that the rule leaves and joins.
 		removed, added int
 	}{
 		{"one peer added, one removed", withSets(changed, other), 1, 1},
 		{"and a set added before it", withSets(setOf(netip.MustParseAddr("10.50.0.1")), changed, other), 1, 2},
 		{"and a set removed before it", withSets(changed), 2, 1},
-		{"a block removed", func() *PolicyRule { r := withSets(many, other); r.Peers = nil; return r }(), 1, 0},
-		{"another Pod", func() *PolicyRule { r := withSets(many, other); r.AppliedTo = []PolicyPod{policyPodB}; return r }(), 2, 2},
+		{"a block removed", func() *policy.Rule { r := withSets(many, other); r.Peers = nil; return r }(), 1, 0},
+		{"another Pod", func() *policy.Rule { r := withSets(many, other); r.AppliedTo = []policy.Pod{policyPodB}; return r }(), 2, 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var delta *keyDelta

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -20,8 +21,8 @@ type policyTables struct {
 	conjunctionID, ctLabel bitField
 }
 
-func (d PolicyDirection) tables() policyTables {
-	if d == PolicyIngress {
+func tablesOf(d policy.Direction) policyTables {
+	if d == policy.Ingress {
 		return policyTables{tableIngressRule, tableIngressDefaultRule, tableIngressMetric, ingressConjunctionID, ingressRuleCTLabel}
 	}
 	return policyTables{tableEgressRule, tableEgressDefaultRule, tableEgressMetric, egressConjunctionID, egressRuleCTLabel}
@@ -30,7 +31,7 @@ func (d PolicyDirection) tables() policyTables {
 // clauseKey identifies a flow in a rule or default rule table by what it matches. Rules with a common address or port share
 // the flow. Exactly one of ofPort, prefix and service is set, or none of them for any address.
 type clauseKey struct {
-	direction PolicyDirection
+	direction policy.Direction
 	// drop is set for flows of the default rule table.
 	drop bool
 	// ofPort is the port that the packet leaves through, for Pods that ingress rules are applied to.
@@ -38,27 +39,27 @@ type clauseKey struct {
 	// prefix holds the source if source is set, else the destination.
 	prefix  netip.Prefix
 	source  bool
-	service PolicyService
+	service policy.Service
 	// v6 is the IP version of a service.
 	v6 bool
-	// tier is that of the rules that share the flow.
-	tier tier
+	// level is that of the rules that share the flow.
+	level level
 }
 
 // String is unique: it names the flow in the flow cache.
 func (k clauseKey) String() string {
-	return fmt.Sprintf("%v drop=%t port=%d prefix=%v source=%t service=%+v v6=%t tier=%d", k.direction, k.drop, k.ofPort, k.prefix, k.source,
-		k.service, k.v6, k.tier)
+	return fmt.Sprintf("%v drop=%t port=%d prefix=%v source=%t service=%+v v6=%t level=%d", k.direction, k.drop, k.ofPort, k.prefix, k.source,
+		k.service, k.v6, k.level)
 }
 
 // clause is a rule's dimension: the packet must match one of its keys.
 type clause []clauseKey
 
 // appliedClause is the local end of the rule's connections, in the rule table or, with drop, in the default rule table.
-func (g policyFlows) appliedClause(r *PolicyRule, drop bool) clause {
+func (g policyFlows) appliedClause(r *policy.Rule, drop bool) clause {
 	var keys clause
 	for _, pod := range r.AppliedTo {
-		if r.Direction == PolicyIngress {
+		if r.Direction == policy.Ingress {
 			keys = append(keys, clauseKey{direction: r.Direction, drop: drop, ofPort: pod.OFPort})
 			continue
 		}
@@ -71,11 +72,11 @@ func (g policyFlows) appliedClause(r *PolicyRule, drop bool) clause {
 	return keys
 }
 
-func (r *PolicyRule) peerKey(peer netip.Prefix) clauseKey {
-	return clauseKey{direction: r.Direction, prefix: peer, source: r.Direction == PolicyIngress}
+func peerKey(r *policy.Rule, peer netip.Prefix) clauseKey {
+	return clauseKey{direction: r.Direction, prefix: peer, source: r.Direction == policy.Ingress}
 }
 
-func (g policyFlows) serviceClause(r *PolicyRule) clause {
+func (g policyFlows) serviceClause(r *policy.Rule) clause {
 	var keys clause
 	for _, service := range r.Services {
 		for _, f := range g.families() {
@@ -89,8 +90,8 @@ func (g policyFlows) serviceClause(r *PolicyRule) clause {
 type layout struct{ peers, applied, services dimension }
 
 // layout numbers the dimensions of the rule: source, destination, service.
-func (g policyFlows) layout(r *PolicyRule) layout {
-	if r == nil || len(g.appliedClause(r, false)) == 0 || g.peersOf(r).none() {
+func (g policyFlows) layout(r *policy.Rule) layout {
+	if r == nil || len(g.appliedClause(r, false)) == 0 || g.peersOf(r).None() {
 		return layout{}
 	}
 	clauses := uint8(2)
@@ -98,10 +99,15 @@ func (g policyFlows) layout(r *PolicyRule) layout {
 		clauses = 3
 	}
 	source, destination, service := dimension{clause: 1, clauses: clauses}, dimension{clause: 2, clauses: clauses}, dimension{clause: 3, clauses: clauses}
-	if r.Direction == PolicyEgress {
+	if r.Direction == policy.Egress {
 		return layout{peers: destination, applied: source, services: service}
 	}
 	return layout{peers: source, applied: destination, services: service}
+}
+
+// peersOf returns the peers of a rule, of the IP versions that the pipeline carries; no peers if the rule is nil.
+func (g policyFlows) peersOf(r *policy.Rule) policy.Peers {
+	return policy.PeersOf(r, g.node.PodIPv4CIDR.IsValid(), g.node.PodIPv6CIDR.IsValid())
 }
 
 // carries tells whether the pipeline has flows for the address's family.
@@ -112,7 +118,7 @@ func (g policyFlows) carries(addr netip.Addr) bool {
 
 // clauseFlow returns the flow of the key with the conjunctions of its users, or the drop.
 func (g policyFlows) clauseFlow(key clauseKey, u users) of.Flow {
-	tables := key.direction.tables()
+	tables := tablesOf(key.direction)
 	var table string
 	var actions []of.Action
 	switch {
@@ -123,7 +129,7 @@ func (g policyFlows) clauseFlow(key clauseKey, u users) of.Flow {
 	default:
 		table = tables.defaultRule
 	}
-	return g.flow(cookieNetworkPolicy, table, key.tier.priority(), g.clauseMatch(key), actions...)
+	return g.flow(cookieNetworkPolicy, table, key.level.priority(), g.clauseMatch(key), actions...)
 }
 
 func (g policyFlows) clauseMatch(key clauseKey) []of.Match {
@@ -144,7 +150,7 @@ func (g policyFlows) clauseMatch(key clauseKey) []of.Match {
 	panic(fmt.Sprintf("policy clause %v is of a family that the pipeline does not carry", key))
 }
 
-func serviceMatch(s PolicyService) []of.Match {
+func serviceMatch(s policy.Service) []of.Match {
 	match := matches(of.IPProto(s.Protocol))
 	if s.Mask == 0 {
 		return match
@@ -164,8 +170,8 @@ func serviceMatch(s PolicyService) []of.Match {
 // The former writes the rule's id into a register, and ConntrackCommit copies it into the connection label. So a connection exists
 // in conntrack only when both directions allow it, and no packet is recirculated between the policy tables. counter is the object id
 // in the cookies of the flows that count.
-func (g policyFlows) ruleFlows(r *PolicyRule, counter uint32) []of.Flow {
-	tables := r.Direction.tables()
+func (g policyFlows) ruleFlows(r *policy.Rule, counter uint32) []of.Flow {
+	tables := tablesOf(r.Direction)
 	var flows []of.Flow
 	for _, f := range g.families() {
 		counts := func(match ...of.Match) of.Flow {

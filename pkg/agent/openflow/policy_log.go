@@ -6,6 +6,7 @@ package openflow
 import (
 	"fmt"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -13,7 +14,7 @@ import (
 // a Service without Endpoints must not take the place of one for the log.
 const PolicyLogController uint16 = 62374
 
-// The user data of these packets are policyLogCategory, which is Antrea's, a direction, and PolicyRule.LogReference of the rule that
+// The user data of these packets are policyLogCategory, which is Antrea's, a direction, and policy.Rule.LogReference of the rule that
 // allows the packet. So the log needs to know nothing about rules, which may be others, or another agent's, when it has the packet.
 const policyLogCategory byte = 1
 
@@ -25,7 +26,7 @@ const meterPolicyLog = 256
 
 // LoggedPacket is what the pipeline says about a packet for the audit log.
 type LoggedPacket struct {
-	Direction PolicyDirection
+	Direction policy.Direction
 	// Reference is the LogReference of the rule that allows the connection. It is empty if no rule does; the packet is dropped then.
 	Reference string
 	// Table is the table of the decision, Priority the priority of the flow that allows, 0 if none does.
@@ -43,16 +44,16 @@ func ParseLoggedPacket(p *of.PacketIn) (LoggedPacket, error) {
 	if len(p.UserData) < policyLogHeader || p.UserData[0] != policyLogCategory {
 		return LoggedPacket{}, fmt.Errorf("packet-in with the user data %#x: want the category %d and a direction", p.UserData, policyLogCategory)
 	}
-	logged := LoggedPacket{Direction: PolicyDirection(p.UserData[1]), Reference: string(p.UserData[policyLogHeader:])}
+	logged := LoggedPacket{Direction: policy.Direction(p.UserData[1]), Reference: string(p.UserData[policyLogHeader:])}
 	switch logged.Direction {
-	case PolicyEgress:
+	case policy.Egress:
 		logged.PodPort = p.InPort()
-	case PolicyIngress:
+	case policy.Ingress:
 		logged.PodPort = p.Reg(uint8(targetOFPortField.field - of.FieldReg0))
 	default:
 		return LoggedPacket{}, fmt.Errorf("packet-in with the user data %#x: %v is no direction", p.UserData, logged.Direction)
 	}
-	tables := logged.Direction.tables()
+	tables := tablesOf(logged.Direction)
 	if logged.Table = tables.defaultRule; logged.Allowed() {
 		logged.Table, logged.Priority = tables.rule, priorityLow
 	}
@@ -60,7 +61,7 @@ func ParseLoggedPacket(p *of.PacketIn) (LoggedPacket, error) {
 }
 
 // log is the action that sends a copy of the packet to the audit log.
-func (g policyFlows) log(direction PolicyDirection, reference string) of.Action {
+func (g policyFlows) log(direction policy.Direction, reference string) of.Action {
 	return g.toAgent(PolicyLogController, meterPolicyLog, append([]byte{policyLogCategory, byte(direction)}, reference...)...)
 }
 
@@ -70,8 +71,8 @@ func (*networkPolicy) meters(g *generator) []of.MeterEntry { return g.packetInMe
 //
 // If they are logged, this is done for the first packet of a connection: until there is an answer, later ones come here, too, but the
 // mark tells that the connection has been committed. Packets that are dropped behind this table commit nothing, and each is logged.
-func (g policyFlows) hitFlows(r *PolicyRule, f family) []of.Flow {
-	tables := r.Direction.tables()
+func (g policyFlows) hitFlows(r *policy.Rule, f family) []of.Flow {
+	tables := tablesOf(r.Direction)
 	note, metric := tables.conjunctionID.is(r.FlowID).load(), g.toTable(tables.metric)
 	hit := matches(f.ethType, of.ConjID(r.FlowID))
 	if r.LogReference == "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/gopacket/gopacket/layers"
 	"github.com/stretchr/testify/require"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -53,11 +54,11 @@ func testPolicyLog(t *testing.T, w *wire) {
 		return segment{withPort(remotePodIP, source), withPort(podAIP, port), flags}
 	}
 	arrives := func(s segment) { w.pass(tunnelPort, s, podAPort, s) }
-	update := func(rules ...*PolicyRule) {
+	update := func(rules ...*policy.Rule) {
 		require.NoError(t, w.c.UpdatePolicyRules(rules, nil))
 		w.settle()
 	}
-	web := func() *PolicyRule { return ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80)) }
+	web := func() *policy.Rule { return ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80)) }
 	update(logged(web()), logged(egress(3, policyPodB, prefixes("10.10.1.0/24"), tcp(8080))))
 
 	// Only the packet that opens the connection is logged, not even a repetition of it.

@@ -16,13 +16,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
 var protocolNames = map[uint8]string{of.IPProtoTCP: "tcp", of.IPProtoUDP: "udp", of.IPProtoSCTP: "sctp", of.IPProtoICMP: "icmp"}
 
 // opening returns the packet that opens the connection, as it enters the bridge.
-func opening(c PolicyConnection) string {
+func opening(c policy.Connection) string {
 	var in string
 	switch c.Source {
 	case podAIP:
@@ -51,7 +52,7 @@ func TestPolicyWalks(t *testing.T) {
 	b.installAll()
 	require.NoError(t, install(
 		ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80)),
-		egress(3, policyPodB, prefixes("10.10.1.0/24"), PortRange(of.IPProtoUDP, 5000, 5003)...),
+		egress(3, policyPodB, prefixes("10.10.1.0/24"), policy.PortRange(of.IPProtoUDP, 5000, 5003)...),
 	)(b.c))
 	remote := remotePodIP.String()
 	for _, test := range []struct {
@@ -74,12 +75,12 @@ func TestPolicyWalks(t *testing.T) {
 		{name: "from the Node itself", packet: gwToPodA + ",tp_dst=81,pkt_mark=0x80000000", ct: []string{ctNew, ctNew}, avoids: []string{"IngressRule"}},
 		{name: "forwarded by the Node", packet: worldToPodA + ",tp_dst=81", ct: []string{ctNew}, dropped: true},
 		{
-			name: "allowed egress", packet: opening(PolicyConnection{podBIP, remotePodIP, of.IPProtoUDP, 5002}), ct: []string{ctNew, ctNew},
+			name: "allowed egress", packet: opening(policy.Connection{Source: podBIP, Destination: remotePodIP, Protocol: of.IPProtoUDP, DestinationPort: 5002}), ct: []string{ctNew, ctNew},
 			label: "label=0x300000000",
 		},
-		{name: "egress to another port", packet: opening(PolicyConnection{podBIP, remotePodIP, of.IPProtoUDP, 5004}), ct: []string{ctNew}, dropped: true},
-		{name: "egress between local Pods", packet: opening(PolicyConnection{podBIP, podAIP, of.IPProtoTCP, 80}), ct: []string{ctNew}, dropped: true},
-		{name: "ingress between local Pods", packet: opening(PolicyConnection{podAIP, podBIP, of.IPProtoTCP, 81}), ct: []string{ctNew, ctNew}},
+		{name: "egress to another port", packet: opening(policy.Connection{Source: podBIP, Destination: remotePodIP, Protocol: of.IPProtoUDP, DestinationPort: 5004}), ct: []string{ctNew}, dropped: true},
+		{name: "egress between local Pods", packet: opening(policy.Connection{Source: podBIP, Destination: podAIP, Protocol: of.IPProtoTCP, DestinationPort: 80}), ct: []string{ctNew}, dropped: true},
+		{name: "ingress between local Pods", packet: opening(policy.Connection{Source: podAIP, Destination: podBIP, Protocol: of.IPProtoTCP, DestinationPort: 81}), ct: []string{ctNew, ctNew}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := b.trace(test.packet, test.ct...)
@@ -106,7 +107,7 @@ func TestPolicyWalks(t *testing.T) {
 
 func TestPolicyWalksIPv6(t *testing.T) {
 	b := newBridge6(t, dualStackNode)
-	pod := PolicyPod{InterfaceName: "pod-a", OFPort: podAPort, IPs: []netip.Addr{podAIP, podA6IP}}
+	pod := policy.Pod{InterfaceName: "pod-a", OFPort: podAPort, IPs: []netip.Addr{podAIP, podA6IP}}
 	require.NoError(t, install(
 		ingress(2, pod, []netip.Prefix{netip.PrefixFrom(remotePod6, 128)}, tcp(80)),
 		egress(3, pod, prefixes("0.0.0.0/0")),
@@ -156,7 +157,7 @@ func TestCutConnections(t *testing.T) {
 	}
 }
 
-// For random rules, the switch does what EvaluatePolicy says.
+// For random rules, the switch does what policy.Evaluate says.
 func TestPolicyOnOVSAgreesWithEvaluation(t *testing.T) {
 	for _, maxUsers := range []int{maxConjunctions, 2, 1} {
 		t.Run(fmt.Sprintf("%d rules share a flow", maxUsers), func(t *testing.T) { testPolicyAgrees(t, maxUsers) })
@@ -171,14 +172,14 @@ func testPolicyAgrees(t *testing.T, maxUsers int) {
 	b := newBridge(t, oncacheFeatures)
 	b.installAll()
 	b.c.policy.maxUsers = maxUsers
-	var installed []*PolicyRule
+	var installed []*policy.Rule
 	for range rounds {
 		rules := s.rules()
 		var removed []uint32
 		for _, old := range installed {
 			if s.rng.IntN(2) == 0 {
 				removed = append(removed, old.FlowID)
-				rules = slices.DeleteFunc(rules, func(r *PolicyRule) bool { return r.FlowID == old.FlowID })
+				rules = slices.DeleteFunc(rules, func(r *policy.Rule) bool { return r.FlowID == old.FlowID })
 			}
 		}
 		require.NoError(t, b.c.UpdatePolicyRules(rules, removed))
@@ -190,12 +191,12 @@ func testPolicyAgrees(t *testing.T, maxUsers int) {
 			if c.Source == c.Destination || !local(c.Source) && !local(c.Destination) {
 				continue
 			}
-			egress, ingress := EvaluatePolicy(rules, PolicyEgress, c), EvaluatePolicy(rules, PolicyIngress, c)
+			egress, ingress := policy.Evaluate(rules, policy.Egress, c), policy.Evaluate(rules, policy.Ingress, c)
 			w := b.trace(opening(c), ctNew, ctNew)
-			require.Equal(t, egress.Allowed && ingress.Allowed, len(w.outputs) > 0, "%+v\negress %+v\ningress %+v\n%s", c, egress, ingress, w.text)
+			require.Equal(t, egress.Allowed() && ingress.Allowed(), len(w.outputs) > 0, "%+v\negress %+v\ningress %+v\n%s", c, egress, ingress, w.text)
 			if len(w.outputs) > 0 {
-				requireAllowedBy(t, rules, PolicyEgress, c, w.register("reg5"))
-				requireAllowedBy(t, rules, PolicyIngress, c, w.register("reg6"))
+				requireAllowedBy(t, rules, policy.Egress, c, w.register("reg5"))
+				requireAllowedBy(t, rules, policy.Ingress, c, w.register("reg6"))
 			}
 		}
 	}
@@ -206,7 +207,7 @@ type policySource struct {
 	rng       *rand.Rand
 	addresses []netip.Addr
 	peers     []netip.Prefix
-	services  []PolicyService
+	services  []policy.Service
 	protocols []uint8
 }
 
@@ -220,8 +221,8 @@ func newPolicySource(rng *rand.Rand) *policySource {
 	}
 	for protocol := range protocolNames {
 		if protocol != of.IPProtoICMP {
-			s.services = append(s.services, PolicyService{Protocol: protocol}, PolicyService{protocol, 80, 0xffff})
-			s.services = append(s.services, PortRange(protocol, 79, 90)...)
+			s.services = append(s.services, policy.Service{Protocol: protocol}, policy.Service{Protocol: protocol, Port: 80, Mask: 0xffff})
+			s.services = append(s.services, policy.PortRange(protocol, 79, 90)...)
 		}
 	}
 	return s
@@ -230,12 +231,12 @@ func newPolicySource(rng *rand.Rand) *policySource {
 // some returns up to three of n indices.
 func (s *policySource) some(n int) []int { return s.rng.Perm(n)[:s.rng.IntN(min(n, 3)+1)] }
 
-func (s *policySource) rules() []*PolicyRule {
-	var rules []*PolicyRule
+func (s *policySource) rules() []*policy.Rule {
+	var rules []*policy.Rule
 	for id := uint32(2); id < 8; id++ {
-		r := &PolicyRule{FlowID: id, Direction: PolicyDirection(1 + s.rng.IntN(2)), LogReference: []string{"", "K8sNetworkPolicy:shop/web"}[s.rng.IntN(2)]}
+		r := &policy.Rule{Effect: policy.Kubernetes, FlowID: id, Direction: policy.Direction(1 + s.rng.IntN(2)), LogReference: []string{"", "K8sNetworkPolicy:shop/web"}[s.rng.IntN(2)]}
 		for _, i := range s.some(2) {
-			r.AppliedTo = append(r.AppliedTo, []PolicyPod{policyPodA, policyPodB}[i])
+			r.AppliedTo = append(r.AppliedTo, []policy.Pod{policyPodA, policyPodB}[i])
 		}
 		for _, i := range s.some(len(s.peers)) {
 			r.Peers = append(r.Peers, s.peers[i])
@@ -248,8 +249,8 @@ func (s *policySource) rules() []*PolicyRule {
 	return rules
 }
 
-func (s *policySource) connection() PolicyConnection {
-	c := PolicyConnection{
+func (s *policySource) connection() policy.Connection {
+	c := policy.Connection{
 		Source: s.addresses[s.rng.IntN(len(s.addresses))], Destination: s.addresses[s.rng.IntN(len(s.addresses))],
 		Protocol: s.protocols[s.rng.IntN(len(s.protocols))],
 	}
@@ -260,15 +261,15 @@ func (s *policySource) connection() PolicyConnection {
 }
 
 // requireAllowedBy checks that the rule for which the packet was counted allows the packet on its own.
-func requireAllowedBy(t *testing.T, rules []*PolicyRule, direction PolicyDirection, c PolicyConnection, id uint32) {
+func requireAllowedBy(t *testing.T, rules []*policy.Rule, direction policy.Direction, c policy.Connection, id uint32) {
 	t.Helper()
 	if id == 0 {
-		require.False(t, EvaluatePolicy(rules, direction, c).Isolated)
+		require.False(t, policy.Evaluate(rules, direction, c).Isolated)
 		return
 	}
-	i := slices.IndexFunc(rules, func(r *PolicyRule) bool { return r.FlowID == id })
+	i := slices.IndexFunc(rules, func(r *policy.Rule) bool { return r.FlowID == id })
 	require.GreaterOrEqual(t, i, 0, "rule %d is not installed", id)
-	require.Equal(t, PolicyVerdict{Allowed: true, Isolated: true, FlowID: id}, EvaluatePolicy(rules[i:i+1], direction, c))
+	require.Equal(t, policy.Verdict{Action: policy.Allow, Isolated: true, FlowID: id}, policy.Evaluate(rules[i:i+1], direction, c))
 }
 
 // register is the value of a register when the packet left the pipeline.
@@ -285,15 +286,15 @@ func (w walk) register(name string) uint32 {
 func TestChangedPeersOnOVS(t *testing.T) {
 	const members = 1000
 	b := newBridge(t, oncacheFeatures)
-	edit := AddressSet{}.Edit()
+	edit := policy.AddressSet{}.Edit()
 	for i := range members {
 		edit.Add(netip.AddrFrom4([4]byte{10, byte(20 + i>>16), byte(i >> 8), byte(i)}))
 	}
-	withPeers := func() []*PolicyRule {
-		var rules []*PolicyRule
+	withPeers := func() []*policy.Rule {
+		var rules []*policy.Rule
 		for id := range uint32(10) {
 			r := ingress(2+id, policyPodA, prefixes("10.20.0.0/32"), tcp(80+uint16(id)))
-			r.PeerAddresses = []AddressSet{edit.Set()}
+			r.PeerAddresses = []policy.AddressSet{edit.Set()}
 			rules = append(rules, r)
 		}
 		return rules

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
 	"github.com/antrea-oncache/antrea/test/tools/cost"
@@ -38,10 +39,10 @@ func measurePolicyScale(b *testing.B, rules, pods int) {
 	bridge := newBridge(b, oncacheFeatures)
 	bridge.installAll()
 	c, o := bridge.c, bridge.OVS
-	rule := func(i int) *PolicyRule {
+	rule := func(i int) *policy.Rule {
 		pod := policyPodA
 		if n := i % pods; n > 0 {
-			pod = PolicyPod{InterfaceName: fmt.Sprint("pod-", n), OFPort: uint32(1000 + n), IPs: []netip.Addr{nthPeer(1<<20 + n)}}
+			pod = policy.Pod{InterfaceName: fmt.Sprint("pod-", n), OFPort: uint32(1000 + n), IPs: []netip.Addr{nthPeer(1<<20 + n)}}
 		}
 		return ingress(uint32(10+i), pod, []netip.Prefix{host(nthPeer(i))}, tcp(80))
 	}
@@ -55,7 +56,7 @@ func measurePolicyScale(b *testing.B, rules, pods int) {
 		}
 	}
 	heap, resident := heapMiB(), residentMiB(b, o)
-	all := make([]*PolicyRule, rules)
+	all := make([]*policy.Rule, rules)
 	for i := range all {
 		all[i] = rule(i)
 	}
@@ -74,7 +75,9 @@ func measurePolicyScale(b *testing.B, rules, pods int) {
 	// This is the cost of a packet that matches no megaflow, plus the start of ovs-appctl.
 	trace := func(name string, peer netip.Addr, allowed bool) {
 		var w walk
-		report(name, func() { w = bridge.trace(opening(PolicyConnection{peer, podAIP, of.IPProtoTCP, 80}), ctNew, ctNew) })
+		report(name, func() {
+			w = bridge.trace(opening(policy.Connection{Source: peer, Destination: podAIP, Protocol: of.IPProtoTCP, DestinationPort: 80}), ctNew, ctNew)
+		})
 		require.Equal(b, allowed, len(w.outputs) > 0, w.text)
 	}
 	trace("trace-first", nthPeer(pods), true)

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -26,12 +27,12 @@ type users map[uint32]dimension
 // policyState records which rules the switch holds, and which of them use each shared flow. The flows themselves are in the flow
 // cache. It is changed within changes, under the feature's mu.
 type policyState struct {
-	rules map[uint32]*PolicyRule
+	rules map[uint32]*policy.Rule
 	users map[clauseKey]users
-	// tiers has the tiers of the rules that are not at tier 0.
-	tiers map[uint32]tier
-	// free has, by the key at tier 0, the first tier at which a flow may have room, unless that is tier 0.
-	free map[clauseKey]tier
+	// levels has the levels of the rules that are not at level 0.
+	levels map[uint32]level
+	// free has, by the key at level 0, the first level at which a flow may have room, unless that is level 0.
+	free map[clauseKey]level
 	// counters has the object ids in the cookies of the flows that count for a rule. Those of a rule that is installed again after it was
 	// removed have another one, which tells that they have counted from zero. nextCounter is the one of rules to come.
 	counters    map[uint32]uint32
@@ -42,7 +43,7 @@ type policyState struct {
 
 func newPolicyState() *policyState {
 	return &policyState{
-		rules: map[uint32]*PolicyRule{}, users: map[clauseKey]users{}, tiers: map[uint32]tier{}, free: map[clauseKey]tier{},
+		rules: map[uint32]*policy.Rule{}, users: map[clauseKey]users{}, levels: map[uint32]level{}, free: map[clauseKey]level{},
 		counters: map[uint32]uint32{}, nextCounter: 1,
 		maxUsers: maxConjunctions,
 	}
@@ -55,23 +56,23 @@ type policyChange struct {
 	// users holds the flows whose users change, in their new state.
 	users map[clauseKey]users
 	// rules holds the new state of changed rules; nil for removed ones.
-	rules map[uint32]*PolicyRule
-	// tiers and free hold the new values of what changes in the state's.
-	tiers map[uint32]tier
-	free  map[clauseKey]tier
+	rules map[uint32]*policy.Rule
+	// levels and free hold the new values of what changes in the state's.
+	levels map[uint32]level
+	free   map[clauseKey]level
 	// affected are interfaces of Pods that the changed rules are or were applied to.
 	affected map[string]bool
 }
 
 func (s *policyState) change(g policyFlows) *policyChange {
 	return &policyChange{
-		state: s, g: g, users: map[clauseKey]users{}, rules: map[uint32]*PolicyRule{}, tiers: map[uint32]tier{}, free: map[clauseKey]tier{},
+		state: s, g: g, users: map[clauseKey]users{}, rules: map[uint32]*policy.Rule{}, levels: map[uint32]level{}, free: map[clauseKey]level{},
 		affected: map[string]bool{},
 	}
 }
 
 // rule returns the rule as it would be after the change.
-func (c *policyChange) rule(id uint32) *PolicyRule {
+func (c *policyChange) rule(id uint32) *policy.Rule {
 	if r, changed := c.rules[id]; changed {
 		return r
 	}
@@ -79,15 +80,15 @@ func (c *policyChange) rule(id uint32) *PolicyRule {
 }
 
 // set replaces the rule with this id by r; nil removes it. After an error the change must be discarded.
-func (c *policyChange) set(id uint32, r *PolicyRule) error {
-	old, from, to := c.rule(id), c.tierOf(id), tier(0)
+func (c *policyChange) set(id uint32, r *policy.Rule) error {
+	old, from, to := c.rule(id), c.levelOf(id), level(0)
 	delta := c.g.keyDelta(old, r)
 	if r != nil {
 		to = from
 		if c.crowded(id, from, delta.added) != nil {
 			all := c.g.keyDelta(nil, r).added
 			var err error
-			if to, err = c.chooseTier(id, all); err != nil {
+			if to, err = c.chooseLevel(id, all); err != nil {
 				return err
 			}
 			if to != from {
@@ -103,14 +104,14 @@ func (c *policyChange) set(id uint32, r *PolicyRule) error {
 	for key, d := range delta.added {
 		c.usersOf(key.at(to))[id] = d
 	}
-	for _, rule := range []*PolicyRule{old, r} {
+	for _, rule := range []*policy.Rule{old, r} {
 		if rule != nil && !delta.empty() {
 			for _, pod := range rule.AppliedTo {
 				c.affected[pod.InterfaceName] = true
 			}
 		}
 	}
-	c.rules[id], c.tiers[id] = r, to
+	c.rules[id], c.levels[id] = r, to
 	return nil
 }
 
@@ -212,6 +213,6 @@ func (c *policyChange) apply() {
 			c.state.users[key] = u
 		}
 	}
-	c.applyTiers()
+	c.applyLevels()
 	c.applyCounters()
 }

@@ -86,3 +86,24 @@ func counterOf(flow string) CounterID {
 	cookie, _ := strconv.ParseUint(found[1], 16, 64)
 	return CounterID(cookie)
 }
+
+// PolicyRuleStats is the traffic that a rule has admitted since it was installed, as far as Open vSwitch saw it.
+type PolicyRuleStats struct {
+	// Sessions are admitted connections. Every packet counts until the connection is established, so one whose opening packet
+	// was retransmitted counts several times.
+	Sessions       uint64
+	Packets, Bytes uint64
+	// Counter identifies the counters from which the numbers are.
+	Counter CounterID
+}
+
+// CounterID identifies the counters of a rule. It is the cookie of its flows that count.
+type CounterID uint64
+
+// Replaced tells whether a rule's counters have begun anew since they were former's. Those that another agent has begun, in an earlier
+// round, go on: Open vSwitch keeps the counters of a flow that is replaced by one with the same match.
+func (c CounterID) Replaced(former CounterID) bool { return c != former && c.sameRound(former) }
+
+func (c CounterID) sameRound(other CounterID) bool {
+	return (uint64(c)^uint64(other))&cookieRoundMask == 0
+}

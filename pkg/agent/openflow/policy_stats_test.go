@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsctl"
 )
@@ -21,7 +22,7 @@ func TestCountersOfRules(t *testing.T) {
 	const id, port = 9, 2000
 	w := newWire(t, false)
 	rule := egress(id, policyPodA, everybody)
-	require.NoError(t, w.c.UpdatePolicyRules([]*PolicyRule{rule}, nil))
+	require.NoError(t, w.c.UpdatePolicyRules([]*policy.Rule{rule}, nil))
 	// pass sends packets and returns the statistics when there are so many.
 	pass := func(packets, want uint64) (stats PolicyRuleStats) {
 		t.Helper()
@@ -41,14 +42,14 @@ func TestCountersOfRules(t *testing.T) {
 	}
 	first := pass(3, 3)
 	require.NoError(t, w.c.UpdatePolicyRules(nil, []uint32{id}))
-	require.NoError(t, w.c.UpdatePolicyRules([]*PolicyRule{rule}, nil))
+	require.NoError(t, w.c.UpdatePolicyRules([]*policy.Rule{rule}, nil))
 	second := pass(5, 5)
 	require.True(t, second.Counter.Replaced(first.Counter), "removed and installed again: %#x, %#x", first.Counter, second.Counter)
 
-	require.NoError(t, w.c.UpdatePolicyRules([]*PolicyRule{egress(id, policyPodA, prefixes("10.10.1.0/24"))}, nil))
+	require.NoError(t, w.c.UpdatePolicyRules([]*policy.Rule{egress(id, policyPodA, prefixes("10.10.1.0/24"))}, nil))
 	require.Equal(t, second.Counter, pass(1, 6).Counter, "edited")
-	require.NoError(t, w.c.UpdatePolicyRules([]*PolicyRule{{FlowID: id, Direction: PolicyEgress}}, nil))
-	require.NoError(t, w.c.UpdatePolicyRules([]*PolicyRule{rule}, nil))
+	require.NoError(t, w.c.UpdatePolicyRules([]*policy.Rule{{Effect: policy.Kubernetes, FlowID: id, Direction: policy.Egress}}, nil))
+	require.NoError(t, w.c.UpdatePolicyRules([]*policy.Rule{rule}, nil))
 	third := pass(2, 2)
 	require.True(t, third.Counter.Replaced(second.Counter), "without Pods for a while: %#x, %#x", second.Counter, third.Counter)
 	replays, done := w.c.Replays()
@@ -66,7 +67,7 @@ func TestCountersOfRules(t *testing.T) {
 	_, err := next.Initialize(ctx, RoundInfo{RoundNum: testRound + 1, PrevRoundNum: &previous}, dualStackNode, testNetwork)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, next.Disconnect()) }()
-	require.NoError(t, next.UpdatePolicyRules([]*PolicyRule{rule}, nil))
+	require.NoError(t, next.UpdatePolicyRules([]*policy.Rule{rule}, nil))
 	fourth := pass(0, 3)
 	require.NotEqual(t, third.Counter, fourth.Counter)
 	require.False(t, fourth.Counter.Replaced(third.Counter), "of another agent: %#x, %#x", third.Counter, fourth.Counter)

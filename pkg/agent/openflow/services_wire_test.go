@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 )
 
 // Connections through Services, with real packets.
@@ -244,7 +246,7 @@ func TestWireIngressPolicy(t *testing.T) {
 	})
 }
 
-func testServicesAndPolicies(t *testing.T, w *wire, rule *PolicyRule) {
+func testServicesAndPolicies(t *testing.T, w *wire, rule *policy.Rule) {
 	for _, p := range []ServicePort{clusterPort(localEndpointB), with(clusterPort(localEndpointB), over(corev1.ProtocolUDP), named("udp"))} {
 		w.install(p)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -107,18 +108,18 @@ func (r *TraceReport) outcome(noEndpoint bool) TraceOutcome {
 }
 
 // Direction is that of the policies whose table has sent the report, 0 for another table.
-func (r *TraceReport) Direction() PolicyDirection {
+func (r *TraceReport) Direction() policy.Direction {
 	switch r.Table {
 	case tableAntreaPolicyEgressRule, tableEgressRule, tableEgressDefaultRule:
-		return PolicyEgress
+		return policy.Egress
 	case tableAntreaPolicyIngressRule, tableIngressRule, tableIngressDefaultRule:
-		return PolicyIngress
+		return policy.Ingress
 	}
 	return 0
 }
 
 // RuleTable is the name of the table in which rules of the direction allow packets.
-func (d PolicyDirection) RuleTable() string { return d.tables().rule }
+func RuleTable(d policy.Direction) string { return tablesOf(d).rule }
 
 // HasSeen tells whether the packet has passed the trace point.
 func (r *TraceReport) HasSeen(table string) bool { return slices.Contains(r.Seen, table) }

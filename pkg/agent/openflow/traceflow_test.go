@@ -15,6 +15,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/ippacket"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -149,7 +150,7 @@ func (r TraceReport) text() string {
 
 func testTraceflow(t *testing.T, w *wire) {
 	r := newTracer(t, w)
-	require.NoError(t, w.c.UpdatePolicyRules([]*PolicyRule{
+	require.NoError(t, w.c.UpdatePolicyRules([]*policy.Rule{
 		ingress(2, policyPodA, prefixes("10.10.1.20/32", "10.10.0.12/32"), tcp(80)),
 		egress(3, policyPodB, prefixes("10.10.0.0/16"), tcp(80), tcp(8080)),
 	}, nil))

@@ -18,7 +18,7 @@ import (
 
 	agentpolicy "github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
-	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	agentrules "github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	controller "github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
@@ -127,9 +127,9 @@ var protocolNumbers = map[corev1.Protocol]uint8{
 // allows tells whether the rules on the Nodes allow a probe.
 func (c *cluster) allows(p *policy.Probe) bool {
 	from, to := p.Addresses()
-	connection := openflow.PolicyConnection{Source: from, Destination: to, Protocol: protocolNumbers[p.Protocol], DestinationPort: p.Port}
-	return openflow.EvaluatePolicy(c.agents[p.From.Node].Rules(), openflow.PolicyEgress, connection).Allowed &&
-		openflow.EvaluatePolicy(c.agents[p.To.Node].Rules(), openflow.PolicyIngress, connection).Allowed
+	connection := agentrules.Connection{Source: from, Destination: to, Protocol: protocolNumbers[p.Protocol], DestinationPort: p.Port}
+	return agentrules.Evaluate(c.agents[p.From.Node].Rules(), agentrules.Egress, connection).Allowed() &&
+		agentrules.Evaluate(c.agents[p.To.Node].Rules(), agentrules.Ingress, connection).Allowed()
 }
 
 // source is the connection from the controller to an agent, with the conversion that the API server makes.

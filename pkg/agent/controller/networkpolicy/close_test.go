@@ -8,14 +8,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
 // refuseIsolation makes the switch refuse all policies and isolation for egress, and adds a policy for egress of a1.
 func (b *bench) refuseIsolation() {
-	b.flows.fail = func(install []*openflow.PolicyRule) error {
-		return failing(install, errRefused, func(r *openflow.PolicyRule) bool { return r.Direction == openflow.PolicyEgress })
+	b.flows.fail = func(install []*policy.Rule) error {
+		return failing(install, errRefused, func(r *policy.Rule) bool { return r.Direction == policy.Egress })
 	}
 	b.set(networkPolicy("bad", "a", out(block(everything))), networkPolicy("good", "b", in(block(everything))))
 }

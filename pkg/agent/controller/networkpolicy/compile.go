@@ -16,7 +16,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
@@ -34,7 +34,7 @@ type ruleKey struct {
 
 // wantedRule is a rule as it should be on the switch, but for its flow id.
 type wantedRule struct {
-	openflow.PolicyRule
+	policy.Rule
 	// index is the rule's place in the policy.
 	index int
 }
@@ -69,7 +69,7 @@ func (s *state) compileRule(np *v1beta2.NetworkPolicy, index int, rules map[rule
 		return err
 	}
 	split := s.splitIngress
-	if direction == openflow.PolicyEgress {
+	if direction == policy.Egress {
 		split = s.splitEgress
 	}
 	parts, err := split(rule.Services, applied, peer, blocks)
@@ -77,8 +77,8 @@ func (s *state) compileRule(np *v1beta2.NetworkPolicy, index int, rules map[rule
 		return err
 	}
 	for ports, p := range parts {
-		wanted := &wantedRule{index: index, PolicyRule: openflow.PolicyRule{
-			Direction: direction, AppliedTo: p.applied, Peers: p.peers, PeerAddresses: p.addresses, Services: p.services,
+		wanted := &wantedRule{index: index, Rule: policy.Rule{
+			Effect: policy.Kubernetes, Direction: direction, AppliedTo: p.applied, Peers: p.peers, PeerAddresses: p.addresses, Services: p.services,
 		}}
 		if rule.EnableLogging {
 			wanted.LogReference = logReference(np)
@@ -100,12 +100,12 @@ func logReference(np *v1beta2.NetworkPolicy) string {
 }
 
 // otherEnd returns the direction of a rule, and whom it allows to be at the other end.
-func otherEnd(rule *v1beta2.NetworkPolicyRule) (openflow.PolicyDirection, v1beta2.NetworkPolicyPeer, error) {
+func otherEnd(rule *v1beta2.NetworkPolicyRule) (policy.Direction, v1beta2.NetworkPolicyPeer, error) {
 	switch rule.Direction {
 	case v1beta2.DirectionIn:
-		return openflow.PolicyIngress, rule.From, nil
+		return policy.Ingress, rule.From, nil
 	case v1beta2.DirectionOut:
-		return openflow.PolicyEgress, rule.To, nil
+		return policy.Egress, rule.To, nil
 	}
 	return 0, v1beta2.NetworkPolicyPeer{}, fmt.Errorf("direction %q: must be %s or %s", rule.Direction, v1beta2.DirectionIn, v1beta2.DirectionOut)
 }
@@ -124,10 +124,10 @@ func peerBlocks(peer v1beta2.NetworkPolicyPeer) (blocks []netip.Prefix, err erro
 // part is what a rule allows to some of its Pods or peers: those for which the services' names stand for the same ports.
 // Ports belong to the destination, and names are resolved there.
 type part struct {
-	applied   []openflow.PolicyPod
+	applied   []policy.Pod
 	peers     []netip.Prefix
-	addresses []openflow.AddressSet
-	services  []openflow.PolicyService
+	addresses []policy.AddressSet
+	services  []policy.Service
 }
 
 // noPorts is the key of the part in which none of the services' names stands for a port: nothing is allowed there, as opposed
@@ -171,7 +171,7 @@ func (s *state) splitIngress(services []v1beta2.Service, applied map[podName]app
 // splitEgress has a part for each meaning that the names have at peers, and one for blocks, where they have none.
 func (s *state) splitEgress(services []v1beta2.Service, applied map[podName]appliedPod, peer v1beta2.NetworkPolicyPeer, blocks []netip.Prefix) (ruleParts, error) {
 	parts := ruleParts{}
-	var pods []openflow.PolicyPod
+	var pods []policy.Pod
 	for _, name := range sortedPods(applied) {
 		pods = append(pods, applied[name].interfaces...)
 	}
@@ -208,7 +208,7 @@ func ruleHash(rule *v1beta2.NetworkPolicyRule) (string, error) {
 
 // appliedPod is a local Pod that a policy is applied to.
 type appliedPod struct {
-	interfaces []openflow.PolicyPod
+	interfaces []policy.Pod
 	ports      []v1beta2.NamedPort
 }
 
@@ -231,8 +231,8 @@ func (s *state) appliedPods(np *v1beta2.NetworkPolicy) map[podName]appliedPod {
 }
 
 // addressesOf returns the addresses of each of the groups. The rule shares them: nothing is copied, whatever their number.
-func (s *state) addressesOf(peer v1beta2.NetworkPolicyPeer) []openflow.AddressSet {
-	var sets []openflow.AddressSet
+func (s *state) addressesOf(peer v1beta2.NetworkPolicyPeer) []policy.AddressSet {
+	var sets []policy.AddressSet
 	for _, name := range peer.AddressGroups {
 		if addresses := s.addressGroups[name].addresses; addresses.Len() > 0 {
 			sets = append(sets, addresses)
@@ -259,8 +259,8 @@ var protocolNumbers = map[v1beta2.Protocol]uint8{
 func isNamed(s v1beta2.Service) bool { return s.Port != nil && s.Port.Type == intstr.String }
 
 // resolveServices replaces names by the numbers that they have in ports, and leaves out what has no number there.
-func resolveServices(services []v1beta2.Service, ports []v1beta2.NamedPort) ([]openflow.PolicyService, error) {
-	var resolved []openflow.PolicyService
+func resolveServices(services []v1beta2.Service, ports []v1beta2.NamedPort) ([]policy.Service, error) {
+	var resolved []policy.Service
 	for _, service := range services {
 		protocol := v1beta2.ProtocolTCP
 		if service.Protocol != nil {
@@ -274,11 +274,11 @@ func resolveServices(services []v1beta2.Service, ports []v1beta2.NamedPort) ([]o
 		case service.Port == nil && service.EndPort != nil:
 			return nil, fmt.Errorf("ports up to %d: must have a first port", *service.EndPort)
 		case service.Port == nil:
-			resolved = append(resolved, openflow.PolicyService{Protocol: number})
+			resolved = append(resolved, policy.Service{Protocol: number})
 		case isNamed(service):
 			for _, port := range ports {
 				if port.Name == service.Port.StrVal && port.Protocol == protocol {
-					resolved = append(resolved, openflow.PortRange(number, uint16(port.Port), uint16(port.Port))...)
+					resolved = append(resolved, policy.PortRange(number, uint16(port.Port), uint16(port.Port))...)
 				}
 			}
 		default:
@@ -289,17 +289,17 @@ func resolveServices(services []v1beta2.Service, ports []v1beta2.NamedPort) ([]o
 			if first < 0 || last > 65535 || last < first {
 				return nil, fmt.Errorf("ports %d to %d: must be within 0 to 65535, in this order", first, last)
 			}
-			resolved = append(resolved, openflow.PortRange(number, uint16(first), uint16(last))...)
+			resolved = append(resolved, policy.PortRange(number, uint16(first), uint16(last))...)
 		}
 	}
-	slices.SortFunc(resolved, func(a, b openflow.PolicyService) int {
+	slices.SortFunc(resolved, func(a, b policy.Service) int {
 		return cmp.Or(cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Mask, b.Mask))
 	})
 	return slices.Compact(resolved), nil
 }
 
 // servicesText is equal for equal services only.
-func servicesText(services []openflow.PolicyService) string {
+func servicesText(services []policy.Service) string {
 	var b strings.Builder
 	for _, s := range services {
 		fmt.Fprintf(&b, "%d:%d/%#x,", s.Protocol, s.Port, s.Mask)

@@ -16,7 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
-	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 )
@@ -29,8 +29,8 @@ const (
 
 // FlowClient is the part of openflow.Client that the controller needs.
 type FlowClient interface {
-	UpdatePolicyRules(install []*openflow.PolicyRule, remove []uint32) error
-	UpdatePolicyRulesOnTop(install []*openflow.PolicyRule, remove []uint32) error
+	UpdatePolicyRules(install []*policy.Rule, remove []uint32) error
+	UpdatePolicyRulesOnTop(install []*policy.Rule, remove []uint32) error
 	ClosePodFlows(ctx context.Context, interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error
 }
 
@@ -233,7 +233,7 @@ func (c *Controller) setInterface(i *interfacestore.InterfaceConfig) {
 		return
 	}
 	pod := podName{Namespace: i.PodNamespace, Name: i.PodName}
-	c.state.setInterface(pod, openflow.PolicyPod{InterfaceName: i.InterfaceName, OFPort: i.OFPort, IPs: slices.Clone(i.IPs)})
+	c.state.setInterface(pod, policy.Pod{InterfaceName: i.InterfaceName, OFPort: i.OFPort, IPs: slices.Clone(i.IPs)})
 }
 
 func (c *Controller) deleteInterface(i *interfacestore.InterfaceConfig) {

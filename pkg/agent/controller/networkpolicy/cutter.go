@@ -14,6 +14,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 )
 
 // sweepDelays are the times after a change of the rules at which connections are compared with them. The first sweep does
@@ -43,7 +44,7 @@ type ConnectionCache interface {
 type Cutter struct {
 	connections Connections
 	cache       ConnectionCache
-	rules       func() []*openflow.PolicyRule
+	rules       func() []*policy.Rule
 	// ofNode returns what reports whether an address is this Node's own at present: policies do not keep the Node from its Pods.
 	ofNode func() func(netip.Addr) bool
 	// wake has a value after a change of the rules, enforced when no packet is treated by the former rules any more.
@@ -51,7 +52,7 @@ type Cutter struct {
 }
 
 // NewCutter makes a Cutter that does nothing before Run. cache may be nil.
-func NewCutter(connections Connections, cache ConnectionCache, rules func() []*openflow.PolicyRule, ofNode func() func(netip.Addr) bool) *Cutter {
+func NewCutter(connections Connections, cache ConnectionCache, rules func() []*policy.Rule, ofNode func() func(netip.Addr) bool) *Cutter {
 	return &Cutter{connections: connections, cache: cache, rules: rules, ofNode: ofNode, wake: make(chan struct{}, 1), enforced: make(chan struct{}, 1)}
 }
 
@@ -161,8 +162,8 @@ func firstOf(errs []error, connections int) error {
 }
 
 // rulesByPod maps addresses of Pods to the rules that apply to them.
-func rulesByPod(rules []*openflow.PolicyRule) map[netip.Addr][]*openflow.PolicyRule {
-	byPod := map[netip.Addr][]*openflow.PolicyRule{}
+func rulesByPod(rules []*policy.Rule) map[netip.Addr][]*policy.Rule {
+	byPod := map[netip.Addr][]*policy.Rule{}
 	for _, r := range rules {
 		for _, pod := range r.AppliedTo {
 			for _, ip := range pod.IPs {
@@ -174,14 +175,14 @@ func rulesByPod(rules []*openflow.PolicyRule) map[netip.Addr][]*openflow.PolicyR
 }
 
 // allowed reports whether the rules allow the connection to be opened now.
-func allowed(byPod map[netip.Addr][]*openflow.PolicyRule, ofNode func(netip.Addr) bool, connection *conntrack.Connection) bool {
+func allowed(byPod map[netip.Addr][]*policy.Rule, ofNode func(netip.Addr) bool, connection *conntrack.Connection) bool {
 	// Rules apply to the addresses after a Service's translation.
-	opened := openflow.PolicyConnection{
+	opened := policy.Connection{
 		Source: connection.Original.Source, Destination: connection.Reply.Source,
 		Protocol: connection.Original.Protocol, DestinationPort: connection.Reply.SourcePort,
 	}
 	if rules := byPod[opened.Source]; rules != nil && !openflow.OpenedFromGateway(connection.Mark) {
-		if !openflow.EvaluatePolicy(rules, openflow.PolicyEgress, opened).Allowed {
+		if !policy.Evaluate(rules, policy.Egress, opened).Allowed() {
 			return false
 		}
 	}
@@ -190,5 +191,5 @@ func allowed(byPod map[netip.Addr][]*openflow.PolicyRule, ofNode func(netip.Addr
 	if rules == nil || opened.Source == opened.Destination || openflow.OpenedFromGateway(connection.Mark) && ofNode(opened.Source) {
 		return true
 	}
-	return openflow.EvaluatePolicy(rules, openflow.PolicyIngress, opened).Allowed
+	return policy.Evaluate(rules, policy.Ingress, opened).Allowed()
 }

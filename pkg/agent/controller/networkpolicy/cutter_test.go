@@ -16,6 +16,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -101,8 +102,8 @@ func connection(source netip.Addr, port uint16, destination netip.Addr, mark uin
 
 const fromTunnel, fromGateway, fromPod = 1, 2, 3
 
-func policyRule(direction openflow.PolicyDirection, peers ...string) *openflow.PolicyRule {
-	r := &openflow.PolicyRule{FlowID: 2, Direction: direction, AppliedTo: []openflow.PolicyPod{{InterfaceName: "a1", OFPort: 1, IPs: []netip.Addr{localPod}}}}
+func policyRule(direction policy.Direction, peers ...string) *policy.Rule {
+	r := &policy.Rule{Effect: policy.Kubernetes, FlowID: 2, Direction: direction, AppliedTo: []policy.Pod{{InterfaceName: "a1", OFPort: 1, IPs: []netip.Addr{localPod}}}}
 	for _, p := range peers {
 		r.Peers = append(r.Peers, netip.MustParsePrefix(p))
 	}
@@ -118,32 +119,32 @@ func TestSweep(t *testing.T) {
 	itself.Reply.Source, itself.Reply.SourcePort = localPod, 8080
 	for _, test := range []struct {
 		name       string
-		rules      []*openflow.PolicyRule
+		rules      []*policy.Rule
 		connection *conntrack.Connection
 		want       bool // cut
 	}{
 		{"no rules", nil, connection(remotePod, 1, localPod, fromTunnel), false},
-		{"rules of the other direction", []*openflow.PolicyRule{policyRule(openflow.PolicyEgress)}, connection(remotePod, 1, localPod, fromTunnel), false},
-		{"isolated", []*openflow.PolicyRule{policyRule(openflow.PolicyIngress)}, connection(remotePod, 1, localPod, fromTunnel), true},
-		{"allowed", []*openflow.PolicyRule{policyRule(openflow.PolicyIngress, "10.0.1.0/24")}, connection(remotePod, 1, localPod, fromTunnel), false},
-		{"another peer is allowed", []*openflow.PolicyRule{policyRule(openflow.PolicyIngress, "10.0.2.0/24")}, connection(remotePod, 1, localPod, fromTunnel), true},
-		{"egress", []*openflow.PolicyRule{policyRule(openflow.PolicyEgress)}, connection(localPod, 1, remotePod, fromPod), true},
-		{"egress is asked about what the Pod has opened only", []*openflow.PolicyRule{policyRule(openflow.PolicyEgress)}, connection(remotePod, 1, localPod, fromTunnel), false},
-		{"from the Node itself", []*openflow.PolicyRule{policyRule(openflow.PolicyIngress)}, connection(nodeIP, 1, localPod, fromGateway), false},
-		{"through the Node", []*openflow.PolicyRule{policyRule(openflow.PolicyIngress)}, connection(outside, 1, localPod, fromGateway), true},
-		{"the Node's address, but from the tunnel", []*openflow.PolicyRule{policyRule(openflow.PolicyIngress)}, connection(nodeIP, 1, localPod, fromTunnel), true},
-		{"the address behind a Service is allowed", []*openflow.PolicyRule{policyRule(openflow.PolicyEgress, "10.0.1.1/32")}, service, false},
-		{"the Service's address is allowed", []*openflow.PolicyRule{policyRule(openflow.PolicyEgress, "10.96.0.1/32")}, service, true},
-		{"a connection to a Service that was refused when it was opened", []*openflow.PolicyRule{policyRule(openflow.PolicyEgress)}, refused, false},
-		{"a Pod reaches itself through a Service", []*openflow.PolicyRule{policyRule(openflow.PolicyIngress)}, itself, false},
-		{"a Pod may not reach itself", []*openflow.PolicyRule{policyRule(openflow.PolicyEgress)}, itself, true},
-		{"of other Pods", []*openflow.PolicyRule{policyRule(openflow.PolicyIngress)}, connection(remotePod, 1, outside, fromTunnel), false},
+		{"rules of the other direction", []*policy.Rule{policyRule(policy.Egress)}, connection(remotePod, 1, localPod, fromTunnel), false},
+		{"isolated", []*policy.Rule{policyRule(policy.Ingress)}, connection(remotePod, 1, localPod, fromTunnel), true},
+		{"allowed", []*policy.Rule{policyRule(policy.Ingress, "10.0.1.0/24")}, connection(remotePod, 1, localPod, fromTunnel), false},
+		{"another peer is allowed", []*policy.Rule{policyRule(policy.Ingress, "10.0.2.0/24")}, connection(remotePod, 1, localPod, fromTunnel), true},
+		{"egress", []*policy.Rule{policyRule(policy.Egress)}, connection(localPod, 1, remotePod, fromPod), true},
+		{"egress is asked about what the Pod has opened only", []*policy.Rule{policyRule(policy.Egress)}, connection(remotePod, 1, localPod, fromTunnel), false},
+		{"from the Node itself", []*policy.Rule{policyRule(policy.Ingress)}, connection(nodeIP, 1, localPod, fromGateway), false},
+		{"through the Node", []*policy.Rule{policyRule(policy.Ingress)}, connection(outside, 1, localPod, fromGateway), true},
+		{"the Node's address, but from the tunnel", []*policy.Rule{policyRule(policy.Ingress)}, connection(nodeIP, 1, localPod, fromTunnel), true},
+		{"the address behind a Service is allowed", []*policy.Rule{policyRule(policy.Egress, "10.0.1.1/32")}, service, false},
+		{"the Service's address is allowed", []*policy.Rule{policyRule(policy.Egress, "10.96.0.1/32")}, service, true},
+		{"a connection to a Service that was refused when it was opened", []*policy.Rule{policyRule(policy.Egress)}, refused, false},
+		{"a Pod reaches itself through a Service", []*policy.Rule{policyRule(policy.Ingress)}, itself, false},
+		{"a Pod may not reach itself", []*policy.Rule{policyRule(policy.Egress)}, itself, true},
+		{"of other Pods", []*policy.Rule{policyRule(policy.Ingress)}, connection(remotePod, 1, outside, fromTunnel), false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := *test.connection
 			table := &connectionTable{connections: []*conntrack.Connection{&c}}
 			rules := test.rules
-			cutter := NewCutter(table, table, func() []*openflow.PolicyRule { return rules }, onNode(nodeIP))
+			cutter := NewCutter(table, table, func() []*policy.Rule { return rules }, onNode(nodeIP))
 			require.NoError(t, cutter.sweep())
 			if !test.want {
 				require.Empty(t, table.cut())
@@ -165,7 +166,7 @@ func TestSweep(t *testing.T) {
 
 func TestCutterSweepsSeveralTimes(t *testing.T) {
 	table := &connectionTable{connections: []*conntrack.Connection{connection(remotePod, 1, localPod, fromTunnel)}, listErr: errors.New("interrupted")}
-	cutter := NewCutter(table, nil, func() []*openflow.PolicyRule { return []*openflow.PolicyRule{policyRule(openflow.PolicyIngress)} }, onNode())
+	cutter := NewCutter(table, nil, func() []*policy.Rule { return []*policy.Rule{policyRule(policy.Ingress)} }, onNode())
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); cutter.Run(ctx) }()
@@ -181,7 +182,7 @@ func TestCutterSweepsSeveralTimes(t *testing.T) {
 
 func TestCutterSweepsOnceWhenEnforced(t *testing.T) {
 	table := &connectionTable{connections: []*conntrack.Connection{connection(remotePod, 1, localPod, fromTunnel)}}
-	cutter := NewCutter(table, nil, func() []*openflow.PolicyRule { return []*openflow.PolicyRule{policyRule(openflow.PolicyIngress)} }, onNode())
+	cutter := NewCutter(table, nil, func() []*policy.Rule { return []*policy.Rule{policyRule(policy.Ingress)} }, onNode())
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); cutter.Run(ctx) }()
@@ -211,8 +212,8 @@ func TestNoMarkWaitsForTheCache(t *testing.T) {
 		table.connections = append(table.connections, connection(remotePod, 1+port, localPod, fromTunnel))
 	}
 	cache := waitingCache{table, make(chan struct{}, len(table.connections)), make(chan struct{})}
-	rules := []*openflow.PolicyRule{policyRule(openflow.PolicyIngress)}
-	c := NewCutter(table, cache, func() []*openflow.PolicyRule { return rules }, onNode(nodeIP))
+	rules := []*policy.Rule{policyRule(policy.Ingress)}
+	c := NewCutter(table, cache, func() []*policy.Rule { return rules }, onNode(nodeIP))
 	done := make(chan error, 1)
 	go func() { done <- c.sweep() }()
 	<-cache.asked

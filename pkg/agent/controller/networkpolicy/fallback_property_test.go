@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
-	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
@@ -164,10 +164,10 @@ func (a *agent) fallBackAll() {
 	require.NoError(a.t, a.realize())
 }
 
-func (f *fakeFlows) all() []*openflow.PolicyRule {
+func (f *fakeFlows) all() []*policy.Rule {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var rules []*openflow.PolicyRule
+	var rules []*policy.Rule
 	for _, r := range f.rules {
 		rules = append(rules, r)
 	}
@@ -175,18 +175,18 @@ func (f *fakeFlows) all() []*openflow.PolicyRule {
 }
 
 // verdicts returns what rules allow each local Pod: by Pod, then "Ingress 10.0.1.1 6:80".
-func verdicts(rules []*openflow.PolicyRule) [localPods]map[string]bool {
+func verdicts(rules []*policy.Rule) [localPods]map[string]bool {
 	var all [localPods]map[string]bool
 	for i := range localPods {
 		all[i] = map[string]bool{}
 		local := netip.MustParseAddr(localIP(i))
 		for p := range peerPods + 1 { // One is in no group, but in the blocks.
 			peer := netip.MustParseAddr(peerIP(p))
-			for _, to := range []openflow.PolicyConnection{{Protocol: of.IPProtoTCP, DestinationPort: 80}, {Protocol: of.IPProtoTCP, DestinationPort: 81}, {Protocol: of.IPProtoUDP, DestinationPort: 53}} {
+			for _, to := range []policy.Connection{{Protocol: of.IPProtoTCP, DestinationPort: 80}, {Protocol: of.IPProtoTCP, DestinationPort: 81}, {Protocol: of.IPProtoUDP, DestinationPort: 53}} {
 				to.Source, to.Destination = peer, local
-				all[i][fmt.Sprintf("Ingress %v %d:%d", peer, to.Protocol, to.DestinationPort)] = openflow.EvaluatePolicy(rules, openflow.PolicyIngress, to).Allowed
+				all[i][fmt.Sprintf("Ingress %v %d:%d", peer, to.Protocol, to.DestinationPort)] = policy.Evaluate(rules, policy.Ingress, to).Allowed()
 				to.Source, to.Destination = local, peer
-				all[i][fmt.Sprintf("Egress %v %d:%d", peer, to.Protocol, to.DestinationPort)] = openflow.EvaluatePolicy(rules, openflow.PolicyEgress, to).Allowed
+				all[i][fmt.Sprintf("Egress %v %d:%d", peer, to.Protocol, to.DestinationPort)] = policy.Evaluate(rules, policy.Egress, to).Allowed()
 			}
 		}
 	}

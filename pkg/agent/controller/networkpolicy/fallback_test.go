@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/client"
-	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
@@ -111,7 +111,7 @@ func TestFallBackOnDamage(t *testing.T) {
 
 			// A new Pod is as closed as an existing one.
 			require.NoError(t, a.PodArrives(iface("a1", "a1new", 3, "10.0.0.3")))
-			verdict := openflow.EvaluatePolicy(a.flows.all(), openflow.PolicyIngress, openflow.PolicyConnection{Source: localPod, Destination: iface("", "", 0, "10.0.0.3").IPs[0]})
+			verdict := policy.Evaluate(a.flows.all(), policy.Ingress, policy.Connection{Source: localPod, Destination: iface("", "", 0, "10.0.0.3").IPs[0]})
 			require.True(t, verdict.Isolated)
 			a.PodLeaves(iface("a1", "a1new", 3, "10.0.0.3"))
 

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	"github.com/antrea-oncache/antrea/pkg/trie"
 )
@@ -32,7 +32,7 @@ type member struct {
 type group struct {
 	pods trie.Map[*member]
 	// addresses are those of all members.
-	addresses openflow.AddressSet
+	addresses policy.AddressSet
 	// byPorts has the addresses of members with equal named ports, by the text of the ports.
 	byPorts trie.Map[portClass]
 }
@@ -40,7 +40,7 @@ type group struct {
 // portClass is the set of members of a group for which every port name has the same meaning.
 type portClass struct {
 	ports     []v1beta2.NamedPort
-	addresses openflow.AddressSet
+	addresses policy.AddressSet
 }
 
 // understood returns the members without the parts that cannot be understood, so that one of them does not keep the whole watch
@@ -149,7 +149,7 @@ func (g group) members() []v1beta2.GroupMember {
 // groupEdit makes a group from another one.
 type groupEdit struct {
 	pods      *trie.Edit[*member]
-	addresses *openflow.AddressEdit
+	addresses *policy.AddressEdit
 	byPorts   *trie.Edit[portClass]
 	// classes are the changed classes.
 	classes map[string]*classEdit
@@ -157,7 +157,7 @@ type groupEdit struct {
 
 type classEdit struct {
 	ports     []v1beta2.NamedPort
-	addresses *openflow.AddressEdit
+	addresses *policy.AddressEdit
 }
 
 func (g group) edit() *groupEdit {
@@ -165,7 +165,7 @@ func (g group) edit() *groupEdit {
 }
 
 // class returns the addresses of members with these ports, for changing.
-func (e *groupEdit) class(ports []v1beta2.NamedPort) *openflow.AddressEdit {
+func (e *groupEdit) class(ports []v1beta2.NamedPort) *policy.AddressEdit {
 	key := portsText(ports)
 	class := e.classes[key]
 	if class == nil {

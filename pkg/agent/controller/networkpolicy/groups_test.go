@@ -20,6 +20,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
@@ -107,8 +108,8 @@ func TestGuardFollowsTheGroup(t *testing.T) {
 	one, two, three := memberOf("p1", "10.0.1.1"), memberOf("p2", "10.0.1.2"), memberOf("p3", "10.0.1.3")
 	b.set(appliedToGroup("applied", memberOf("a1")), addressGroup("peers", one, two), networkPolicy("np", "applied", in(groups("peers"))))
 	b.requireRules("Ingress [a1@1] peers [10.0.1.1 10.0.1.2] services []")
-	b.flows.fail = func(install []*openflow.PolicyRule) error {
-		if slices.ContainsFunc(install, func(r *openflow.PolicyRule) bool { return r.Direction == openflow.PolicyEgress && len(r.Peers) > 0 }) {
+	b.flows.fail = func(install []*policy.Rule) error {
+		if slices.ContainsFunc(install, func(r *policy.Rule) bool { return r.Direction == policy.Egress && len(r.Peers) > 0 }) {
 			return &of.FlowError{Flow: "f", Err: errors.New("no")}
 		}
 		return nil

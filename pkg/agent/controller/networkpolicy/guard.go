@@ -6,56 +6,91 @@ package networkpolicy
 import (
 	"slices"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
 
 // policyDirections maps to the directions of the switch's rules.
-var policyDirections = map[v1beta2.Direction]openflow.PolicyDirection{
-	v1beta2.DirectionIn: openflow.PolicyIngress, v1beta2.DirectionOut: openflow.PolicyEgress,
+var policyDirections = map[v1beta2.Direction]policy.Direction{
+	v1beta2.DirectionIn: policy.Ingress, v1beta2.DirectionOut: policy.Egress,
 }
 
 // isolationRule is the key of the rule that replaces those of a policy that cannot be realized. It equals no hash.
 const isolationRule = "isolation"
 
-// guard returns the rules in place of a policy that cannot be realized. Its Pods are isolated in its directions. Its
-// realized rules keep allowing what they did, as far as its Pods and peers are the same. So the guard opens nothing that is
-// closed now, and an edit that was to close something has no effect yet. wanted is nil for an invalid policy.
+// guard returns the rules in place of a policy that cannot be realized. Its Pods are isolated in its directions. Its realized rules
+// that allow keep allowing what they did, as far as its Pods and peers are the same, and those that deny stay. So the guard opens nothing
+// that is closed now, and an edit that was to close something has no effect yet. wanted is nil for an invalid policy.
 func (r *realized) guard(s *state, np *v1beta2.NetworkPolicy, wanted map[ruleKey]*wantedRule) map[ruleKey]*wantedRule {
-	applied := s.appliedPods(np)
-	var pods []openflow.PolicyPod
-	for _, name := range sortedPods(applied) {
-		pods = append(pods, applied[name].interfaces...)
-	}
-	rules := map[ruleKey]*wantedRule{}
+	pods := podsOf(s.appliedPods(np))
 	if len(pods) == 0 {
-		return rules
+		return map[ruleKey]*wantedRule{}
 	}
+	rules := isolation(np, pods)
 	former := s.formerRules(np)
+	var before []*policy.Rule
 	for key, old := range r.policies[np.Name] {
 		if key.rule == isolationRule {
 			continue
 		}
-		kept := *old
+		before = append(before, old)
 		now := wanted[key]
 		if now == nil {
 			now = former[key]
 		}
-		if now == nil {
-			continue
-		}
-		kept.Peers, kept.PeerAddresses = old.CommonPeers(&now.PolicyRule)
-		kept.AppliedTo = commonPods(old.AppliedTo, now.AppliedTo)
-		if len(kept.AppliedTo) > 0 {
-			rules[key] = &wantedRule{PolicyRule: kept}
+		if kept := keep(old, now, pods); kept != nil {
+			rules[key] = &wantedRule{Rule: *kept}
 		}
 	}
+	if !policy.Closed(before, plain(rules), pods) {
+		return isolation(np, pods)
+	}
+	return rules
+}
+
+// keep returns what stays of a realized rule while its policy cannot be realized; nil if nothing does. now is the same rule with its present
+// Pods and peers; nil if it is unknown or gone.
+func keep(old *policy.Rule, now *wantedRule, pods []policy.Pod) *policy.Rule {
+	kept := *old
+	switch {
+	case old.Effect.Action != policy.Allow:
+		kept.AppliedTo = policy.CommonPods(old.AppliedTo, pods)
+	case now == nil:
+		return nil
+	default:
+		kept.Peers, kept.PeerAddresses = old.CommonPeers(&now.Rule)
+		kept.AppliedTo = policy.CommonPods(old.AppliedTo, now.AppliedTo)
+	}
+	if len(kept.AppliedTo) == 0 {
+		return nil
+	}
+	return &kept
+}
+
+// isolation returns the rules that isolate Pods in the directions of a policy.
+func isolation(np *v1beta2.NetworkPolicy, pods []policy.Pod) map[ruleKey]*wantedRule {
+	rules := map[ruleKey]*wantedRule{}
 	for _, d := range directionsOf(np) {
-		isolation := openflow.PolicyRule{Direction: policyDirections[d], AppliedTo: pods}
+		isolating := policy.Rule{Effect: policy.Kubernetes, Direction: policyDirections[d], AppliedTo: pods}
 		if slices.ContainsFunc(np.Rules, func(rule v1beta2.NetworkPolicyRule) bool { return rule.Direction == d && rule.EnableLogging }) {
-			isolation.LogReference = logReference(np)
+			isolating.LogReference = logReference(np)
 		}
-		rules[ruleKey{np.Name, isolationRule, isolation.Direction.String()}] = &wantedRule{PolicyRule: isolation}
+		rules[ruleKey{np.Name, isolationRule, isolating.Direction.String()}] = &wantedRule{Rule: isolating}
+	}
+	return rules
+}
+
+func podsOf(applied map[podName]appliedPod) (pods []policy.Pod) {
+	for _, name := range sortedPods(applied) {
+		pods = append(pods, applied[name].interfaces...)
+	}
+	return pods
+}
+
+// plain returns the rules without what only compiling needs.
+func plain(wanted map[ruleKey]*wantedRule) (rules []*policy.Rule) {
+	for _, rule := range wanted {
+		rules = append(rules, &rule.Rule)
 	}
 	return rules
 }
@@ -74,19 +109,4 @@ func (s *state) formerRules(np *v1beta2.NetworkPolicy) map[ruleKey]*wantedRule {
 		return nil // The names of its ports now have other numbers, which are invalid.
 	}
 	return rules
-}
-
-// commonPods returns the Pods of old that are in now with the same port and addresses.
-func commonPods(old, now []openflow.PolicyPod) []openflow.PolicyPod {
-	present := make(map[string]openflow.PolicyPod, len(now))
-	for _, pod := range now {
-		present[pod.InterfaceName] = pod
-	}
-	var common []openflow.PolicyPod
-	for _, pod := range old {
-		if same, ok := present[pod.InterfaceName]; ok && same.OFPort == pod.OFPort && slices.Equal(same.IPs, pod.IPs) {
-			common = append(common, pod)
-		}
-	}
-	return common
 }

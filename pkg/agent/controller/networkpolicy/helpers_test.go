@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
-	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
@@ -28,20 +28,20 @@ import (
 // fakeFlows is a switch that holds rules.
 type fakeFlows struct {
 	mu    sync.Mutex
-	rules map[uint32]*openflow.PolicyRule
+	rules map[uint32]*policy.Rule
 	// calls counts accepted changes, bundles all.
 	calls, bundles int
 	// replaced is set when rules of former rounds are gone.
 	replaced bool
 	// fail, if set, decides which changes are refused.
-	fail func(install []*openflow.PolicyRule) error
+	fail func(install []*policy.Rule) error
 	// closed are the OpenFlow ports of closed interfaces; failClose, if set, decides which closings are refused.
 	closed    map[string]uint32
 	failClose func(interfaceName string) error
 }
 
 func newFakeFlows() *fakeFlows {
-	return &fakeFlows{rules: map[uint32]*openflow.PolicyRule{}, closed: map[string]uint32{}}
+	return &fakeFlows{rules: map[uint32]*policy.Rule{}, closed: map[string]uint32{}}
 }
 
 func (f *fakeFlows) ClosePodFlows(_ context.Context, interfaceName string, _ []netip.Addr, _ net.HardwareAddr, ofPort uint32) error {
@@ -56,15 +56,15 @@ func (f *fakeFlows) ClosePodFlows(_ context.Context, interfaceName string, _ []n
 	return nil
 }
 
-func (f *fakeFlows) UpdatePolicyRules(install []*openflow.PolicyRule, remove []uint32) error {
+func (f *fakeFlows) UpdatePolicyRules(install []*policy.Rule, remove []uint32) error {
 	return f.update(install, remove, true)
 }
 
-func (f *fakeFlows) UpdatePolicyRulesOnTop(install []*openflow.PolicyRule, remove []uint32) error {
+func (f *fakeFlows) UpdatePolicyRulesOnTop(install []*policy.Rule, remove []uint32) error {
 	return f.update(install, remove, false)
 }
 
-func (f *fakeFlows) update(install []*openflow.PolicyRule, remove []uint32, replace bool) error {
+func (f *fakeFlows) update(install []*policy.Rule, remove []uint32, replace bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.bundles++
@@ -96,7 +96,7 @@ func (f *fakeFlows) text() []string {
 	return lines
 }
 
-func ruleText(r *openflow.PolicyRule) string {
+func ruleText(r *policy.Rule) string {
 	var pods, peers, services []string
 	for _, p := range r.AppliedTo {
 		pods = append(pods, fmt.Sprintf("%s@%d", p.InterfaceName, p.OFPort))
@@ -114,7 +114,7 @@ func ruleText(r *openflow.PolicyRule) string {
 }
 
 // addressesOf returns the members of the rule's peer groups, sorted.
-func addressesOf(r *openflow.PolicyRule) []netip.Addr {
+func addressesOf(r *policy.Rule) []netip.Addr {
 	var addresses []netip.Addr
 	for _, set := range r.PeerAddresses {
 		addresses = slices.AppendSeq(addresses, set.All())
@@ -279,7 +279,7 @@ func (b *bench) requireRules(want ...string) {
 	slices.Sort(want)
 	require.Equal(b.t, append([]string{}, want...), b.flows.text())
 	// The controller's realized rules are those of the switch.
-	realized := map[uint32]*openflow.PolicyRule{}
+	realized := map[uint32]*policy.Rule{}
 	for _, r := range b.realized.rules() {
 		realized[r.FlowID] = r
 	}

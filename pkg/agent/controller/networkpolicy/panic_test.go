@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
@@ -33,8 +33,8 @@ func TestPanicWhileRulesAreWritten(t *testing.T) {
 	b.store.AddInterface(iface("b1", "b1", 2, "10.0.0.2"))
 	b.set(appliedToGroup("a", memberOf("a1")), appliedToGroup("b", memberOf("b1")),
 		networkPolicy("p", "a", in(block("10.9.0.0/16"))), networkPolicy("q", "b", out(block("10.9.0.0/16"))))
-	panics := func(r *openflow.PolicyRule) bool { return r.Direction == openflow.PolicyIngress && len(r.Peers) > 0 }
-	b.flows.fail = func(install []*openflow.PolicyRule) error {
+	panics := func(r *policy.Rule) bool { return r.Direction == policy.Ingress && len(r.Peers) > 0 }
+	b.flows.fail = func(install []*policy.Rule) error {
 		if slices.ContainsFunc(install, panics) {
 			panic("boom")
 		}
@@ -49,7 +49,7 @@ func TestPanicWhileRulesAreWritten(t *testing.T) {
 	require.Contains(t, problems[0].Message, "boom")
 
 	// Everything that the switch is told panics.
-	b.flows.fail = func([]*openflow.PolicyRule) error { panic("boom") }
+	b.flows.fail = func([]*policy.Rule) error { panic("boom") }
 	b.set(networkPolicy("q", "b", out(block("10.8.0.0/16"))))
 	_ = b.realize()
 	requireLocksFree(t, b.Controller)

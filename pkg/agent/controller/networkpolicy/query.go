@@ -10,7 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
 
@@ -90,7 +90,7 @@ func (c *Controller) RuleCounts() (ingress, egress int) {
 }
 
 // Rules returns the rules that are on the switch, by flow id. They must not be changed.
-func (c *Controller) Rules() []*openflow.PolicyRule {
+func (c *Controller) Rules() []*policy.Rule {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.realized.rules()
@@ -139,7 +139,7 @@ func (c *Controller) Owned() func(flowID uint32) bool {
 }
 
 // RulesOf returns a policy's rules that are on the switch, by flow id. They must not be changed.
-func (c *Controller) RulesOf(policy string) []*openflow.PolicyRule {
+func (c *Controller) RulesOf(policy string) []*policy.Rule {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return sortedRules(maps.Values(c.realized.policies[policy]))
@@ -147,7 +147,7 @@ func (c *Controller) RulesOf(policy string) []*openflow.PolicyRule {
 
 // RulesOfSource returns the rules on the switch for the policy made from the NetworkPolicy with this namespace and name; ok
 // is false when it does not concern this Node.
-func (c *Controller) RulesOfSource(namespace, name string) (rules []*openflow.PolicyRule, ok bool) {
+func (c *Controller) RulesOfSource(namespace, name string) (rules []*policy.Rule, ok bool) {
 	for _, p := range c.NetworkPolicies() {
 		if ref := p.SourceRef; ref != nil && ref.Namespace == namespace && ref.Name == name {
 			return c.RulesOf(p.Name), true

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
@@ -278,7 +278,7 @@ func (c *Controller) change(names sets.Set[string], isGuarded func(string, *v1be
 }
 
 // survive turns a panic into an error, which counts as a refusal.
-func survive(update func([]*openflow.PolicyRule, []uint32) error, install []*openflow.PolicyRule, remove []uint32) error {
+func survive(update func([]*policy.Rule, []uint32) error, install []*policy.Rule, remove []uint32) error {
 	return recovery.Call(controllerName, recovery.Part(controllerName), func() error { return update(install, remove) })
 }
 

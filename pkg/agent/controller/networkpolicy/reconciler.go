@@ -10,27 +10,27 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
 
 // realized is the content of the switch: rules by policy and key.
 type realized struct {
-	policies map[string]map[ruleKey]*openflow.PolicyRule
+	policies map[string]map[ruleKey]*policy.Rule
 	ids      *ruleIDs
 }
 
 func newRealized() *realized {
-	return &realized{policies: map[string]map[ruleKey]*openflow.PolicyRule{}, ids: newRuleIDs()}
+	return &realized{policies: map[string]map[ruleKey]*policy.Rule{}, ids: newRuleIDs()}
 }
 
 // operations lead some policies from the realized to the wanted rules, in one change of the switch.
 type operations struct {
 	// rules are the rules of each policy afterward; none for a deleted policy.
-	rules map[string]map[ruleKey]*openflow.PolicyRule
+	rules map[string]map[ruleKey]*policy.Rule
 	// install may contain rules that the switch already has.
-	install []*openflow.PolicyRule
+	install []*policy.Rule
 	remove  []uint32
 	// versions are the versions of the planned policies; nil for a deleted one.
 	versions map[string]*v1beta2.NetworkPolicy
@@ -45,7 +45,7 @@ type operations struct {
 // must follow.
 func (r *realized) plan(s *state, names sets.Set[string], isGuarded func(name string, version *v1beta2.NetworkPolicy) bool) *operations {
 	ops := &operations{
-		rules: map[string]map[ruleKey]*openflow.PolicyRule{}, versions: map[string]*v1beta2.NetworkPolicy{},
+		rules: map[string]map[ruleKey]*policy.Rule{}, versions: map[string]*v1beta2.NetworkPolicy{},
 		guarded: sets.New[string](), senseless: map[string]error{},
 	}
 	for _, name := range sets.List(names) {
@@ -75,15 +75,15 @@ func (r *realized) plan(s *state, names sets.Set[string], isGuarded func(name st
 
 func (r *realized) planPolicy(ops *operations, name string, wanted map[ruleKey]*wantedRule) {
 	current := r.policies[name]
-	after := make(map[ruleKey]*openflow.PolicyRule, len(wanted))
+	after := make(map[ruleKey]*policy.Rule, len(wanted))
 	for key, rule := range wanted {
 		if old := current[key]; old != nil {
 			rule.FlowID = old.FlowID
 		} else {
 			rule.FlowID = r.ids.take(key)
 		}
-		after[key] = &rule.PolicyRule
-		ops.install = append(ops.install, &rule.PolicyRule)
+		after[key] = &rule.Rule
+		ops.install = append(ops.install, &rule.Rule)
 	}
 	for key, old := range current {
 		if after[key] == nil {
@@ -119,8 +119,8 @@ func (r *realized) abandon(ops *operations) {
 }
 
 // rules returns all realized rules by flow id.
-func (r *realized) rules() []*openflow.PolicyRule {
-	return sortedRules(func(yield func(*openflow.PolicyRule) bool) {
+func (r *realized) rules() []*policy.Rule {
+	return sortedRules(func(yield func(*policy.Rule) bool) {
 		for _, policy := range r.policies {
 			for _, rule := range policy {
 				if !yield(rule) {
@@ -131,6 +131,6 @@ func (r *realized) rules() []*openflow.PolicyRule {
 	})
 }
 
-func sortedRules(rules iter.Seq[*openflow.PolicyRule]) []*openflow.PolicyRule {
-	return slices.SortedFunc(rules, func(a, b *openflow.PolicyRule) int { return cmp.Compare(a.FlowID, b.FlowID) })
+func sortedRules(rules iter.Seq[*policy.Rule]) []*policy.Rule {
+	return slices.SortedFunc(rules, func(a, b *policy.Rule) int { return cmp.Compare(a.FlowID, b.FlowID) })
 }

@@ -18,7 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
@@ -29,13 +29,13 @@ var errRefused = &of.FlowError{Flow: "the flow", Err: errors.New("the message ha
 // badPort is the port of rules that refuseBad refuses.
 const badPort = 666
 
-func refuseBad(install []*openflow.PolicyRule) error {
-	return failing(install, errRefused, func(r *openflow.PolicyRule) bool {
-		return slices.ContainsFunc(r.Services, func(s openflow.PolicyService) bool { return s.Port == badPort })
+func refuseBad(install []*policy.Rule) error {
+	return failing(install, errRefused, func(r *policy.Rule) bool {
+		return slices.ContainsFunc(r.Services, func(s policy.Service) bool { return s.Port == badPort })
 	})
 }
 
-func failing(install []*openflow.PolicyRule, err error, bad func(*openflow.PolicyRule) bool) error {
+func failing(install []*policy.Rule, err error, bad func(*policy.Rule) bool) error {
 	if slices.ContainsFunc(install, bad) {
 		return err
 	}
@@ -168,7 +168,7 @@ func TestRefusedVersion(t *testing.T) {
 	t.Run("takes over from another policy", func(t *testing.T) {
 		b := begin(t)
 		open := false
-		b.flows.fail = func(install []*openflow.PolicyRule) error {
+		b.flows.fail = func(install []*policy.Rule) error {
 			open = open || len(b.flows.rules) == 0
 			return refuseBad(install)
 		}
@@ -185,8 +185,8 @@ func TestPolicyIsReplacedDuringSeparation(t *testing.T) {
 	b.set(networkPolicy("former", "a", in(block("10.0.0.0/8"))))
 	b.requireRules("Ingress [a1@1] peers [10.0.0.0/8] services []")
 	open, replaced := false, false
-	b.flows.fail = func(install []*openflow.PolicyRule) error {
-		open = open || !slices.ContainsFunc(slices.Collect(maps.Values(b.flows.rules)), func(r *openflow.PolicyRule) bool { return r.AppliedTo[0].InterfaceName == "a1" })
+	b.flows.fail = func(install []*policy.Rule) error {
+		open = open || !slices.ContainsFunc(slices.Collect(maps.Values(b.flows.rules)), func(r *policy.Rule) bool { return r.AppliedTo[0].InterfaceName == "a1" })
 		err := refuseBad(install)
 		if err != nil && !replaced {
 			replaced = true
@@ -219,10 +219,10 @@ func TestNothingIsAnnouncedOnTop(t *testing.T) {
 func TestRefusedIsolation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBenchWith(t)
-		refuse := func(bad func(*openflow.PolicyRule) bool) {
-			b.flows.fail = func(install []*openflow.PolicyRule) error { return failing(install, errRefused, bad) }
+		refuse := func(bad func(*policy.Rule) bool) {
+			b.flows.fail = func(install []*policy.Rule) error { return failing(install, errRefused, bad) }
 		}
-		refuse(func(r *openflow.PolicyRule) bool { return r.Direction == openflow.PolicyEgress })
+		refuse(func(r *policy.Rule) bool { return r.Direction == policy.Egress })
 		b.set(networkPolicy("bad", "a", out(block(everything))), networkPolicy("good", "b", in(block(everything))))
 		b.requireRules("Ingress [b1@2] peers [0.0.0.0/0] services []")
 		require.True(t, isClosed(b.Synced()))
@@ -236,7 +236,7 @@ func TestRefusedIsolation(t *testing.T) {
 		require.True(t, lasting.Lasting())
 		require.Equal(t, bundles+1, b.flows.bundles)
 
-		refuse(func(r *openflow.PolicyRule) bool { return r.Direction == openflow.PolicyEgress && len(r.Peers) > 0 })
+		refuse(func(r *policy.Rule) bool { return r.Direction == policy.Egress && len(r.Peers) > 0 })
 		time.Sleep(minRefusalDelay)
 		b.requireRules("Ingress [b1@3] peers [0.0.0.0/0] services []", "Egress [a1@4] peers [] services []")
 		require.NotContains(t, b.requireProblems("NetworkPolicy ns/bad")[0].Message, "not isolated either")
@@ -254,7 +254,7 @@ func TestRefusedPolicyIsTriedAgain(t *testing.T) {
 		b := newBenchWith(t)
 		var attempts []time.Duration
 		began := time.Now()
-		b.flows.fail = func(install []*openflow.PolicyRule) error {
+		b.flows.fail = func(install []*policy.Rule) error {
 			err := refuseBad(install)
 			if err != nil {
 				attempts = append(attempts, time.Since(began))
@@ -334,7 +334,7 @@ func TestSilentSwitch(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBenchWith(t)
 			silent := true
-			b.flows.fail = func(install []*openflow.PolicyRule) error {
+			b.flows.fail = func(install []*policy.Rule) error {
 				if silent || refuseBad(install) != nil {
 					return fmt.Errorf("no answer: %w", silence)
 				}
@@ -361,7 +361,7 @@ func TestSwitchThatTakesNothing(t *testing.T) {
 		b := newBenchWith(t)
 		b.set(networkPolicy("np", "a", in(block(everything))))
 		answer := fmt.Errorf("no answer: %w", of.ErrDisconnected)
-		b.flows.fail = func([]*openflow.PolicyRule) error { return answer }
+		b.flows.fail = func([]*policy.Rule) error { return answer }
 		for range patience {
 			require.ErrorIs(t, b.realize(), answer)
 		}
@@ -420,7 +420,7 @@ func TestOthersAreRealized(t *testing.T) {
 func TestFormerRoundsStayDuringTheSearch(t *testing.T) {
 	b := newBenchWith(t)
 	var rules []string
-	b.flows.fail = func(install []*openflow.PolicyRule) error {
+	b.flows.fail = func(install []*policy.Rule) error {
 		if !b.flows.replaced {
 			rules = nil
 			for _, r := range b.flows.rules {

@@ -10,18 +10,18 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
 
 // state is the controller's knowledge: policies and groups as antrea-controller has computed them, and the local Pods'
 // interfaces. It is deterministic and does no I/O; every change marks the policies that it concerns as dirty.
 type state struct {
-	policies        map[string]*policy
+	policies        map[string]*policyState
 	addressGroups   map[string]group
 	appliedToGroups map[string]group
 	// interfaces are those of local Pods, by Pod and by interface name.
-	interfaces map[podName]map[string]openflow.PolicyPod
+	interfaces map[podName]map[string]policy.Pod
 
 	// byAddressGroup and byAppliedToGroup have the names of policies that refer to a group, known or not.
 	byAddressGroup, byAppliedToGroup index
@@ -30,8 +30,8 @@ type state struct {
 	doubt doubt
 }
 
-// policy is one policy; latest is nil once it has been deleted.
-type policy struct {
+// policyState is one policy; latest is nil once it has been deleted.
+type policyState struct {
 	latest *v1beta2.NetworkPolicy
 	// effective is the latest version whose groups were all known at some time. Groups and policies arrive in any order,
 	// and until a version is complete the one before stays in force.
@@ -61,10 +61,10 @@ func (i index) remove(group, policy string) {
 
 func newState() *state {
 	return &state{
-		policies:         map[string]*policy{},
+		policies:         map[string]*policyState{},
 		addressGroups:    map[string]group{},
 		appliedToGroups:  map[string]group{},
-		interfaces:       map[podName]map[string]openflow.PolicyPod{},
+		interfaces:       map[podName]map[string]policy.Pod{},
 		byAddressGroup:   index{},
 		byAppliedToGroup: index{},
 		dirty:            sets.New[string](),
@@ -83,15 +83,15 @@ func addressGroupsOf(p *v1beta2.NetworkPolicy) []string {
 }
 
 // versions returns each version of the policy that may still be needed.
-func (p *policy) versions() []*v1beta2.NetworkPolicy {
+func (p *policyState) versions() []*v1beta2.NetworkPolicy {
 	return slices.DeleteFunc([]*v1beta2.NetworkPolicy{p.latest, p.effective, p.accepted}, func(v *v1beta2.NetworkPolicy) bool { return v == nil })
 }
 
 // reindex calls change and updates the indexes for what it has done to the policy.
-func (s *state) reindex(name string, change func(p *policy)) {
+func (s *state) reindex(name string, change func(p *policyState)) {
 	p := s.policies[name]
 	if p == nil {
-		p = &policy{}
+		p = &policyState{}
 		s.policies[name] = p
 	}
 	for _, v := range p.versions() {
@@ -118,12 +118,12 @@ func (s *state) reindex(name string, change func(p *policy)) {
 }
 
 func (s *state) setPolicy(np *v1beta2.NetworkPolicy) {
-	s.reindex(np.Name, func(p *policy) { p.latest = np })
+	s.reindex(np.Name, func(p *policyState) { p.latest = np })
 }
 
 func (s *state) deletePolicy(name string) {
 	if s.policies[name] != nil {
-		s.reindex(name, func(p *policy) { *p = policy{} })
+		s.reindex(name, func(p *policyState) { *p = policyState{} })
 	}
 }
 
@@ -148,9 +148,9 @@ func (s *state) deleteAppliedToGroup(name string) {
 }
 
 // setInterface adds or replaces an interface of a local Pod.
-func (s *state) setInterface(pod podName, i openflow.PolicyPod) {
+func (s *state) setInterface(pod podName, i policy.Pod) {
 	if s.interfaces[pod] == nil {
-		s.interfaces[pod] = map[string]openflow.PolicyPod{}
+		s.interfaces[pod] = map[string]policy.Pod{}
 	}
 	if old, known := s.interfaces[pod][i.InterfaceName]; known && old.OFPort == i.OFPort && slices.Equal(old.IPs, i.IPs) {
 		return
@@ -206,13 +206,13 @@ func (s *state) resolve(name string) (version *v1beta2.NetworkPolicy, ok bool) {
 		return nil, true
 	}
 	if p.latest != p.effective && s.complete(p.latest) {
-		s.note(name, func(p *policy) { p.effective = p.latest })
+		s.note(name, func(p *policyState) { p.effective = p.latest })
 	}
 	return p.effective, p.effective != nil && s.complete(p.effective)
 }
 
 // note is reindex for changes that do not make the policy dirty.
-func (s *state) note(name string, change func(p *policy)) {
+func (s *state) note(name string, change func(p *policyState)) {
 	dirty := s.dirty.Has(name)
 	s.reindex(name, change)
 	if !dirty {
@@ -223,7 +223,7 @@ func (s *state) note(name string, change func(p *policy)) {
 // accept records that the version is in force unchanged.
 func (s *state) accept(name string, version *v1beta2.NetworkPolicy) {
 	if p := s.policies[name]; p != nil && version != nil && p.accepted != version {
-		s.note(name, func(p *policy) { p.accepted = version })
+		s.note(name, func(p *policyState) { p.accepted = version })
 	}
 }
 

@@ -12,13 +12,14 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/ippacket"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
 
 // Policies are the rules on the switch.
 type Policies interface {
-	Rules() []*openflow.PolicyRule
+	Rules() []*policy.Rule
 	RuleOwner(flowID uint32) (v1beta2.NetworkPolicyReference, bool)
 }
 
@@ -49,7 +50,7 @@ func (o *observer) observe(f *finding) []v1beta1.Observation {
 		}
 		add(translated)
 	}
-	for _, direction := range []openflow.PolicyDirection{openflow.PolicyEgress, openflow.PolicyIngress} {
+	for _, direction := range []policy.Direction{policy.Egress, policy.Ingress} {
 		if observation := o.policy(f, direction); observation != nil {
 			add(*observation)
 			if observation.Action == v1beta1.ActionDropped {
@@ -62,12 +63,12 @@ func (o *observer) observe(f *finding) []v1beta1.Observation {
 }
 
 // policy is what the rules of one direction have done; nil if none concerns the packet.
-func (o *observer) policy(f *finding, direction openflow.PolicyDirection) *v1beta1.Observation {
+func (o *observer) policy(f *finding, direction policy.Direction) *v1beta1.Observation {
 	id := f.report.EgressFlowID
-	if direction == openflow.PolicyIngress {
+	if direction == policy.Ingress {
 		id = f.report.IngressFlowID
 	}
-	observation := &v1beta1.Observation{Component: v1beta1.ComponentNetworkPolicy, Action: v1beta1.ActionForwarded, ComponentInfo: direction.RuleTable()}
+	observation := &v1beta1.Observation{Component: v1beta1.ComponentNetworkPolicy, Action: v1beta1.ActionForwarded, ComponentInfo: openflow.RuleTable(direction)}
 	if f.report.Outcome == openflow.TraceDropped && f.report.Direction() == direction {
 		observation.Action, observation.ComponentInfo = v1beta1.ActionDropped, f.report.Table
 		observation.IsolatedBy = o.appliedTo(f, direction)
@@ -83,11 +84,11 @@ func (o *observer) policy(f *finding, direction openflow.PolicyDirection) *v1bet
 }
 
 // appliedTo returns the policies that isolate the Pod whose rules have dropped the packet.
-func (o *observer) appliedTo(f *finding, direction openflow.PolicyDirection) (names []string) {
-	connection := openflow.PolicyConnection{Source: f.packet.Src, Destination: f.packet.Dst, Protocol: f.packet.Protocol}
+func (o *observer) appliedTo(f *finding, direction policy.Direction) (names []string) {
+	connection := policy.Connection{Source: f.packet.Src, Destination: f.packet.Dst, Protocol: f.packet.Protocol}
 	_, connection.DestinationPort, _ = f.packet.Ports()
 	for _, rule := range o.policies.Rules() {
-		if !openflow.EvaluatePolicy([]*openflow.PolicyRule{rule}, direction, connection).Isolated {
+		if !policy.Evaluate([]*policy.Rule{rule}, direction, connection).Isolated {
 			continue
 		}
 		if owner, ok := o.policies.RuleOwner(rule.FlowID); ok && !slices.Contains(names, owner.ToString()) {

@@ -21,6 +21,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/ippacket"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
@@ -28,10 +29,10 @@ import (
 // fakePolicies has an egress rule 3 for the client, and an ingress rule 2 for the server.
 type fakePolicies struct{}
 
-func (fakePolicies) Rules() []*openflow.PolicyRule {
-	return []*openflow.PolicyRule{
-		{FlowID: 2, Direction: openflow.PolicyIngress, AppliedTo: []openflow.PolicyPod{{OFPort: 20, IPs: []netip.Addr{serverIP}}}},
-		{FlowID: 3, Direction: openflow.PolicyEgress, AppliedTo: []openflow.PolicyPod{{OFPort: 11, IPs: []netip.Addr{clientIP}}}},
+func (fakePolicies) Rules() []*policy.Rule {
+	return []*policy.Rule{
+		{Effect: policy.Kubernetes, FlowID: 2, Direction: policy.Ingress, AppliedTo: []policy.Pod{{OFPort: 20, IPs: []netip.Addr{serverIP}}}},
+		{Effect: policy.Kubernetes, FlowID: 3, Direction: policy.Egress, AppliedTo: []policy.Pod{{OFPort: 11, IPs: []netip.Addr{clientIP}}}},
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
-	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers"
 )
@@ -29,7 +29,7 @@ type Querier interface {
 	AddressGroups() []*v1beta2.AddressGroup
 	AppliedToGroups() []*v1beta2.AppliedToGroup
 	// RulesOf returns the rules of a policy that are on the switch.
-	RulesOf(policy string) []*openflow.PolicyRule
+	RulesOf(policy string) []*policy.Rule
 	// Enforced tells whether the datapath has nothing of the policy's former rules any more.
 	Enforced(policy string) bool
 }
@@ -67,11 +67,11 @@ func HandlePolicies(q Querier, stats Stats) http.HandlerFunc {
 	}
 }
 
-func realizedRules(rules []*openflow.PolicyRule, counted map[uint32]apis.RuleStats) []apis.RealizedRule {
+func realizedRules(rules []*policy.Rule, counted map[uint32]apis.RuleStats) []apis.RealizedRule {
 	var realized []apis.RealizedRule
 	for _, r := range rules {
 		rule := apis.RealizedRule{FlowID: r.FlowID, Direction: v1beta2.DirectionIn}
-		if r.Direction == openflow.PolicyEgress {
+		if r.Direction == policy.Egress {
 			rule.Direction = v1beta2.DirectionOut
 		}
 		if counted != nil {

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
-	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
 
@@ -35,16 +35,16 @@ func (q *fakeQuerier) AppliedToGroups() []*v1beta2.AppliedToGroup {
 	}}
 }
 
-func (q *fakeQuerier) RulesOf(policy string) []*openflow.PolicyRule {
-	if policy != "uid1" {
+func (q *fakeQuerier) RulesOf(name string) []*policy.Rule {
+	if name != "uid1" {
 		return nil
 	}
-	return []*openflow.PolicyRule{{FlowID: 7, Direction: openflow.PolicyEgress}, {FlowID: 8, Direction: openflow.PolicyIngress}}
+	return []*policy.Rule{{Effect: policy.Kubernetes, FlowID: 7, Direction: policy.Egress}, {Effect: policy.Kubernetes, FlowID: 8, Direction: policy.Ingress}}
 }
 
-func (q *fakeQuerier) Enforced(policy string) bool { return policy == "uid1" }
+func (q *fakeQuerier) Enforced(name string) bool { return name == "uid1" }
 
-func policy(name, group, namespace, source string) *v1beta2.NetworkPolicy {
+func internalPolicy(name, group, namespace, source string) *v1beta2.NetworkPolicy {
 	return &v1beta2.NetworkPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, AppliedToGroups: []string{group},
 		SourceRef: &v1beta2.NetworkPolicyReference{Type: v1beta2.K8sNetworkPolicy, Namespace: namespace, Name: source},
@@ -59,7 +59,7 @@ func get(t *testing.T, handle http.HandlerFunc, query url.Values) (int, string) 
 }
 
 func TestPolicies(t *testing.T) {
-	q := &fakeQuerier{policies: []*v1beta2.NetworkPolicy{policy("uid1", "g1", "ns1", "a"), policy("uid2", "g2", "ns1", "b"), policy("uid3", "g2", "ns2", "a")}}
+	q := &fakeQuerier{policies: []*v1beta2.NetworkPolicy{internalPolicy("uid1", "g1", "ns1", "a"), internalPolicy("uid2", "g2", "ns1", "b"), internalPolicy("uid3", "g2", "ns2", "a")}}
 	handle := HandlePolicies(q, func(context.Context) (map[uint32]apis.RuleStats, error) {
 		return map[uint32]apis.RuleStats{7: {Sessions: 2, Packets: 3, Bytes: 4}}, nil
 	})
@@ -112,7 +112,7 @@ func TestPolicies(t *testing.T) {
 }
 
 func TestPoliciesWithoutStats(t *testing.T) {
-	q := &fakeQuerier{policies: []*v1beta2.NetworkPolicy{policy("uid1", "g1", "ns1", "a")}}
+	q := &fakeQuerier{policies: []*v1beta2.NetworkPolicy{internalPolicy("uid1", "g1", "ns1", "a")}}
 	code, body := get(t, HandlePolicies(q, func(context.Context) (map[uint32]apis.RuleStats, error) { return nil, errors.New("no answer") }), nil)
 	require.Equal(t, http.StatusOK, code)
 	require.Contains(t, body, `"flowID":7`)

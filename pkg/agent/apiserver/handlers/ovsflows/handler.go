@@ -21,6 +21,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers"
 )
 
@@ -34,7 +35,7 @@ type Pipeline interface {
 
 // Policies finds the rules of a policy that are on the bridge; ok is false for a policy that does not concern this Node.
 type Policies interface {
-	RulesOfSource(namespace, name string) (rules []*openflow.PolicyRule, ok bool)
+	RulesOfSource(namespace, name string) (rules []*policy.Rule, ok bool)
 }
 
 // Services finds the ports of a Service that are on the bridge; ok is false for a Service without any.

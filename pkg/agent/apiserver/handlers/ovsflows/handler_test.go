@@ -16,6 +16,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 )
 
 type fakePipeline struct{ err error }
@@ -37,8 +38,8 @@ func (fakePipeline) GetPolicyFlowKeys(ids []uint32) []string {
 
 type fakePolicies struct{}
 
-func (fakePolicies) RulesOfSource(namespace, name string) ([]*openflow.PolicyRule, bool) {
-	return []*openflow.PolicyRule{{FlowID: 7}, {FlowID: 8}}, namespace == "default" && name == "np"
+func (fakePolicies) RulesOfSource(namespace, name string) ([]*policy.Rule, bool) {
+	return []*policy.Rule{{Effect: policy.Kubernetes, FlowID: 7}, {Effect: policy.Kubernetes, FlowID: 8}}, namespace == "default" && name == "np"
 }
 
 func (fakePipeline) GetServiceFlowKeys(port string) []string {

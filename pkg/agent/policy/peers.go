@@ -1,23 +1,23 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package openflow
+package policy
 
 import (
 	"net/netip"
 	"slices"
 )
 
-// peers are the other ends of a rule's connections, of the families that the pipeline carries.
-type peers struct {
+// Peers are the other ends of the connections that a rule matches, of some IP versions.
+type Peers struct {
 	v4, v6   bool
 	prefixes map[netip.Prefix]bool
 	sets     []AddressSet
 }
 
-// peersOf returns the peers of a rule, none if it is nil.
-func (g policyFlows) peersOf(r *PolicyRule) peers {
-	p := peers{v4: g.node.PodIPv4CIDR.IsValid(), v6: g.node.PodIPv6CIDR.IsValid()}
+// PeersOf returns the peers of a rule that are of the given IP versions; no peers if the rule is nil.
+func PeersOf(r *Rule, v4, v6 bool) Peers {
+	p := Peers{v4: v4, v6: v6}
 	if r == nil {
 		return p
 	}
@@ -31,24 +31,24 @@ func (g policyFlows) peersOf(r *PolicyRule) peers {
 	return p
 }
 
-func (p peers) carries(addr netip.Addr) bool { return addr.Is4() && p.v4 || addr.Is6() && p.v6 }
+func (p Peers) carries(addr netip.Addr) bool { return addr.Is4() && p.v4 || addr.Is6() && p.v6 }
 
-// none tells whether there is no peer.
-func (p peers) none() bool {
+// None reports whether there is no peer.
+func (p Peers) None() bool {
 	return len(p.prefixes) == 0 && !slices.ContainsFunc(p.sets, func(s AddressSet) bool {
 		return p.v4 && s.v4.Len() > 0 || p.v6 && s.v6.Len() > 0
 	})
 }
 
-// has tells whether there is a flow for exactly this prefix.
-func (p peers) has(prefix netip.Prefix) bool {
+// has reports whether exactly this prefix is a peer.
+func (p Peers) has(prefix netip.Prefix) bool {
 	return p.prefixes[prefix] ||
 		prefix.IsSingleIP() && slices.ContainsFunc(p.sets, func(s AddressSet) bool { return s.Contains(prefix.Addr()) })
 }
 
-// diff calls removed for each prefix that only p has, and added for each that only after has, some of them several times. For sets
+// Diff calls removed for each prefix that only p has, and added for each that only after has, some of them several times. For sets
 // derived from one another, the cost depends on what has changed and not on their size.
-func (p peers) diff(after peers, removed, added func(netip.Prefix)) {
+func (p Peers) Diff(after Peers, removed, added func(netip.Prefix)) {
 	gone := func(prefix netip.Prefix) {
 		if p.carries(prefix.Addr()) && !after.has(prefix) {
 			removed(prefix)
@@ -66,7 +66,7 @@ func (p peers) diff(after peers, removed, added func(netip.Prefix)) {
 		come(prefix)
 	}
 	eachPair(p.sets, after.sets, func(a, b AddressSet) {
-		a.diff(b, func(addr netip.Addr) { gone(host(addr)) }, func(addr netip.Addr) { come(host(addr)) })
+		a.Diff(b, func(addr netip.Addr) { gone(single(addr)) }, func(addr netip.Addr) { come(single(addr)) })
 	})
 }
 
@@ -92,11 +92,8 @@ func eachPair(before, after []AddressSet, visit func(before, after AddressSet)) 
 }
 
 // CommonPeers returns the peers that both rules have.
-func (r *PolicyRule) CommonPeers(other *PolicyRule) (prefixes []netip.Prefix, addresses []AddressSet) {
-	others := peers{v4: true, v6: true, prefixes: map[netip.Prefix]bool{}, sets: other.PeerAddresses}
-	for _, peer := range other.Peers {
-		others.prefixes[peer.Masked()] = true
-	}
+func (r *Rule) CommonPeers(other *Rule) (prefixes []netip.Prefix, addresses []AddressSet) {
+	others := PeersOf(other, true, true)
 	for _, peer := range r.Peers {
 		if others.has(peer.Masked()) {
 			prefixes = append(prefixes, peer)
@@ -104,8 +101,8 @@ func (r *PolicyRule) CommonPeers(other *PolicyRule) (prefixes []netip.Prefix, ad
 	}
 	eachPair(r.PeerAddresses, other.PeerAddresses, func(mine, its AddressSet) {
 		edit := mine.Edit()
-		mine.diff(its, func(addr netip.Addr) {
-			if !others.has(host(addr)) {
+		mine.Diff(its, func(addr netip.Addr) {
+			if !others.has(single(addr)) {
 				edit.forget(addr)
 			}
 		}, func(netip.Addr) {})
@@ -115,3 +112,26 @@ func (r *PolicyRule) CommonPeers(other *PolicyRule) (prefixes []netip.Prefix, ad
 	})
 	return prefixes, addresses
 }
+
+// peersWithin reports whether other matches every peer of r.
+func (r *Rule) peersWithin(other *Rule) bool {
+	for _, peer := range r.Peers {
+		if !slices.ContainsFunc(other.Peers, func(p netip.Prefix) bool { return p.Bits() <= peer.Bits() && p.Contains(peer.Addr()) }) &&
+			!(peer.IsSingleIP() && other.hasPeer(peer.Addr())) {
+			return false
+		}
+	}
+	within := true
+	eachPair(r.PeerAddresses, other.PeerAddresses, func(mine, its AddressSet) {
+		mine.Diff(its, func(addr netip.Addr) { within = within && other.hasPeer(addr) }, func(netip.Addr) {})
+	})
+	return within
+}
+
+// hasPeer reports whether the address is a peer of the rule.
+func (r *Rule) hasPeer(addr netip.Addr) bool {
+	return slices.ContainsFunc(r.PeerAddresses, func(s AddressSet) bool { return s.Contains(addr) }) ||
+		slices.ContainsFunc(r.Peers, func(p netip.Prefix) bool { return p.Contains(addr) })
+}
+
+func single(addr netip.Addr) netip.Prefix { return netip.PrefixFrom(addr, addr.BitLen()) }

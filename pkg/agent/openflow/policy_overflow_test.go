@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -23,31 +24,35 @@ func nthPeer(i int) netip.Addr {
 // sharedFlowRules are rules that share flows.
 var sharedFlowRules = []struct {
 	name string
-	rule func(i int) *PolicyRule
+	rule func(i int) *policy.Rule
 	// to is a connection that only the i-th rule allows.
-	to func(i int) PolicyConnection
+	to func(i int) policy.Connection
 }{
 	{
 		"on one Pod",
-		func(i int) *PolicyRule {
+		func(i int) *policy.Rule {
 			return ingress(uint32(10+i), policyPodA, []netip.Prefix{host(nthPeer(i))}, tcp(uint16(i)))
 		},
-		func(i int) PolicyConnection { return PolicyConnection{nthPeer(i), podAIP, of.IPProtoTCP, uint16(i)} },
+		func(i int) policy.Connection {
+			return policy.Connection{Source: nthPeer(i), Destination: podAIP, Protocol: of.IPProtoTCP, DestinationPort: uint16(i)}
+		},
 	},
 	{
 		"on one Pod and one port",
-		func(i int) *PolicyRule {
+		func(i int) *policy.Rule {
 			return ingress(uint32(10+i), policyPodA, []netip.Prefix{host(nthPeer(i))}, tcp(80))
 		},
-		func(i int) PolicyConnection { return PolicyConnection{nthPeer(i), podAIP, of.IPProtoTCP, 80} },
+		func(i int) policy.Connection {
+			return policy.Connection{Source: nthPeer(i), Destination: podAIP, Protocol: of.IPProtoTCP, DestinationPort: 80}
+		},
 	},
 	{
 		"on one Pod and one address",
-		func(i int) *PolicyRule {
+		func(i int) *policy.Rule {
 			return egress(uint32(10+i), policyPodA, []netip.Prefix{host(remotePodIP)}, tcp(uint16(i)))
 		},
-		func(i int) PolicyConnection {
-			return PolicyConnection{podAIP, remotePodIP, of.IPProtoTCP, uint16(i)}
+		func(i int) policy.Connection {
+			return policy.Connection{Source: podAIP, Destination: remotePodIP, Protocol: of.IPProtoTCP, DestinationPort: uint16(i)}
 		},
 	},
 }
@@ -59,7 +64,7 @@ func TestManyRulesOnOVS(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			b := newBridge(t, oncacheFeatures)
 			b.installAll()
-			var all []*PolicyRule
+			var all []*policy.Rule
 			for i := range rules {
 				all = append(all, test.rule(i))
 			}
@@ -74,7 +79,7 @@ func TestManyRulesOnOVS(t *testing.T) {
 
 			// Rules in the middle are removed, and others take their places.
 			var removed []uint32
-			var added []*PolicyRule
+			var added []*policy.Rule
 			for i := 3_000; i < 5_000; i++ {
 				removed = append(removed, uint32(10+i))
 				next := test.rule(rules + i)
@@ -89,7 +94,7 @@ func TestManyRulesOnOVS(t *testing.T) {
 	}
 }
 
-// After random changes, all flows of a rule are at one tier, and no flow has more rules than it may have. After their removal,
+// After random changes, all flows of a rule are at one level, and no flow has more rules than it may have. After their removal,
 // the base flows are left.
 func TestTiers(t *testing.T) {
 	seed := rand.Uint64()
@@ -98,9 +103,9 @@ func TestTiers(t *testing.T) {
 	c, fake := newTestClient(t, oncacheFeatures)
 	c.policy.maxUsers = 3
 	base := fake.Flows()
-	pods := []PolicyPod{policyPodA, policyPodB}
+	pods := []policy.Pod{policyPodA, policyPodB}
 	for range 150 {
-		var rules []*PolicyRule
+		var rules []*policy.Rule
 		var removed []uint32
 		for id := range uint32(40) {
 			switch rng.IntN(12) {
@@ -108,7 +113,7 @@ func TestTiers(t *testing.T) {
 				removed = append(removed, 2+id)
 			case 1, 2:
 				r := ingress(2+id, pods[rng.IntN(2)], nil, tcp(uint16(rng.IntN(3))))
-				r.Direction = PolicyDirection(1 + rng.IntN(2))
+				r.Direction = policy.Direction(1 + rng.IntN(2))
 				for range rng.IntN(4) {
 					r.Peers = append(r.Peers, host(nthPeer(rng.IntN(20))))
 				}
@@ -130,8 +135,8 @@ func TestTiers(t *testing.T) {
 	require.NoError(t, c.UpdatePolicyRules(nil, all))
 	require.Equal(t, base, fake.Flows())
 	require.Empty(t, c.policy.users)
-	require.Empty(t, c.policy.tiers)
-	require.Empty(t, c.policy.free, "the next rules begin at tier 0 again")
+	require.Empty(t, c.policy.levels)
+	require.Empty(t, c.policy.free, "the next rules begin at level 0 again")
 }
 
 // requireTiers checks the switch's conjunctions.
@@ -161,7 +166,7 @@ func requireTiers(t *testing.T, c *client, fake *of.Fake) {
 	for id, r := range c.policy.rules {
 		if want := int((policyFlows{c.generator}).layout(r).peers.clauses); want > 0 {
 			require.Len(t, clauses[id], want, "rule %d", id)
-			require.Equal(t, c.policy.tiers[id].priority(), priorities[id])
+			require.Equal(t, c.policy.levels[id].priority(), priorities[id])
 		}
 	}
 }
@@ -169,26 +174,26 @@ func requireTiers(t *testing.T, c *client, fake *of.Fake) {
 func TestTiersAreFilledFromTheFirst(t *testing.T) {
 	c, _ := newTestClient(t, oncacheFeatures)
 	c.policy.maxUsers = 2
-	rule := func(id uint32) *PolicyRule { return ingress(id, policyPodA, []netip.Prefix{host(nthPeer(int(id)))}) }
+	rule := func(id uint32) *policy.Rule { return ingress(id, policyPodA, []netip.Prefix{host(nthPeer(int(id)))}) }
 	for id := range uint32(6) {
 		require.NoError(t, install(rule(2+id))(c))
 	}
-	require.Equal(t, map[uint32]tier{4: 1, 5: 1, 6: 2, 7: 2}, c.policy.tiers)
-	require.NoError(t, c.UpdatePolicyRules([]*PolicyRule{rule(8), rule(9)}, []uint32{2, 5}))
-	require.Equal(t, map[uint32]tier{4: 1, 6: 2, 7: 2, 9: 1}, c.policy.tiers)
+	require.Equal(t, map[uint32]level{4: 1, 5: 1, 6: 2, 7: 2}, c.policy.levels)
+	require.NoError(t, c.UpdatePolicyRules([]*policy.Rule{rule(8), rule(9)}, []uint32{2, 5}))
+	require.Equal(t, map[uint32]level{4: 1, 6: 2, 7: 2, 9: 1}, c.policy.levels)
 
 	t.Run("a rule that changes stays where it is if it can", func(t *testing.T) {
 		require.NoError(t, install(ingress(7, policyPodA, prefixes("192.0.2.0/24")))(c))
-		require.Equal(t, tier(2), c.policy.tiers[7])
+		require.Equal(t, level(2), c.policy.levels[7])
 		require.NoError(t, install(ingress(9, policyPodB, prefixes("192.0.2.0/24")), ingress(10, policyPodB, everybody))(c))
-		require.Equal(t, tier(1), c.policy.tiers[9])
-		require.Zero(t, c.policy.tiers[10])
+		require.Equal(t, level(1), c.policy.levels[9])
+		require.Zero(t, c.policy.levels[10])
 	})
 	t.Run("no room", func(t *testing.T) {
 		c, fake := newTestClient(t, oncacheFeatures)
 		c.policy.maxUsers = 1
-		var rules []*PolicyRule
-		for id := range uint32(tiers) {
+		var rules []*policy.Rule
+		for id := range uint32(levels) {
 			rules = append(rules, rule(2+id))
 		}
 		require.NoError(t, install(rules...)(c))
@@ -196,8 +201,8 @@ func TestTiersAreFilledFromTheFirst(t *testing.T) {
 		err := install(rule(1000))(c)
 		require.ErrorContains(t, err, "policy rule 1000 finds no room in 200 flows of 1 rules each")
 		require.Empty(t, fake.History())
-		require.NoError(t, c.UpdatePolicyRules([]*PolicyRule{rule(1000)}, []uint32{100}))
-		require.Equal(t, tier(98), c.policy.tiers[1000])
+		require.NoError(t, c.UpdatePolicyRules([]*policy.Rule{rule(1000)}, []uint32{100}))
+		require.Equal(t, level(98), c.policy.levels[1000])
 	})
 }
 
@@ -205,19 +210,19 @@ func TestTiersAreFilledFromTheFirst(t *testing.T) {
 func TestHugeRules(t *testing.T) {
 	const size = 5_000
 	var peers []netip.Prefix
-	var services []PolicyService
-	var pods []PolicyPod
+	var services []policy.Service
+	var pods []policy.Pod
 	for i := range size {
 		peers = append(peers, host(nthPeer(i)))
 		services = append(services, tcp(uint16(i)))
-		pods = append(pods, PolicyPod{InterfaceName: fmt.Sprint("pod", i), OFPort: uint32(100 + i), IPs: []netip.Addr{nthPeer(size + i)}})
+		pods = append(pods, policy.Pod{InterfaceName: fmt.Sprint("pod", i), OFPort: uint32(100 + i), IPs: []netip.Addr{nthPeer(size + i)}})
 	}
 	b := newBridge(t, oncacheFeatures)
 	b.installAll()
 	r := ingress(2, policyPodA, peers, services...)
 	r.AppliedTo = append(slices.Clone(pods), policyPodA)
 	require.NoError(t, install(r)(b.c))
-	last := PolicyConnection{nthPeer(size - 1), podAIP, of.IPProtoTCP, size - 1}
+	last := policy.Connection{Source: nthPeer(size - 1), Destination: podAIP, Protocol: of.IPProtoTCP, DestinationPort: size - 1}
 	require.NotEmpty(t, b.trace(opening(last), ctNew, ctNew).outputs)
 	last.DestinationPort++
 	require.Empty(t, b.trace(opening(last), ctNew, ctNew).outputs)

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package openflow
+package policy
 
 import (
 	"iter"
@@ -101,8 +101,8 @@ func (s AddressSet) All() iter.Seq[netip.Addr] {
 	}
 }
 
-// diff calls removed for each address that is only in s, and added for each that is only in after.
-func (s AddressSet) diff(after AddressSet, removed, added func(netip.Addr)) {
+// Diff calls removed for each address that is only in s, and added for each that is only in after.
+func (s AddressSet) Diff(after AddressSet, removed, added func(netip.Addr)) {
 	gone, come := func(key string) { removed(addressOf(key)) }, func(key string) { added(addressOf(key)) }
 	s.v4.Diff(after.v4, gone, come)
 	s.v6.Diff(after.v6, gone, come)

@@ -1,0 +1,42 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+)
+
+// While a policy cannot be realized, what its rules deny stays denied, although fewer rules would do for rules that only allow.
+func TestGuardKeepsDenyingRules(t *testing.T) {
+	b := newBench(t)
+	b.store.AddInterface(iface("a1", "a1", 1, "10.0.0.1"))
+	np := networkPolicy("np", "applied", in(groups("peers")))
+	b.set(appliedToGroup("applied", memberOf("a1")), addressGroup("peers", memberOf("p1", "10.0.1.1")), np)
+
+	pods := podsOf(b.state.appliedPods(np))
+	gone := policy.Pod{InterfaceName: "gone", OFPort: 7, IPs: []netip.Addr{netip.MustParseAddr("10.0.0.7")}}
+	tiered := func(action policy.Action, applied ...policy.Pod) *policy.Rule {
+		return &policy.Rule{
+			FlowID: 9, Effect: policy.Effect{Order: policy.Order{Stage: policy.StageTiers, Tier: 250}, Action: action}, Direction: policy.Ingress,
+			AppliedTo: applied, Peers: []netip.Prefix{netip.MustParsePrefix("10.0.1.0/24")},
+		}
+	}
+	for _, action := range []policy.Action{policy.Drop, policy.Reject, policy.Pass} {
+		key := ruleKey{"np", "tiered", ""}
+		r := &realized{policies: map[string]map[ruleKey]*policy.Rule{"np": {key: tiered(action, append(pods, gone)...)}}, ids: newRuleIDs()}
+		guard := r.guard(b.state, np, nil)
+		require.Contains(t, guard, key, action)
+		require.Equal(t, pods, guard[key].AppliedTo, "without Pods that are gone")
+		require.True(t, policy.Closed([]*policy.Rule{r.policies["np"][key]}, plain(guard), pods), action)
+	}
+	allowed := &realized{policies: map[string]map[ruleKey]*policy.Rule{"np": {{"np", "tiered", ""}: tiered(policy.Allow, pods...)}}, ids: newRuleIDs()}
+	require.Equal(t, isolation(np, pods), allowed.guard(b.state, np, map[ruleKey]*wantedRule{}), "a rule that allows and that the policy no longer has")
+	require.Equal(t, []v1beta2.Direction{v1beta2.DirectionIn}, directionsOf(np))
+}
