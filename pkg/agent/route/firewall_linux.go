@@ -47,11 +47,7 @@ type firewall struct {
 }
 
 func newFirewall(f family, p ruleParams) (*firewall, error) {
-	v, err := f.chooseVariant(context.Background())
-	if err != nil {
-		return nil, err
-	}
-	w, err := openFirewall(f, v)
+	w, err := openFirewall(f, f.chooseVariant(context.Background()))
 	if err != nil {
 		return nil, err
 	}

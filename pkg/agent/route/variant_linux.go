@@ -78,17 +78,19 @@ func (u *usage) read(saved string) {
 // chooseVariant returns the implementation that the Node uses, as the wrapper of iptables for Kubernetes (github.com/kubernetes-sigs/iptables-wrappers)
 // decides: the one with kubelet's hints, or else the one with more rules, of both IP versions together. If they have the same number, it is
 // the one that the programs without suffix are.
-func (f family) chooseVariant(ctx context.Context) (variant, error) {
+func (f family) chooseVariant(ctx context.Context) variant {
 	found := f.variants()
 	if len(found) == 1 {
-		return found[0], nil
+		return found[0]
 	}
 	var nft, legacy usage
 	for _, each := range []family{familyIPv4, familyIPv6} {
 		for v, u := range map[variant]*usage{variantNFT: &nft, variantLegacy: &legacy} {
 			saved, err := each.saved(ctx, v)
 			if err != nil {
-				return "", err
+				// Such as a kernel without IPv6. If this agent needs it, its rules will fail.
+				klog.ErrorS(err, "Could not look for the Node's iptables, so these rules do not count")
+				continue
 			}
 			u.read(saved)
 		}
@@ -106,7 +108,7 @@ func (f family) chooseVariant(ctx context.Context) (variant, error) {
 		}
 	}
 	klog.InfoS("Chose the Node's iptables", "program", f.program(chosen, ""), "nftHint", nft.hint, "nftRules", nft.rules, "legacyHint", legacy.hint, "legacyRules", legacy.rules)
-	return chosen, nil
+	return chosen
 }
 
 // saved returns the output of iptables-save(8). It does not ask for tables that the legacy implementation does not have, which would load kernel modules.

@@ -4,7 +4,9 @@
 package route
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -45,12 +47,24 @@ func TestVariantOfTheNode(t *testing.T) {
 				run(t, args[0], args[1:]...)
 			}
 			for _, f := range []family{familyIPv4, familyIPv6} {
-				got, err := f.chooseVariant(t.Context())
-				require.NoError(t, err)
-				require.Equal(t, tc.want, got, f.name)
+				require.Equal(t, tc.want, f.chooseVariant(t.Context()), f.name)
 			}
 		})
 	}
+}
+
+// TestKernelWithoutIPv6: an agent of a network with IPv4 does not need ip6tables.
+func TestKernelWithoutIPv6(t *testing.T) {
+	needsBothVariants(t)
+	useBackend(t, "nft")
+	newNetNS(t)
+	newGateway(t)
+	dir := t.TempDir()
+	for _, v := range []variant{variantNFT, variantLegacy} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, familyIPv6.program(v, "-save")), []byte("#!/bin/sh\nexit 3\n"), 0o755))
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	require.NoError(t, newTestClient(t, Options{}).Initialize())
 }
 
 // TestRulesFollowTheVariant: what a former agent has made with the other iptables goes.
