@@ -29,7 +29,7 @@ space := $(subst x,,x x)
 bpf_packages := ./pkg/agent/oncache/datapath/...
 testbed_packages := ./test/e2e
 # Tests of what a Pod can cost others.
-neighbor_tests := ^Test(Neighbors|LostMessages|LostTickets|Forged|Flood|ShareIsUsedUp|FirstRequestThroughService|Pause|LongRound|NoMarkWaits|ConnectionEndsBefore|PacketsOfAPodsTunnel|RestoredPacketIsTooLong|RenewalTakes|PlacesDepend)
+neighbor_tests := ^Test(Neighbors|DevicesOfPods|LostMessages|LostTickets|Forged|Flood|ShareIsUsedUp|FirstRequestThroughService|Pause|LongRound|NoMarkWaits|ConnectionEndsBefore|PacketsOfAPodsTunnel|RestoredPacketIsTooLong|RenewalTakes|PlacesDepend)
 sources := $(wildcard build cmd pkg test hack docs)
 chart := build/charts/antrea
 # Unpacked by make deps.

@@ -130,3 +130,22 @@ func TestNeighborsThatGoTogether(t *testing.T) {
 	stop()
 	require.LessOrEqual(t, len(k.paths.macs), 2, "next hops of Nodes only")
 }
+
+// TestDevicesOfPods: devices that are made and deleted together, as those of Pods, evict nothing.
+func TestDevicesOfPods(t *testing.T) {
+	k := watchedUplink(t)
+	all, nodes := settled(t, k, 1400)
+	var batch strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&batch, "link add c%d type veth peer name d%d\nlink set c%d up\nlink set d%d up\n", i, i, i, i)
+	}
+	for i := range 60 {
+		fmt.Fprintf(&batch, "link del c%d\n", i)
+	}
+	run := exec.Command("ip", "-batch", "-")
+	run.Stdin = strings.NewReader(batch.String())
+	out, err := run.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	gotAll, gotNodes := settled(t, k, 1401)
+	require.Equal(t, []uint64{0, 0}, []uint64{gotAll - all, gotNodes - nodes}, "evictions of everything, and of Nodes")
+}
