@@ -83,7 +83,7 @@ func testInjection(t *testing.T, s *suite) {
 	for _, w := range ways {
 		want[w.node.Name+": "+w.rule] += forgedCount
 	}
-	// An agent writes its rules again once a minute, and their counters restart at 0.
+	// An agent may write its rules again, and their counters restart at 0.
 	eventually(t, "the rules to drop all forged packets", func() error {
 		before := s.drops(t)
 		s.inject(t, ways)
