@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/klog/v2"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/affinity"
 	"github.com/antrea-oncache/antrea/pkg/agent/auditlog"
 	"github.com/antrea-oncache/antrea/pkg/agent/client"
 	"github.com/antrea-oncache/antrea/pkg/agent/cniserver"
@@ -57,6 +58,8 @@ type controllers struct {
 	proxy    *proxy.Controller
 	services informers.SharedInformerFactory
 	rejects  *servicereject.Responder
+	// affinity is nil without AntreaProxy.
+	affinity *affinity.Keeper
 	// health answers load balancers; nil unless proxyAll and its health checks are on. healthAddress is for questions about the Node.
 	health        *servicehealth.Server
 	healthAddress string
@@ -195,6 +198,8 @@ func (c *controllers) addProxy(o *options, n *node, cache *onCache) (err error) 
 	}
 	c.services = proxy.NewFactory(n.clients.Kube)
 	c.rejects = servicereject.NewResponder(n.openFlow, n.Node.TunnelOFPort)
+	c.affinity = affinity.New(n.flows, n.problems, affinity.DefaultFile)
+	c.affinity.Restore()
 	settings := o.config.AntreaProxy
 	proxyConfig := proxy.Config{
 		NodeName: n.name, IPv4: n.Network.IPv4Enabled, IPv6: n.Network.IPv6Enabled, PodNetworks: podNetworks(n.Node),
@@ -244,6 +249,11 @@ func (c *controllers) start(p *parts, n *node) {
 		c.services.Start(p.ctx.Done())
 		p.background(c.proxy.Run)
 		p.serve(c.rejects.Run)
+		p.background(func(ctx context.Context) {
+			if waitFor(ctx, c.proxy.Synced()) {
+				c.affinity.Run(ctx)
+			}
+		})
 	} else {
 		endOrphans(p, c.forwarding)
 	}

@@ -95,7 +95,7 @@ func (c *core) occupy(ctx context.Context, t flowstore.Turn, round RoundInfo, no
 	if err := c.declareMeters(ctx, g); err != nil {
 		return err
 	}
-	if err := c.findFormer(ctx, t, round.Hits, g); err != nil {
+	if err := c.findFormer(ctx, t, round, g); err != nil {
 		return err
 	}
 	return c.installBase(t, round, g)
@@ -256,7 +256,17 @@ func (c *core) ReplayFlows(accepted func()) error {
 }
 
 func (c *core) DeleteStaleFlows() error {
-	return c.store.Change(func(t flowstore.Turn) error { return c.generate(t, c.deleteStaleFlows) })
+	return c.store.Change(func(t flowstore.Turn) error {
+		if err := c.generate(t, c.deleteStaleFlows); err != nil {
+			return err
+		}
+		for _, r := range c.registered {
+			if observer, ok := r.feature.(roundObserver); ok {
+				observer.roundCompleted()
+			}
+		}
+		return nil
+	})
 }
 
 func (c *core) deleteStaleFlows(t turn) error {

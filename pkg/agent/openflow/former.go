@@ -25,7 +25,8 @@ var openingTables = []string{tableNodePortMark, tableSessionAffinity, tableServi
 
 // findFormer reads what is on the switch, to compare it with the flows of this round. If the former cache has learned something under other
 // rules, or that cannot be found out, it ends its hits.
-func (c *core) findFormer(ctx context.Context, t flowstore.Turn, hits FormerHits, g *generator) error {
+func (c *core) findFormer(ctx context.Context, t flowstore.Turn, round RoundInfo, g *generator) error {
+	hits := round.Hits
 	ctx, cancel := context.WithTimeout(ctx, flowstore.SwitchTimeout)
 	defer cancel()
 	stats, err := c.connection.DumpFlows(ctx, allTables)
@@ -40,6 +41,7 @@ func (c *core) findFormer(ctx context.Context, t flowstore.Turn, hits FormerHits
 	for _, s := range stats {
 		found.Flows = append(found.Flows, s.Flow)
 	}
+	c.showFormer(round, g, stats)
 	switch {
 	case hits == nil:
 	case hits.Agree(formerEpochs(found.Flows)):
@@ -51,6 +53,23 @@ func (c *core) findFormer(ctx context.Context, t flowstore.Turn, hits FormerHits
 	}
 	t.Found(found)
 	return nil
+}
+
+// showFormer gives the flows to the features that read them.
+func (c *core) showFormer(round RoundInfo, g *generator, stats []of.FlowStats) {
+	names := round.FormerTables
+	if names == nil {
+		names = g.names()
+	}
+	tables := map[string]uint8{}
+	for id, name := range names {
+		tables[name] = id
+	}
+	for _, r := range c.registered {
+		if reader, ok := r.feature.(formerReader); ok {
+			reader.readFormer(tables, stats)
+		}
+	}
 }
 
 // onlyOpens reports whether only packets that open connections meet a flow.

@@ -52,16 +52,15 @@ func (s *serviceState) staleAffinities(c *portChange) (stale []*installedPort) {
 		slices.ContainsFunc(c.lost, func(k endpointKey) bool { return c.users[k] > 0 }) {
 		stale = append(stale, c.old)
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.lost)) {
-		if name == c.name {
-			continue
+	others := map[string]bool{}
+	for k, users := range c.users {
+		if users > 0 {
+			maps.Copy(others, s.losers[k])
 		}
-		for k, users := range c.users {
-			if users > 0 && s.lost[name][k] {
-				stale = append(stale, s.ports[name])
-				break
-			}
-		}
+	}
+	delete(others, c.name)
+	for _, name := range slices.Sorted(maps.Keys(others)) {
+		stale = append(stale, s.ports[name])
 	}
 	return stale
 }
@@ -71,7 +70,7 @@ func (c *portChange) deletions(g *generator) (deletions []flowstore.Deletion) {
 	for _, p := range c.stale {
 		for to := range scopes {
 			if p.groups[to] != 0 {
-				deletions = append(deletions, flowstore.Deletion{Cookie: p.flowsWith(g).learnedCookie(to), Mask: ^uint64(0)})
+				deletions = append(deletions, flowstore.Deletion{Cookie: p.flowsWith(g, 0).learnedCookie(to), Mask: ^uint64(0)})
 			}
 		}
 	}
@@ -81,25 +80,42 @@ func (c *portChange) deletions(g *generator) (deletions []flowstore.Deletion) {
 // applyAffinities notes which Endpoints the learned flows may lead to after the change.
 func (s *serviceState) applyAffinities(c *portChange) {
 	for _, p := range c.stale {
-		delete(s.lost, p.Name)
+		s.forgetLost(p.Name)
 	}
 	// The switch deletes what it has learned together with the flow that taught it.
 	if c.after == nil || c.after.Affinity == 0 || slices.Contains(c.stale, c.old) {
-		delete(s.lost, c.name)
+		s.forgetLost(c.name)
 		return
 	}
 	for k, users := range c.users {
 		if users > 0 {
-			delete(s.lost[c.name], k)
+			removeFrom(s.lost, c.name, k)
+			removeFrom(s.losers, k, c.name)
 		}
 	}
 	for _, k := range c.lost {
-		if s.lost[c.name] == nil {
-			s.lost[c.name] = map[endpointKey]bool{}
-		}
-		s.lost[c.name][k] = true
+		addTo(s.lost, c.name, k)
+		addTo(s.losers, k, c.name)
 	}
-	if len(s.lost[c.name]) == 0 {
-		delete(s.lost, c.name)
+}
+
+// forgetLost is called when the switch has no flow that it has learned for the port.
+func (s *serviceState) forgetLost(name string) {
+	for k := range s.lost[name] {
+		removeFrom(s.losers, k, name)
+	}
+	delete(s.lost, name)
+}
+
+func addTo[K, V comparable](sets map[K]map[V]bool, key K, value V) {
+	if sets[key] == nil {
+		sets[key] = map[V]bool{}
+	}
+	sets[key][value] = true
+}
+
+func removeFrom[K, V comparable](sets map[K]map[V]bool, key K, value V) {
+	if delete(sets[key], value); len(sets[key]) == 0 {
+		delete(sets, key)
 	}
 }

@@ -77,6 +77,9 @@ func (s *services) check(g *generator, port *ServicePort) error {
 // commit makes the change. See the comment of services for its coherency.Change.
 func (s *services) commit(t turn, change portChange) error {
 	plans, stale := s.state.plans(change, t.g, s.cache), change.deletions(t.g)
+	if s.kept.restoring && change.old == nil && change.after != nil {
+		plans[len(plans)-1].AddOnce(s.keptFlows(change.after.flowsWith(t.g, change.bounds.limit)))
+	}
 	meaning := s.state.coherency(change)
 	if len(stale) > 0 || len(meaning.Services) > 0 || t.NeedsResync() || slices.ContainsFunc(plans, func(p flowstore.Plan) bool { return !p.Empty() }) {
 		if err := t.Commit(meaning, stale, plans...); err != nil {
@@ -127,6 +130,7 @@ func (s *services) SetNodePortAddresses(addresses []netip.Addr) error {
 		if err := t.Commit(coherency.Change{}, nil, s.cache.Plan(nodePortObject, flows)); err != nil {
 			return fmt.Errorf("install the NodePort addresses %v: %w", addresses, err)
 		}
+		s.nodePorts = addresses
 		return nil
 	})
 }

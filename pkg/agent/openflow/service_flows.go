@@ -29,6 +29,8 @@ type serviceFlows struct {
 	port *ServicePort
 	// groups are the ids of the port's groups, by scope; 0 for none.
 	groups [scopes]uint32
+	// limit bounds the affinities of each scope.
+	limit uint32
 }
 
 // scope says which list of Endpoints serves a frontend.
@@ -159,12 +161,10 @@ func (s serviceFlows) portMatch(port uint16) []of.Match {
 // spread by their ports like all others; the last one counts.
 func (s serviceFlows) learnFlow(f Frontend) of.Flow {
 	src, dst, eth := of.FieldIPv4Src, of.FieldIPv4Dst, of.EthTypeIPv4
-	endpoint := []of.LearnSpec{learnCopy(bitField{of.FieldReg0 + 3, of.Range{From: 0, To: 31}})}
+	endpoint := []of.LearnSpec{learnCopy(endpointIPField)}
 	if s.port.v6() {
 		src, dst, eth = of.FieldIPv6Src, of.FieldIPv6Dst, of.EthTypeIPv6
-		endpoint = []of.LearnSpec{
-			learnCopy(bitField{of.FieldXXReg0 + 3, of.Range{From: 0, To: 63}}), learnCopy(bitField{of.FieldXXReg0 + 3, of.Range{From: 64, To: 127}}),
-		}
+		endpoint = []of.LearnSpec{learnCopy(endpointHalves[0]), learnCopy(endpointHalves[1])}
 	}
 	portField := map[uint8]of.Field{of.IPProtoTCP: of.FieldTCPDst, of.IPProtoUDP: of.FieldUDPDst, of.IPProtoSCTP: of.FieldSCTPDst}[s.protocol()]
 	specs := []of.LearnSpec{
@@ -177,7 +177,7 @@ func (s serviceFlows) learnFlow(f Frontend) of.Flow {
 	}
 	return s.flow(cookieService, tableServiceLB, priorityLow, s.frontendMatch(f, serviceSelectedLearn),
 		of.Learn{Table: s.id(tableSessionAffinity), Priority: priorityNormal, Cookie: s.learnedCookie(scopeOf(f)),
-			IdleTimeout: s.port.affinitySeconds(), DeleteLearned: true, Specs: specs},
+			IdleTimeout: s.port.affinitySeconds(), DeleteLearned: true, Limit: s.limit, Specs: specs},
 		serviceSelected.load(), s.toTable(tableEndpointDNAT))
 }
 

@@ -4,6 +4,7 @@
 package openflow
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -23,6 +24,9 @@ type serviceState struct {
 	// lost has, by the names of ports with affinity, Endpoints that they have lost and that no port has had since. The switch may have
 	// learned flows to them.
 	lost map[string]map[endpointKey]bool
+	// losers has the same the other way round.
+	losers map[endpointKey]map[string]bool
+	bounds bounds
 	// pods counts, by address, the ports through which Pods reach Endpoints in the Pod network.
 	pods map[netip.Addr]int
 }
@@ -32,7 +36,8 @@ const maxLost = 1000
 
 func newServiceState() serviceState {
 	return serviceState{ports: map[string]*installedPort{}, frontends: map[frontendKey]string{}, users: map[endpointKey]int{},
-		lost: map[string]map[endpointKey]bool{}, pods: map[netip.Addr]int{}}
+		lost: map[string]map[endpointKey]bool{}, losers: map[endpointKey]map[string]bool{}, bounds: bounds{limit: maxAffinitiesOfList},
+		pods: map[netip.Addr]int{}}
 }
 
 // installedPort is a port with what the switch has for it.
@@ -96,6 +101,8 @@ type portChange struct {
 	lost []endpointKey
 	// stale are ports whose learned flows the change deletes.
 	stale []*installedPort
+	// bounds are those of affinities after the change.
+	bounds bounds
 	// pods has the new counts of the addresses in serviceState.pods whose count changes.
 	pods map[netip.Addr]int
 }
@@ -126,6 +133,7 @@ func (s *serviceState) change(name string, after *installedPort) portChange {
 		}
 		c.pods[address]++
 	}
+	c.bounds = s.bounds.after(c.old, after)
 	c.lost = c.lostEndpoints()
 	c.stale = s.staleAffinities(&c)
 	return c
@@ -171,16 +179,36 @@ func (s *serviceState) plans(c portChange, g *generator, cache *flowstore.Cache)
 			plans = append(plans, cache.Plan(k.String(), nil))
 		}
 	}
+	for _, p := range s.rebound(c) {
+		plans = append(plans, p.plan(g, c.bounds, cache))
+	}
 	if c.after == nil {
 		return append(plans, cache.Plan(portObject(c.name), nil))
 	}
-	flows := c.after.flowsWith(g)
-	return append(plans, cache.PlanWithGroups(portObject(c.name), flows.frontendFlows(), flows.groupEntries()))
+	return append(plans, c.after.plan(g, c.bounds, cache))
 }
 
-func (p *installedPort) flowsWith(g *generator) serviceFlows {
+// rebound returns the ports whose affinities get another bound, without the one that changes.
+func (s *serviceState) rebound(c portChange) (ports []*installedPort) {
+	if c.bounds.limit == s.bounds.limit {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.ports)) {
+		if p := s.ports[name]; name != c.name && p.Affinity > 0 {
+			ports = append(ports, p)
+		}
+	}
+	return ports
+}
+
+func (p *installedPort) plan(g *generator, b bounds, cache *flowstore.Cache) flowstore.Plan {
+	flows := p.flowsWith(g, b.limit)
+	return cache.PlanWithGroups(portObject(p.Name), flows.frontendFlows(), flows.groupEntries())
+}
+
+func (p *installedPort) flowsWith(g *generator, limit uint32) serviceFlows {
 	f, _ := g.familyOf(p.Frontends[0].Address.Addr())
-	return serviceFlows{generator: g, family: f, port: p.ServicePort, groups: p.groups}
+	return serviceFlows{generator: g, family: f, port: p.ServicePort, groups: p.groups, limit: limit}
 }
 
 // apply makes the state reflect that the switch has accepted the change.
@@ -191,6 +219,7 @@ func (s *serviceState) apply(c portChange) {
 		}
 	}
 	s.applyAffinities(&c)
+	s.bounds = c.bounds
 	for address, users := range c.pods {
 		if users == 0 {
 			delete(s.pods, address)

@@ -4,6 +4,7 @@
 package openflow
 
 import (
+	"context"
 	"net/netip"
 	"time"
 
@@ -20,6 +21,11 @@ type ServiceClient interface {
 	UninstallService(name string) error
 	// SetNodePortAddresses replaces the addresses of this Node that serve frontends with NodePort set. It needs proxyAll.
 	SetNodePortAddresses([]netip.Addr) error
+	// ReadAffinities reads which clients the switch keeps at an Endpoint. What it returns is also added again when the switch has lost it.
+	ReadAffinities(ctx context.Context) (AffinityReading, error)
+	// RestoreAffinities takes what an earlier agent has read at that time, before Services are installed. Each port gets those of them whose
+	// Endpoint serves it. It has no effect if the switch has kept its flows.
+	RestoreAffinities(affinities []Affinity, read time.Time) error
 	// GetServiceFlowKeys returns the match strings of the port's cached flows, for antctl get ovsflows.
 	GetServiceFlowKeys(name string) []string
 }

@@ -4,6 +4,7 @@
 package openflow
 
 import (
+	"net/netip"
 	"slices"
 	"sync"
 
@@ -46,12 +47,17 @@ type services struct {
 	// mu protects state, which changes only within a change.
 	mu    sync.Mutex
 	state serviceState
+
+	// kept and nodePorts, the addresses that serve NodePorts, are protected by the changes.
+	kept      keptAffinities
+	nodePorts []netip.Addr
 }
 
 func newServices(c *core) *services {
 	s := &services{state: newServiceState()}
 	s.socket = c.register("Services", s)
 	s.cache = s.socket.cache("serviceObjects")
+	c.store.SetLearned(s.learnedAgain)
 	return s
 }
 

@@ -122,8 +122,8 @@ func parseNicira(subtype uint16, b []byte) (Action, error) {
 		return Conjunction{ID: binary.BigEndian.Uint32(b[12:]), Clause: b[10] + 1, NClauses: b[11]}, nil
 	case nxNote:
 		return Note{slices.Clone(b[10:])}, nil
-	case nxLearn:
-		return parseLearn(b)
+	case nxLearn, nxLearn2:
+		return parseLearn(b, subtype == nxLearn2)
 	case nxCT:
 		return parseCT(b)
 	case nxController2:

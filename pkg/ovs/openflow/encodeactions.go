@@ -44,6 +44,7 @@ const (
 	nxNAT             = 36
 	nxController2     = 37
 	nxResubmitTableCT = 44
+	nxLearn2          = 45
 )
 
 // Instruction types (OpenFlow 1.3, section 7.2.4).

@@ -104,6 +104,9 @@ func learnText(a Learn) string {
 	if a.Cookie != 0 {
 		parts = append(parts, fmt.Sprintf("cookie=%#x", a.Cookie))
 	}
+	if a.Limit != 0 {
+		parts = append(parts, fmt.Sprintf("limit=%d", a.Limit))
+	}
 	for i := range a.Specs {
 		parts = append(parts, learnSpecText(&a.Specs[i]))
 	}

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Learn adds a flow to Table, or replaces it, whenever a packet executes it (NXAST_LEARN).
+// Learn adds a flow to Table, or replaces it, whenever a packet executes it (NXAST_LEARN, with Limit NXAST_LEARN2).
 type Learn struct {
 	Table    uint8
 	Priority uint16
@@ -21,7 +21,10 @@ type Learn struct {
 	SendFlowRemoved bool
 	// DeleteLearned deletes the learned flows with the flow that has this action.
 	DeleteLearned bool
-	Specs         []LearnSpec
+	// Limit is the number of flows in Table with Cookie at which no flow is added or replaced any more; 0 means none. The packet
+	// executes its other actions all the same.
+	Limit uint32
+	Specs []LearnSpec
 }
 
 // LearnKind is what a LearnSpec puts into the learned flow.
@@ -92,8 +95,11 @@ const (
 	learnSendFlowRemoved = 1
 	learnDeleteLearned   = 2
 
-	// learnHeaderSize is the size of nx_action_learn without specifications.
-	learnHeaderSize = 32
+	learnWriteResult     = 4
+
+	// learnHeaderSize is the size of nx_action_learn without specifications, learn2HeaderSize that of nx_action_learn2.
+	learnHeaderSize  = 32
+	learn2HeaderSize = 40
 )
 
 func appendLearn(b []byte, a Learn) ([]byte, error) {
@@ -101,7 +107,11 @@ func appendLearn(b []byte, a Learn) ([]byte, error) {
 		return nil, fmt.Errorf("table %d: want 0..%d", a.Table, tableAll-1)
 	}
 	start := len(b)
-	b = appendNX(b, nxLearn)
+	if a.Limit == 0 {
+		b = appendNX(b, nxLearn)
+	} else {
+		b = appendNX(b, nxLearn2)
+	}
 	b = binary.BigEndian.AppendUint16(b, a.IdleTimeout)
 	b = binary.BigEndian.AppendUint16(b, a.HardTimeout)
 	b = binary.BigEndian.AppendUint16(b, a.Priority)
@@ -117,6 +127,9 @@ func appendLearn(b []byte, a Learn) ([]byte, error) {
 	b = append(b, a.Table, 0)
 	b = binary.BigEndian.AppendUint16(b, a.FinIdleTimeout)
 	b = binary.BigEndian.AppendUint16(b, a.FinHardTimeout)
+	if a.Limit != 0 {
+		b = append(binary.BigEndian.AppendUint32(b, a.Limit), 0, 0, 0, 0) // no field gets the result
+	}
 	for i := range a.Specs {
 		if err := a.Specs[i].check(); err != nil {
 			return nil, fmt.Errorf("specification %s: %w", learnSpecText(&a.Specs[i]), err)
@@ -184,10 +197,14 @@ func appendSubfield(b []byte, f Field, r Range) []byte {
 	return binary.BigEndian.AppendUint16(b, uint16(r.From))
 }
 
-// parseLearn decodes an NXAST_LEARN; b is the whole action.
-func parseLearn(b []byte) (Action, error) {
-	if len(b) < learnHeaderSize {
-		return nil, fmt.Errorf("learn of %d bytes: want at least %d", len(b), learnHeaderSize)
+// parseLearn decodes an NXAST_LEARN, or an NXAST_LEARN2 if limited is set; b is the whole action.
+func parseLearn(b []byte, limited bool) (Action, error) {
+	size := learnHeaderSize
+	if limited {
+		size = learn2HeaderSize
+	}
+	if len(b) < size {
+		return nil, fmt.Errorf("learn of %d bytes: want at least %d", len(b), size)
 	}
 	flags := binary.BigEndian.Uint16(b[24:])
 	a := Learn{
@@ -196,7 +213,13 @@ func parseLearn(b []byte) (Action, error) {
 		SendFlowRemoved: flags&learnSendFlowRemoved != 0, DeleteLearned: flags&learnDeleteLearned != 0,
 		Table: b[26], FinIdleTimeout: binary.BigEndian.Uint16(b[28:]), FinHardTimeout: binary.BigEndian.Uint16(b[30:]),
 	}
-	for b = b[learnHeaderSize:]; len(b) >= 2 && binary.BigEndian.Uint16(b) != 0; {
+	if limited {
+		a.Limit = binary.BigEndian.Uint32(b[learnHeaderSize:])
+	}
+	if flags&learnWriteResult != 0 {
+		return nil, fmt.Errorf("learn with flags %#x: a field for the result is not supported", flags)
+	}
+	for b = b[size:]; len(b) >= 2 && binary.BigEndian.Uint16(b) != 0; {
 		spec, n, err := parseLearnSpec(b)
 		if err != nil {
 			return nil, err

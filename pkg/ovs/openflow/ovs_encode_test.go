@@ -257,6 +257,9 @@ var everyAction = []struct {
 			LearnValue(FieldEthType, uint64(EthTypeIPv6)), LearnCopy(FieldIPv6Src, FieldIPv6Dst),
 			{Kind: LearnMatch, Dst: reg(1), DstRange: Range{0, 3}, Value: []byte{0}}, {Kind: LearnMatch, Dst: reg(1), DstRange: Range{4, 7}, Value: []byte{5}},
 			LearnLoadField(FieldXXReg0+3, Range{0, 127}, FieldXXReg0+3, Range{0, 127}), {Kind: LearnOutput, Src: FieldInPort, SrcRange: all}}}}},
+	{"learn(table=40,idle_timeout=9,priority=200,delete_learned,cookie=0x5,limit=70000,eth_type=0x800,NXM_OF_IP_SRC[],load:0x2->NXM_NX_REG4[16..18])",
+		[]Match{ip4}, []Action{Learn{Table: 40, Priority: 200, IdleTimeout: 9, Cookie: 5, DeleteLearned: true, Limit: 70000, Specs: []LearnSpec{
+			LearnValue(FieldEthType, uint64(EthTypeIPv4)), LearnField(FieldIPv4Src), LearnLoadValue(reg(4), Range{16, 18}, 2)}}}},
 	{"learn(table=40,priority=1,eth_type=0x800,ip_dst=10.0.0.1,reg2=0x7,NXM_NX_REG1[0..15]=NXM_NX_REG2[16..31])", []Match{ip4}, []Action{Learn{
 		Table: 40, Priority: 1, Specs: []LearnSpec{LearnValue(FieldEthType, uint64(EthTypeIPv4)), LearnValue(FieldIPv4Dst, 0x0a000001), LearnValue(reg(2), 7),
 			{Kind: LearnMatch, Dst: reg(1), DstRange: Range{0, 15}, Src: reg(2), SrcRange: Range{16, 31}}}}}},

@@ -42,6 +42,8 @@ type Plan struct {
 	// mods and groups change the switch from the cached state to the new one.
 	mods   []of.FlowMod
 	groups []of.GroupMod
+	// once are flows that are sent with the others and then left to the switch.
+	once []of.Flow
 	// Replaces is set when the switch has something for the object already, and that is changed, also if it only gains flows.
 	Replaces bool
 	// TakesOver is set when a flow of another object is overwritten.
@@ -49,11 +51,14 @@ type Plan struct {
 }
 
 // Empty reports whether the plan changes nothing on the switch.
-func (p Plan) Empty() bool { return len(p.mods)+len(p.groups) == 0 }
+func (p Plan) Empty() bool { return len(p.mods)+len(p.groups)+len(p.once) == 0 }
 
 // Plan computes the change of the object to these flows, without groups; nil removes the object. The cache must not change between
 // Plan and Commit: the caller holds the Turn for both, or is the store's PlanMarks.
 func (c *Cache) Plan(name string, flows []of.Flow) Plan { return c.PlanWithGroups(name, flows, nil) }
+
+// AddOnce adds flows that no cache has, like those that the switch learns by itself.
+func (p *Plan) AddOnce(flows []of.Flow) { p.once = append(p.once, flows...) }
 
 // PlanWithGroups is Plan for an object with groups, whose ids come from Turn.NewGroupID or from its former state. Flows and buckets
 // may point only to groups of their own object, buckets only to groups before theirs.

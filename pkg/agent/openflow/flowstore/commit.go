@@ -107,6 +107,9 @@ func (s *Store) commitMarked(change coherency.Change, marks []coherency.Mark, re
 	// Last, so that a flow that replaces one of a former round takes over its counters. No deletion matches a flow of this bundle: it
 	// is of former rounds, or of flows that the switch has learned.
 	var after []of.FlowMod
+	if resync {
+		after = additions(s.learned())
+	}
 	for _, deletion := range deletions {
 		after = append(after, deletion.mod())
 	}
@@ -140,7 +143,7 @@ func (s *Store) send(bundle of.Transaction, plans []Plan, after []of.FlowMod) er
 		if err := s.check(p, round); err != nil {
 			return err
 		}
-		bundle.Groups, bundle.Flows = append(bundle.Groups, p.groups...), append(bundle.Flows, p.mods...)
+		bundle.Groups, bundle.Flows = append(bundle.Groups, p.groups...), append(append(bundle.Flows, p.mods...), additions(p.once)...)
 	}
 	bundle.Flows = append(bundle.Flows, after...)
 	if err := s.apply(bundle); err != nil {
@@ -164,6 +167,14 @@ func (s *Store) send(bundle of.Transaction, plans []Plan, after []of.FlowMod) er
 		}
 	}
 	return nil
+}
+
+func additions(flows []of.Flow) []of.FlowMod {
+	mods := make([]of.FlowMod, len(flows))
+	for i, flow := range flows {
+		mods[i] = of.FlowMod{Command: of.Add, Flow: flow}
+	}
+	return mods
 }
 
 func (s *Store) apply(bundle of.Transaction) (err error) {

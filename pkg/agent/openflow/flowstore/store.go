@@ -36,6 +36,8 @@ type Store struct {
 	newGroups []uint32
 	// planMarks is set before the first change.
 	planMarks PlanMarks
+	// learned returns the flows that the switch has learned, as far as they are known. It is set before the first change.
+	learned func() []of.Flow
 
 	// sending is held while a bundle is sent and its outcome is entered into the caches.
 	sending turn
@@ -69,7 +71,7 @@ func (d Deletion) mod() of.FlowMod {
 
 // New returns a Store without caches for a switch whose flows nobody else changes.
 func New(sw Switch) *Store {
-	return &Store{sw: sw, changes: newTurn(), sending: newTurn(), interceptor: newKnown(), planMarks: noMarks,
+	return &Store{sw: sw, changes: newTurn(), sending: newTurn(), interceptor: newKnown(), planMarks: noMarks, learned: func() []of.Flow { return nil },
 		groupIDs: of.NewGroupIDs(nil), doubtful: map[uint32]bool{}}
 }
 
@@ -81,6 +83,10 @@ func (s *Store) NewCache(name string) *Cache {
 	s.caches = append(s.caches, cache)
 	return cache
 }
+
+// SetLearned makes replays add the flows that learned returns, of the current round, which no cache has. It is called within a change. Call it
+// before the first change.
+func (s *Store) SetLearned(learned func() []of.Flow) { s.learned = learned }
 
 // Counts returns the number of objects in each cache, as keys and values of a log line.
 func (s *Store) Counts() []any {
