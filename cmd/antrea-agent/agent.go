@@ -117,7 +117,7 @@ type node struct {
 
 	initializer *agent.Initializer
 	// host leads connections to Services to the bridge, with proxyAll.
-	host route.Services
+	host *route.Client
 	// State is set by bringUp.
 	*agent.State
 }

@@ -215,25 +215,29 @@ func (c *controllers) addProxy(o *options, n *node, cache *onCache) (err error) 
 		Services: c.services.Core().V1().Services(), Endpoints: c.services.Discovery().V1().EndpointSlices(), Nodes: c.nodes.Core().V1().Nodes(),
 	}, n.flows, proxy.KernelConnections{}, c.forwarding, n.problems)
 	if err == nil && o.proxiesAll() {
-		c.addHost(o, n)
+		err = c.addHost(o, n)
 	}
 	return err
 }
 
 // addHost lets the controller of Services also lead connections of the Node, and those from outside, to the bridge.
-func (c *controllers) addHost(o *options, n *node) {
+func (c *controllers) addHost(o *options, n *node) error {
 	settings := o.config.AntreaProxy
 	addresses := proxy.NodePortAddresses{Networks: o.config.NodePortNetworks(), Gateway: n.Node.Gateway.Name}
 	host := proxy.Host{Network: n.host, NodePorts: n.flows, Addresses: addresses.List, Watch: addresses.Watch}
 	if !settings.DisableServiceHealthCheckServer {
-		c.health = servicehealth.NewServer(len(addresses.Networks) == 0)
+		c.health = servicehealth.NewServer(len(addresses.Networks) == 0, healthOf(n))
 		c.healthAddress = settings.ServiceHealthCheckServerBindAddress
 		host.Health = c.health
+		if _, err := c.nodes.Core().V1().Nodes().Informer().AddEventHandler(recovery.Handler("health", "Node", healthHandler(c.health, n.name))); err != nil {
+			return fmt.Errorf("watch Nodes: %w", err)
+		}
 	}
 	c.proxy.SetHost(host)
 	if o.config.KubeAPIServerOverride == "" {
 		klog.InfoS("antreaProxy.proxyAll without kubeAPIServerOverride: without kube-proxy, the agent cannot reach the Kubernetes API after a restart of the Node")
 	}
+	return nil
 }
 
 // podNetworks returns those of the Node.
@@ -249,7 +253,7 @@ func (c *controllers) start(p *parts, n *node) {
 		c.services.Start(p.ctx.Done())
 		p.background(c.proxy.Run)
 		p.serve(c.rejects.Run)
-		p.background(func(ctx context.Context) {
+		p.save(func(ctx context.Context) {
 			if waitFor(ctx, c.proxy.Synced()) {
 				c.affinity.Run(ctx)
 			}
@@ -275,10 +279,10 @@ func (c *controllers) start(p *parts, n *node) {
 		})
 	}
 	if c.reporter != nil {
-		p.background(c.reporter.Run)
+		p.save(c.reporter.Run)
 	}
 	if c.flowExporter != nil {
-		p.background(c.runFlowExporter)
+		p.save(c.runFlowExporter)
 	}
 	if c.traceflow != nil {
 		p.serve(c.traceflow.Run)

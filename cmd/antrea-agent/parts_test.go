@@ -19,10 +19,14 @@ func TestParts(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		hangs bool
-		took  time.Duration
+		// saves is how long a part stores something after the others have ended.
+		saves, took time.Duration
 	}{
-		{"all end", false, time.Second},
-		{"one hangs", true, time.Second + stopTimeout},
+		{"all end", false, 0, time.Second},
+		{"one hangs", true, 0, time.Second + stopTimeout},
+		{"one stores something", false, stopTimeout + time.Second, time.Second + stopTimeout + time.Second},
+		{"one hangs, another one stores something", true, 2 * stopTimeout, time.Second + 2*stopTimeout},
+		{"what is stored takes too long", true, time.Hour, time.Second + saveTimeout},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -34,6 +38,13 @@ func TestParts(t *testing.T) {
 				if tc.hangs {
 					p.background(func(context.Context) { <-release })
 				}
+				p.save(func(ctx context.Context) {
+					<-ctx.Done()
+					select {
+					case <-time.After(tc.saves):
+					case <-release:
+					}
+				})
 				p.serve(func(context.Context) error { time.Sleep(time.Second); return failed })
 				require.ErrorIs(t, p.wait(), failed)
 				<-ended

@@ -264,8 +264,11 @@ func testPolicyLocal(t *testing.T, s *suite, remote endpointOn) {
 	isRefused(t, "from outside, where no Endpoint is", s.Internet, nodePortAt(s.node1, web))
 	everyServer(t, "from the Node without Endpoint", s.node1.Space, nodePortAt(s.node1, web), map[string]netip.Addr{"remote": gatewayOf(s.node1)})
 	require.NotZero(t, web.Spec.HealthCheckNodePort)
-	for node, want := range map[*cluster.Node]string{s.node1: `503 {"service":{"namespace":"e2e","name":"local"},"localEndpoints":0,"serviceProxyHealthy":true}`,
-		s.node2: `200 {"service":{"namespace":"e2e","name":"local"},"localEndpoints":1,"serviceProxyHealthy":true}`} {
+	health := func(status, endpoints int) string {
+		return fmt.Sprintf("%d {\n\t\"service\": {\n\t\t\"namespace\": \"e2e\",\n\t\t\"name\": \"local\"\n\t},\n\t\"localEndpoints\": %d,\n\t\"serviceProxyHealthy\": true\n}",
+			status, endpoints)
+	}
+	for node, want := range map[*cluster.Node]string{s.node1: health(503, 0), s.node2: health(200, 1)} {
 		url := fmt.Sprintf("http://%s/", netip.AddrPortFrom(node.IP, uint16(web.Spec.HealthCheckNodePort)))
 		eventually(t, "the health check of "+node.Name, func() error { return requireAnswer(s.Internet, url, want) })
 		require.NoError(t, requireAnswer(s.Internet, fmt.Sprintf("http://%s:10256/healthz", node.IP), "200 "))

@@ -56,7 +56,7 @@ func (c *Collector) Dial(ctx context.Context) (Session, error) {
 			return nil, err
 		}
 	}
-	session, err := ipfix.Dial(options)
+	session, err := ipfix.Dial(ctx, options)
 	if err != nil {
 		return nil, err // a nil *ipfix.Session must not become a non-nil Session
 	}

@@ -31,6 +31,10 @@ const (
 	bootFile = "/proc/sys/kernel/random/boot_id"
 	// readShare bounds the CPU time of readings: after a reading comes a pause of at least readShare times what it has taken.
 	readShare = 20
+	// dialTimeout and sendTimeout are how long a collector may take to accept a connection, and the records that are due.
+	dialTimeout, sendTimeout = 10 * time.Second, 30 * time.Second
+	// senderPatience is how long an agent that stops waits for the sender before it stores its state.
+	senderPatience = 500 * time.Millisecond
 )
 
 var sendBackoff = retry.Backoff{Min: time.Second, Max: time.Minute}
@@ -55,7 +59,7 @@ type Exporter struct {
 	Cache Cache
 	// Describer returns what describes the connections of one reading.
 	Describer func() flows.Describe
-	// Dial connects to the collector.
+	// Dial connects to the collector, and returns when ctx has ended, whatever the collector does.
 	Dial func(ctx context.Context) (Session, error)
 
 	// reconnections counts sessions after the first one.
@@ -72,8 +76,11 @@ func (e *Exporter) Run(ctx context.Context) {
 	e.restore()
 	var parts sync.WaitGroup
 	parts.Go(func() { e.watchEnds(ctx) })
-	due := make(chan struct{}, 1)
-	parts.Go(func() { e.send(ctx, due) })
+	due, sent := make(chan struct{}, 1), make(chan struct{})
+	go func() {
+		defer close(sent)
+		e.send(ctx, due)
+	}()
 	if e.cacheStarted(ctx) {
 		// After the first look at the entries. Otherwise those that are gone in between would not be told from new ones.
 		watchCache := sync.OnceFunc(func() {
@@ -84,11 +91,28 @@ func (e *Exporter) Run(ctx context.Context) {
 		e.readings(ctx, watchCache, due)
 	}
 	parts.Wait()
+	inTime := e.awaitSender(sent)
 	// The last reports, which nobody will get again.
 	if err := e.read(func() {}); err != nil {
 		klog.ErrorS(err, "Flow records may lack what connections have carried that have just ended")
 	}
 	e.save()
+	if !inTime {
+		<-sent
+		e.save() // what it has sent meanwhile
+	}
+}
+
+// awaitSender waits until the sender has ended, but not for long: a collector must not keep the state from being stored.
+func (e *Exporter) awaitSender(sent <-chan struct{}) bool {
+	timer := time.NewTimer(senderPatience)
+	defer timer.Stop()
+	select {
+	case <-sent:
+		return true
+	case <-timer.C:
+		return false
+	}
 }
 
 // cacheStarted waits until entries of the cache can be read: those that cannot are not gone. It returns false if ctx ends before.
@@ -211,7 +235,7 @@ func (e *Exporter) send(ctx context.Context, due <-chan struct{}) {
 		}
 		var err error
 		if session == nil {
-			if session, err = e.Dial(ctx); err == nil {
+			if session, err = e.dial(ctx); err == nil {
 				if connected {
 					e.reconnections.Add(1)
 				}
@@ -232,13 +256,21 @@ func (e *Exporter) send(ctx context.Context, due <-chan struct{}) {
 	}
 }
 
+func (e *Exporter) dial(ctx context.Context) (Session, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	return e.Dial(ctx)
+}
+
 func (e *Exporter) sendDue(ctx context.Context, session Session) error {
 	now := time.Now()
 	e.mu.Lock()
 	records := e.ledger.Due(now)
 	e.mu.Unlock()
 	// A collector that does not read must not keep the agent from stopping.
-	stop := context.AfterFunc(ctx, session.Close)
+	limited, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	stop := context.AfterFunc(limited, session.Close)
 	defer stop()
 	sent, err := session.Send(records)
 	e.mu.Lock()

@@ -78,8 +78,8 @@ func NewClient(network *config.NetworkConfig, node *config.NodeConfig, options O
 		case !u.pods && !u.transport.IsValid():
 			continue
 		}
-		if params.nodePortSet = ""; options.ProxyAll && u.pods {
-			params.nodePortSet = u.family.nodePortIPSet
+		if params.nodePortSet, params.healthPortSet = "", ""; options.ProxyAll && u.pods {
+			params.nodePortSet, params.healthPortSet = u.family.nodePortIPSet, u.family.healthPortIPSet
 		}
 		s, err := newStack(u.family, u.podCIDR, u.transport, node.Addresses, options.Sysctls, params)
 		if err != nil {

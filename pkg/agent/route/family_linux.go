@@ -28,6 +28,8 @@ type family struct {
 	podIPSet, nodeIPSet string
 	// nodePortIPSet is the set of addresses and ports of this Node that serve NodePorts.
 	nodePortIPSet string
+	// healthPortIPSet is the set of addresses and ports of this Node at which Services answer health checks.
+	healthPortIPSet string
 	// virtualService is the next hop of the routes to Services, virtualNodePort the destination that connections to NodePorts get.
 	virtualService, virtualNodePort netip.Addr
 	// staticNeighbors says that remote gateways need neighbor entries.
@@ -47,6 +49,7 @@ var familyIPv4 = family{
 	podIPSet:        "ANTREA-POD-IP",
 	nodeIPSet:       "ANTREA-NODE-IP",
 	nodePortIPSet:   "ANTREA-NODEPORT-IP",
+	healthPortIPSet: "ANTREA-HEALTH-IP",
 	virtualService:  config.VirtualServiceIPv4,
 	virtualNodePort: config.VirtualNodePortIPv4,
 	nodeSetting:     setting{"net/ipv4/ip_forward", "1"},
@@ -63,6 +66,7 @@ var familyIPv6 = family{
 	podIPSet:        "ANTREA-POD-IP6",
 	nodeIPSet:       "ANTREA-NODE-IP6",
 	nodePortIPSet:   "ANTREA-NODEPORT-IP6",
+	healthPortIPSet: "ANTREA-HEALTH-IP6",
 	virtualService:  config.VirtualServiceIPv6,
 	virtualNodePort: config.VirtualNodePortIPv6,
 	staticNeighbors: true,

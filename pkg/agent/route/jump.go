@@ -71,7 +71,7 @@ func inputMatches(p ruleParams) [][]string {
 	if p.tunnelPort == 0 {
 		return everyPacket
 	}
-	return slices.Concat(tunnelMatches(p), rangeMatches("--dport", p.ports.services()))
+	return slices.Concat(tunnelMatches(p), rangeMatches("--dport", p.ports.services()), p.healthChecks())
 }
 
 // outputMatches match what filterTable accepts or marks in OUTPUT.

@@ -70,10 +70,20 @@ type ruleParams struct {
 	// proxyAll.
 	nodePortSet                     string
 	virtualService, virtualNodePort netip.Addr
+	// healthPortSet is the name of an ipset; empty without proxyAll.
+	healthPortSet string
 }
 
 // proxyAll reports whether connections to Services that come from the Node or from outside lead to the bridge.
 func (p ruleParams) proxyAll() bool { return p.nodePortSet != "" }
+
+// healthChecks match packets to the health check ports of Services.
+func (p ruleParams) healthChecks() [][]string {
+	if p.healthPortSet == "" {
+		return nil
+	}
+	return [][]string{{"-p", "tcp", "-m", "set", "--match-set", p.healthPortSet, "dst,dst"}}
+}
 
 // tunnelPackets match tunnel packets, and those that ONCache rewrites: what comes from Nodes, and must not come from Pods.
 func (p ruleParams) tunnelPackets() [][]string {
@@ -242,6 +252,9 @@ func filterTable(p ruleParams) table {
 		if s.dialled {
 			t.add(out, "accept "+s.name, append(portMatch(s.protocol, "--dport", s.port), "-j", "ACCEPT")...)
 		}
+	}
+	for _, match := range p.healthChecks() {
+		t.add(in, "accept health checks of Services", append(match, "-j", "ACCEPT")...)
 	}
 	return t
 }

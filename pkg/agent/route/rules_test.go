@@ -36,6 +36,7 @@ func everyParams() map[string]ruleParams {
 	vxlanRandom.tunnelPort = 4789
 	vxlanRandom.randomFully = true
 	proxyAll := geneveParams()
+	proxyAll.healthPortSet = "ANTREA-HEALTH-IP"
 	proxyAll.nodePortSet, proxyAll.virtualService, proxyAll.virtualNodePort = "ANTREA-NODEPORT-IP", config.VirtualServiceIPv4, config.VirtualNodePortIPv4
 	rewrite := geneveParams()
 	rewrite.rewritePort = 585

@@ -26,6 +26,8 @@ type hostServices struct {
 	users map[hostItem]int
 	// addresses serve NodePorts.
 	addresses []netip.Addr
+	// health are the health check ports.
+	health map[uint16]bool
 	// complete says that all Services of the start have been set.
 	complete bool
 }
@@ -38,7 +40,7 @@ type hostItem struct {
 }
 
 func newHostServices(f family) *hostServices {
-	return &hostServices{family: f, ports: map[string][]hostItem{}, users: map[hostItem]int{}}
+	return &hostServices{family: f, ports: map[string][]hostItem{}, users: map[hostItem]int{}, health: map[uint16]bool{}}
 }
 
 func (p ServicePort) items() []hostItem {
@@ -113,7 +115,7 @@ func (c *Client) SetNodePortAddresses(addresses []netip.Addr) error {
 		s.mutex.Lock()
 		defer s.mutex.Unlock()
 		s.services.addresses = slices.DeleteFunc(slices.Clone(addresses), func(a netip.Addr) bool { return !s.family.has(a) })
-		return s.syncNodePorts()
+		return errors.Join(s.syncNodePorts(), s.syncHealthPorts())
 	})
 }
 
@@ -126,7 +128,7 @@ func (c *Client) ReconcileServices() error {
 		s.mutex.Lock()
 		defer s.mutex.Unlock()
 		s.services.complete = true
-		return errors.Join(s.syncNodePorts(), s.removeOtherServiceRoutes())
+		return errors.Join(s.syncNodePorts(), s.syncHealthPorts(), s.removeOtherServiceRoutes())
 	})
 }
 
@@ -273,7 +275,7 @@ func (s *stack) syncServiceNeighbor(link int) error {
 
 // removeServices removes what a former agent with proxyAll has made, after its rules. Reconcile deletes the routes.
 func (s *stack) removeServices() error {
-	if err := destroySet(s.family.nodePortIPSet); err != nil {
+	if err := errors.Join(destroySet(s.family.nodePortIPSet), destroySet(s.family.healthPortIPSet)); err != nil {
 		return err
 	}
 	link, err := gatewayLink(s.gateway)

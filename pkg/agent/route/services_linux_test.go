@@ -4,6 +4,7 @@
 package route
 
 import (
+	"errors"
 	"net/netip"
 	"slices"
 	"strings"
@@ -167,4 +168,46 @@ func TestServicePortFails(t *testing.T) {
 
 	require.ErrorContains(t, c.SetServicePort("six", ServicePort{IPv6: true}), "needs proxyAll, and Pods of its IP version (IPv6 true)")
 	require.ErrorContains(t, newTestClient(t, Options{}).SetServicePort("a", ServicePort{}), "needs proxyAll")
+}
+
+// The firewall lets health checks of Services through, at the addresses that serve NodePorts, also when somebody has removed an entry.
+func TestHealthCheckPorts(t *testing.T) {
+	newNetNS(t)
+	newGateway(t)
+	c := newTestClient(t, Options{ProxyAll: true})
+	require.NoError(t, c.Initialize())
+	require.Contains(t, strings.Join(savedRules(t), "\n"), "-A ANTREA-INPUT -p tcp -m comment --comment \"Antrea: accept health checks of Services\" -m set --match-set ANTREA-HEALTH-IP dst,dst -j ACCEPT")
+	set := familyIPv4.healthPortSet()
+	const at80, at81 = "192.168.77.101:30080, IP protocol 6", "192.168.77.101:30081, IP protocol 6"
+	for _, step := range []struct {
+		name string
+		do   func() error
+		want []string
+	}{
+		{"no addresses yet", func() error { return c.OpenHealthCheckPort(30080) }, nil},
+		{"addresses", func() error { return c.SetNodePortAddresses([]netip.Addr{nodeAddress}) }, []string{at80}},
+		{"another one", func() error { return c.OpenHealthCheckPort(30081) }, []string{at80, at81}},
+		{"again", func() error { return c.OpenHealthCheckPort(30081) }, []string{at80, at81}},
+		{"an entry is missing", func() error {
+			return errors.Join(set.removeNodePort(healthEntry(nodeAddress, 30081)), c.sync(t.Context()))
+		}, []string{at80, at81}},
+		{"closed", func() error { return c.CloseHealthCheckPort(30080) }, []string{at81}},
+		{"closed again", func() error { return c.CloseHealthCheckPort(30080) }, []string{at81}},
+		{"an entry of a former agent", func() error { return set.addNodePort(healthEntry(nodeAddress, 30080)) }, []string{at80, at81}},
+		{"a sync before all Services are known", func() error { return c.sync(t.Context()) }, []string{at80, at81}},
+		{"all Services are known", c.ReconcileServices, []string{at81}},
+	} {
+		require.NoError(t, step.do(), step.name)
+		entries, err := set.nodePorts()
+		require.NoError(t, err)
+		var have []string
+		for e := range entries {
+			have = append(have, e.String())
+		}
+		require.ElementsMatch(t, step.want, have, step.name)
+	}
+	off := newTestClient(t, Options{})
+	require.NoError(t, off.Initialize())
+	_, err := set.list()
+	require.ErrorIs(t, err, unix.ENOENT)
 }

@@ -108,7 +108,7 @@ func (s *stack) syncSets() error {
 		err = errors.Join(err, s.set.sync(s.knownCIDRs(nil)))
 	}
 	if s.services != nil {
-		err = errors.Join(err, s.syncNodePorts())
+		err = errors.Join(err, s.syncNodePorts(), s.syncHealthPorts())
 	}
 	return err
 }

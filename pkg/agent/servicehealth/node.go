@@ -5,11 +5,14 @@ package servicehealth
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/retry"
@@ -48,13 +51,23 @@ func (s *Server) serveNode(address string) (*http.Server, error) {
 		return nil, fmt.Errorf("listen at %s: %w", address, err)
 	}
 	mux := http.NewServeMux()
-	for _, path := range []string{"/healthz", "/livez"} {
-		mux.HandleFunc("GET "+path, s.answerNode)
-	}
-	return serve(l, mux), nil
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { s.answerNode(w, !s.leaving.Load()) })
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { s.answerNode(w, true) })
+	return s.serve(l, mux), nil
 }
 
-func (s *Server) answerNode(w http.ResponseWriter, _ *http.Request) {
-	since := s.readySince.Load()
-	answer(w, since != nil, nodeHealth{LastUpdated: since, CurrentTime: time.Now(), NodeEligible: true})
+// toBeDeleted is the taint of a Node that the cluster autoscaler is about to delete.
+const toBeDeleted = "ToBeDeletedByClusterAutoscaler"
+
+// SetNode says what the Node's object is; nil: it is gone. Load balancers shall send no new connections to a Node that is about to go (KEP-3836).
+func (s *Server) SetNode(node *corev1.Node) {
+	s.leaving.Store(node == nil || !node.DeletionTimestamp.IsZero() ||
+		slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == toBeDeleted }))
+}
+
+// answerNode answers whether the Node forwards connections to Services, and, for those who send new ones, whether it may.
+func (s *Server) answerNode(w http.ResponseWriter, may bool) {
+	// This cannot fail.
+	text, _ := json.Marshal(nodeHealth{LastUpdated: s.readySince.Load(), CurrentTime: time.Now(), NodeEligible: !s.leaving.Load()})
+	answer(w, s.healthy() && may, text)
 }

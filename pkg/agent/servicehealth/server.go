@@ -4,6 +4,7 @@
 package servicehealth
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,13 +16,19 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 )
 
 // Server serves the health check ports of Services.
 type Server struct {
 	// anyAddress: the ports are served at all addresses, whatever SetAddresses says.
 	anyAddress bool
+	node       Node
+	guests     *generic.Guests
 	readySince atomic.Pointer[time.Time]
+	// leaving is set when load balancers shall no longer use the Node.
+	leaving atomic.Bool
 
 	// mu protects the following.
 	mu        sync.Mutex
@@ -30,9 +37,17 @@ type Server struct {
 	services  map[types.NamespacedName]*service
 }
 
+// Node is what a Server needs from its Node.
+type Node struct {
+	// Forwards returns why the Node cannot forward new connections to Services; nil: it can.
+	Forwards func() error
+	// OpenPort makes the firewall accept connections to a health check port, ClosePort ends that. Both can be repeated.
+	OpenPort, ClosePort func(port uint16) error
+}
+
 // NewServer makes a Server. anyAddress says that health check ports are served at all addresses of the Node.
-func NewServer(anyAddress bool) *Server {
-	s := &Server{anyAddress: anyAddress, services: map[types.NamespacedName]*service{}}
+func NewServer(anyAddress bool, node Node) *Server {
+	s := &Server{anyAddress: anyAddress, node: node, guests: generic.NewGuests(maxConnections, maxConnectionsOfSource), services: map[types.NamespacedName]*service{}}
 	if anyAddress {
 		s.addresses = []netip.Addr{everywhere}
 	}
@@ -46,6 +61,8 @@ type service struct {
 	port      uint16
 	endpoints atomic.Int64
 	listeners map[netip.Addr]*http.Server
+	// opened says that the firewall lets connections to the port through.
+	opened bool
 }
 
 // Ready makes all answers positive that can be. Until then Services may have Endpoints that are not installed.
@@ -54,6 +71,9 @@ func (s *Server) Ready() {
 	s.readySince.CompareAndSwap(nil, &now)
 }
 
+// healthy reports whether this Node forwards new connections to Services.
+func (s *Server) healthy() bool { return s.readySince.Load() != nil && s.node.Forwards() == nil }
+
 // Set makes the port answer that the Service has so many Endpoints on this Node; port 0 ends that. It fails if the port cannot be
 // served at all addresses, and can be repeated then.
 func (s *Server) Set(namespace, name string, port uint16, endpoints int) error {
@@ -61,20 +81,21 @@ func (s *Server) Set(namespace, name string, port uint16, endpoints int) error {
 	defer s.mu.Unlock()
 	k := types.NamespacedName{Namespace: namespace, Name: name}
 	known := s.services[k]
+	var err error
 	if known != nil && known.port != port {
-		known.listenAt(nil)
+		err = known.end()
 		delete(s.services, k)
 		known = nil
 	}
 	if port == 0 || s.closed {
-		return nil
+		return err
 	}
 	if known == nil {
 		known = &service{server: s, name: k, port: port, listeners: map[netip.Addr]*http.Server{}}
 		s.services[k] = known
 	}
 	known.endpoints.Store(int64(endpoints))
-	return known.listenAt(s.addresses)
+	return errors.Join(err, known.serve(s.addresses))
 }
 
 // SetAddresses replaces the addresses that health check ports are served at.
@@ -87,7 +108,7 @@ func (s *Server) SetAddresses(addresses []netip.Addr) error {
 	s.addresses = slices.Clone(addresses)
 	var errs []error
 	for _, known := range s.services {
-		errs = append(errs, known.listenAt(s.addresses))
+		errs = append(errs, known.serve(s.addresses))
 	}
 	return errors.Join(errs...)
 }
@@ -103,6 +124,30 @@ func (s *Server) Close() {
 	clear(s.services)
 }
 
+// serve listens at the addresses, and opens the port of the firewall when it is this Service's.
+func (s *service) serve(addresses []netip.Addr) error {
+	if err := s.listenAt(addresses); err != nil || s.opened {
+		return err
+	}
+	if err := s.server.node.OpenPort(s.port); err != nil {
+		return fmt.Errorf("Service %s: %w", s.name, err)
+	}
+	s.opened = true
+	return nil
+}
+
+// end closes the port.
+func (s *service) end() error {
+	_ = s.listenAt(nil)
+	if !s.opened {
+		return nil
+	}
+	if err := s.server.node.ClosePort(s.port); err != nil {
+		return fmt.Errorf("Service %s: %w", s.name, err)
+	}
+	return nil
+}
+
 // listenAt opens and closes listeners, so that there is one at each address. It opens nothing without addresses, and cannot fail then.
 func (s *service) listenAt(addresses []netip.Addr) error {
 	for addr, listener := range s.listeners {
@@ -116,7 +161,7 @@ func (s *service) listenAt(addresses []netip.Addr) error {
 		if s.listeners[addr] != nil {
 			continue
 		}
-		listener, err := listen(addr, s.port, s)
+		listener, err := s.server.listen(addr, s.port, s)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("health check port %d of Service %s: %w", s.port, s.name, err))
 			continue
@@ -138,8 +183,10 @@ type serviceHealth struct {
 
 // ServeHTTP implements http.Handler. The path does not matter.
 func (s *service) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	h := serviceHealth{LocalEndpoints: s.endpoints.Load(), ServiceProxyHealthy: s.server.readySince.Load() != nil}
+	h := serviceHealth{LocalEndpoints: s.endpoints.Load(), ServiceProxyHealthy: s.server.healthy()}
 	h.Service.Namespace, h.Service.Name = s.name.Namespace, s.name.Name
 	w.Header().Set("X-Load-Balancing-Endpoint-Weight", strconv.FormatInt(h.LocalEndpoints, 10))
-	answer(w, h.LocalEndpoints > 0 && h.ServiceProxyHealthy, h)
+	// Byte by byte what kube-proxy answers. This cannot fail.
+	text, _ := json.MarshalIndent(h, "", "\t")
+	answer(w, h.LocalEndpoints > 0 && h.ServiceProxyHealthy, text)
 }

@@ -5,21 +5,45 @@ package servicehealth
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 var loopback, otherLoopback = netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2")
 
 // freePort returns a port that nobody has at the two addresses.
+// fakeFirewall notes what is asked of it.
+type fakeFirewall struct {
+	calls []string
+	err   error
+}
+
+func (f *fakeFirewall) node(forwards func() error) Node {
+	if forwards == nil {
+		forwards = func() error { return nil }
+	}
+	note := func(what string) func(uint16) error {
+		return func(port uint16) error {
+			f.calls = append(f.calls, fmt.Sprint(what, " ", port))
+			return f.err
+		}
+	}
+	return Node{Forwards: forwards, OpenPort: note("open"), ClosePort: note("close")}
+}
+
 func freePort(t *testing.T) uint16 {
 	t.Helper()
 	l, err := net.Listen("tcp4", ":0")
@@ -43,16 +67,20 @@ func get(t *testing.T, addr netip.Addr, port uint16, path string) (status int, w
 }
 
 func TestServiceHealth(t *testing.T) {
-	s := NewServer(false)
+	firewall := &fakeFirewall{}
+	s := NewServer(false, firewall.node(nil))
 	defer s.Close()
 	port, other := freePort(t), freePort(t)
 	answers := func(addr netip.Addr, port uint16) string {
 		status, weight, body := get(t, addr, port, "/anything")
 		return fmt.Sprintf("%d %s %s", status, weight, body)
 	}
-	const silent, starting = "0  ", `503 2 {"service":{"namespace":"ns","name":"web"},"localEndpoints":2,"serviceProxyHealthy":false}` + "\n"
-	const healthy, none = `200 2 {"service":{"namespace":"ns","name":"web"},"localEndpoints":2,"serviceProxyHealthy":true}` + "\n",
-		`503 0 {"service":{"namespace":"ns","name":"web"},"localEndpoints":0,"serviceProxyHealthy":true}` + "\n"
+	body := func(status, endpoints int, healthy bool) string {
+		return fmt.Sprintf("%d %d {\n\t\"service\": {\n\t\t\"namespace\": \"ns\",\n\t\t\"name\": \"web\"\n\t},\n\t\"localEndpoints\": %d,\n\t\"serviceProxyHealthy\": %t\n}",
+			status, endpoints, endpoints, healthy)
+	}
+	const silent = "0  "
+	starting, healthy, none := body(503, 2, false), body(200, 2, true), body(503, 0, true)
 	for _, step := range []struct {
 		name string
 		do   func() error
@@ -72,6 +100,7 @@ func TestServiceHealth(t *testing.T) {
 		require.NoError(t, step.do(), step.name)
 		require.Equal(t, step.want, [3]string{answers(loopback, port), answers(otherLoopback, port), answers(loopback, other)}, step.name)
 	}
+	require.Equal(t, []string{fmt.Sprint("open ", port), fmt.Sprint("close ", port), fmt.Sprint("open ", other), fmt.Sprint("close ", other)}, firewall.calls)
 }
 
 // A port that another process has is tried again by repetition.
@@ -79,7 +108,7 @@ func TestPortInUse(t *testing.T) {
 	l, err := net.Listen("tcp", ":0")
 	require.NoError(t, err)
 	port := uint16(l.Addr().(*net.TCPAddr).Port)
-	s := NewServer(true)
+	s := NewServer(true, (&fakeFirewall{}).node(nil))
 	require.ErrorContains(t, s.Set("ns", "web", port, 1), fmt.Sprintf("health check port %d of Service ns/web: listen tcp :%d", port, port))
 	require.NoError(t, l.Close())
 	require.NoError(t, s.SetAddresses(nil), "it has no effect")
@@ -94,19 +123,47 @@ func TestPortInUse(t *testing.T) {
 	require.Zero(t, status)
 }
 
+// The Node answers that it can be used, as long as it forwards and shall be used.
 func TestNodeHealth(t *testing.T) {
 	port := freePort(t)
-	s := NewServer(true)
+	var away atomic.Bool
+	s := NewServer(true, (&fakeFirewall{}).node(func() error {
+		if away.Load() {
+			return errors.New("no answer for 30 s")
+		}
+		return nil
+	}))
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { s.Run(ctx, netip.AddrPortFrom(loopback, port).String()) })
 	require.Eventually(t, func() bool { status, _, _ := get(t, loopback, port, "/healthz"); return status != 0 }, 20*time.Second, time.Millisecond)
-	for _, path := range []string{"/healthz", "/livez"} {
-		status, _, body := get(t, loopback, port, path)
-		require.Equal(t, http.StatusServiceUnavailable, status, body)
-		require.Contains(t, body, `"nodeEligible":true`)
+	tainted := &corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "other"}, {Key: "ToBeDeletedByClusterAutoscaler", Effect: corev1.TaintEffectNoSchedule}}}}
+	deleted := &corev1.Node{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: time.Now()}}}
+	ready := func() { s.Ready() }
+	for _, step := range []struct {
+		name            string
+		do              func()
+		healthy, living int
+		eligible        bool
+	}{
+		{"Services are not installed", func() {}, 503, 503, true},
+		{"ready", ready, 200, 200, true},
+		{"about to be deleted", func() { s.SetNode(tainted) }, 503, 200, false},
+		{"not any more", func() { s.SetNode(&corev1.Node{}) }, 200, 200, true},
+		{"being deleted", func() { s.SetNode(deleted) }, 503, 200, false},
+		{"gone", func() { s.SetNode(nil) }, 503, 200, false},
+		{"back", func() { s.SetNode(&corev1.Node{}) }, 200, 200, true},
+		{"Open vSwitch is away", func() { away.Store(true) }, 503, 503, true},
+		{"Open vSwitch is back", func() { away.Store(false) }, 200, 200, true},
+	} {
+		step.do()
+		for path, want := range map[string]int{"/healthz": step.healthy, "/livez": step.living} {
+			status, _, body := get(t, loopback, port, path)
+			require.Equal(t, want, status, "%s, %s: %s", step.name, path, body)
+			require.Contains(t, body, fmt.Sprintf(`"nodeEligible":%t}`, step.eligible), step.name)
+			require.True(t, strings.HasSuffix(body, "}"), "%s: %q", step.name, body)
+		}
 	}
-	s.Ready()
 	status, _, body := get(t, loopback, port, "/healthz")
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, body, `"lastUpdated":`)
@@ -116,4 +173,53 @@ func TestNodeHealth(t *testing.T) {
 	running.Wait()
 	status, _, _ = get(t, loopback, port, "/healthz")
 	require.Zero(t, status)
+}
+
+// A Service's port does not say that it can be used while the Node does not forward.
+func TestServiceHealthWithoutOpenVSwitch(t *testing.T) {
+	firewall := &fakeFirewall{err: errors.New("locked")}
+	s := NewServer(true, firewall.node(func() error { return errors.New("away") }))
+	defer s.Close()
+	port := freePort(t)
+	s.Ready()
+	require.ErrorContains(t, s.Set("ns", "web", port, 1), "Service ns/web: locked")
+	firewall.err = nil
+	require.NoError(t, s.Set("ns", "web", port, 1))
+	require.NoError(t, s.Set("ns", "web", port, 1))
+	require.Len(t, firewall.calls, 2, "it is opened once")
+	status, _, body := get(t, loopback, port, "/")
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.Contains(t, body, `"serviceProxyHealthy": false`)
+}
+
+// Clients that open connections and say nothing keep nobody from asking, at no port, and are no more than a limit.
+func TestSilentConnectionsAreBounded(t *testing.T) {
+	s := NewServer(true, (&fakeFirewall{}).node(nil))
+	defer s.Close()
+	ports := []uint16{freePort(t), freePort(t)}
+	for i, port := range ports {
+		require.NoError(t, s.Set("ns", fmt.Sprint("web", i), port, 1))
+	}
+	s.Ready()
+	open := make(chan net.Conn, 4*maxConnectionsOfSource)
+	for i := range cap(open) {
+		conn, err := net.Dial("tcp", netip.AddrPortFrom(loopback, ports[i%len(ports)]).String())
+		require.NoError(t, err)
+		defer conn.Close()
+		open <- conn
+	}
+	close(open)
+	closed := 0
+	for conn := range open {
+		require.NoError(t, conn.SetReadDeadline(time.Now().Add(10*time.Millisecond)))
+		var timeout net.Error
+		if _, err := conn.Read(make([]byte, 1)); !errors.As(err, &timeout) || !timeout.Timeout() {
+			closed++
+		}
+	}
+	require.GreaterOrEqual(t, closed, 3*maxConnectionsOfSource)
+	for _, port := range ports {
+		status, _, _ := get(t, loopback, port, "/")
+		require.Equal(t, http.StatusOK, status)
+	}
 }

@@ -12,10 +12,9 @@ import (
 	"sync"
 )
 
-// connections are those of a listener. A connection is a guest until a request on it has been allowed. When there are too
-// many guests the oldest one is closed: strangers can neither use up the process's memory nor keep others out.
-type connections struct {
-	net.Listener
+// Guests are connections of one or several listeners that nobody has vouched for. A connection is a guest until a request on it has been allowed.
+// When there are too many guests the oldest one is closed: strangers can neither use up the process's memory nor keep others out.
+type Guests struct {
 	limit, limitOfSource int
 
 	mu sync.Mutex
@@ -24,36 +23,42 @@ type connections struct {
 	ofSource map[netip.Prefix]*list.List
 }
 
-func newConnections(listener net.Listener, limits Limits) *connections {
-	return &connections{
-		Listener: listener, limit: limits.Guests, limitOfSource: limits.GuestsOfSource,
-		guests: list.New(), ofSource: map[netip.Prefix]*list.List{},
-	}
+// NewGuests makes Guests of which at most limit may be open at once, limitOfSource from one address (IPv6: one /64).
+func NewGuests(limit, limitOfSource int) *Guests {
+	return &Guests{limit: limit, limitOfSource: limitOfSource, guests: list.New(), ofSource: map[netip.Prefix]*list.List{}}
 }
 
-// connection is one of them. The elements are its places in both lists, nil when it is not a guest.
+// Listen returns the listener with all its connections being guests.
+func (c *Guests) Listen(listener net.Listener) net.Listener { return guestListener{listener, c} }
+
+type guestListener struct {
+	net.Listener
+	all *Guests
+}
+
+// connection is one guest. The elements are its places in both lists, nil when it is not a guest.
 type connection struct {
 	net.Conn
-	all             *connections
+	all             *Guests
 	source          netip.Prefix
 	among, ofSource *list.Element
 }
 
 // Accept returns the next connection, a guest.
-func (c *connections) Accept() (net.Conn, error) {
-	conn, err := c.Listener.Accept()
+func (l guestListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	guest := &connection{Conn: conn, all: c, source: sourceOf(conn.RemoteAddr().String())}
-	for _, old := range c.welcome(guest) {
+	guest := &connection{Conn: conn, all: l.all, source: sourceOf(conn.RemoteAddr().String())}
+	for _, old := range l.all.welcome(guest) {
 		_ = old.Conn.Close()
 	}
 	return guest, nil
 }
 
 // welcome adds a guest and returns the guests that must be closed to make room.
-func (c *connections) welcome(guest *connection) []*connection {
+func (c *Guests) welcome(guest *connection) []*connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	same := c.ofSource[guest.source]
@@ -78,7 +83,7 @@ func (c *connections) welcome(guest *connection) []*connection {
 }
 
 // remove removes a connection from the guests. The caller holds the lock.
-func (c *connections) remove(guest *connection) {
+func (c *Guests) remove(guest *connection) {
 	if guest.among == nil {
 		return
 	}

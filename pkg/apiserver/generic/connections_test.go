@@ -52,14 +52,15 @@ func (l *fakeListener) Accept() (net.Conn, error) { return l.next, nil }
 
 func TestConnections(t *testing.T) {
 	listener := &fakeListener{}
-	all := newConnections(listener, Limits{Guests: 5, GuestsOfSource: 3})
+	all := NewGuests(5, 3)
+	accepting := all.Listen(listener)
 	conns := map[string]*fakeConn{}
 	guests := map[string]*connection{}
 	accept := func(name, from string) {
 		t.Helper()
 		conns[name] = &fakeConn{from: from}
 		listener.next = conns[name]
-		conn, err := all.Accept()
+		conn, err := accepting.Accept()
 		require.NoError(t, err)
 		guests[name] = conn.(*connection)
 	}

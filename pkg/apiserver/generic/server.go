@@ -62,7 +62,7 @@ func (s *Serving) Run(ctx context.Context, server *genericapiserver.GenericAPISe
 	group.Go(func() error { return prepared.RunWithContext(ctx) })
 	group.Go(func() error {
 		klog.InfoS("Serving the API", "address", s.Listener.Addr().String())
-		if err := httpServer.ServeTLS(newConnections(s.Listener, s.Limits), "", ""); !errors.Is(err, http.ErrServerClosed) {
+		if err := httpServer.ServeTLS(NewGuests(s.Limits.Guests, s.Limits.GuestsOfSource).Listen(s.Listener), "", ""); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serving the API on %s: %w", s.Listener.Addr(), err)
 		}
 		return nil

@@ -95,7 +95,7 @@ const (
 	learnSendFlowRemoved = 1
 	learnDeleteLearned   = 2
 
-	learnWriteResult     = 4
+	learnWriteResult = 4
 
 	// learnHeaderSize is the size of nx_action_learn without specifications, learn2HeaderSize that of nx_action_learn2.
 	learnHeaderSize  = 32

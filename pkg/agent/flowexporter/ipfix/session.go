@@ -4,6 +4,7 @@
 package ipfix
 
 import (
+	"context"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -75,7 +76,7 @@ func ObservationDomain(nodeName string) uint32 {
 }
 
 // Dial connects to a collector and sends the templates. With UDP it succeeds whether or not there is one.
-func Dial(o Options) (*Session, error) {
+func Dial(ctx context.Context, o Options) (*Session, error) {
 	input := exporter.ExporterInput{
 		CollectorAddress: o.Address, CollectorProtocol: o.Protocol, ObservationDomainID: ObservationDomain(o.NodeName), CheckConnInterval: checkInterval,
 		// The library would send templates from a goroutine of its own, which races for the sequence number.
@@ -92,7 +93,11 @@ func Dial(o Options) (*Session, error) {
 	case o.Protocol == UDP:
 		input.MaxMsgSize = maxUDPMessage
 	}
-	process, err := exporter.InitExportingProcess(input)
+	err := try(ctx, o)
+	var process *exporter.ExportingProcess
+	if err == nil {
+		process, err = within(ctx, input)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("connect to the flow collector %s over %s: %w", o.Address, o.Protocol, err)
 	}

@@ -82,7 +82,7 @@ func (s *sink) records(t *testing.T, n int) (all []map[string]any) {
 
 func dial(t *testing.T, s *sink, protocol string, refresh time.Duration) *Session {
 	t.Helper()
-	session, err := Dial(Options{Address: s.address, Protocol: protocol, NodeName: "node-1", TemplateRefresh: refresh})
+	session, err := Dial(t.Context(), Options{Address: s.address, Protocol: protocol, NodeName: "node-1", TemplateRefresh: refresh})
 	require.NoError(t, err)
 	t.Cleanup(session.Close)
 	return session
@@ -200,7 +200,7 @@ func TestCollectorRestarts(t *testing.T) {
 		_, err := session.Send([]*flows.Record{record(false, 1)})
 		return err != nil
 	}, patience, 100*time.Millisecond, "the end of the connection is noticed")
-	_, err := Dial(Options{Address: s.address, Protocol: TCP})
+	_, err := Dial(t.Context(), Options{Address: s.address, Protocol: TCP})
 	require.ErrorContains(t, err, "connect to the flow collector "+s.address+" over tcp: ")
 	again, _ := listen(t, TCP, s.address)
 	session = dial(t, again, TCP, 0)
@@ -211,12 +211,12 @@ func TestCollectorRestarts(t *testing.T) {
 }
 
 func TestDialRefuses(t *testing.T) {
-	_, err := Dial(Options{Address: "127.0.0.1:1", Protocol: TLS})
+	_, err := Dial(t.Context(), Options{Address: "127.0.0.1:1", Protocol: TLS})
 	require.ErrorContains(t, err, "TLS without credentials")
-	_, err = Dial(Options{Address: "127.0.0.1:1", Protocol: "sctp"})
+	_, err = Dial(t.Context(), Options{Address: "127.0.0.1:1", Protocol: "sctp"})
 	require.ErrorContains(t, err, "sctp")
-	_, err = Dial(Options{Address: "127.0.0.1:1", Protocol: TLS, Credentials: &Credentials{CA: []byte("no PEM")}})
-	require.ErrorContains(t, err, "failed to parse root certificate")
+	_, err = Dial(t.Context(), Options{Address: "127.0.0.1:1", Protocol: TLS, Credentials: &Credentials{CA: []byte("no PEM")}})
+	require.ErrorContains(t, err, "its CA has no certificate")
 }
 
 // Names and numbers are those of the registry; an element cannot be there twice.
