@@ -37,7 +37,9 @@ func ServeEarly(port int, cipherSuites []string, minTLSVersion string) (*Early, 
 		Handler: http.HandlerFunc(answerEarly), TLSConfig: config, ConnContext: withConnection, ErrorLog: log.New(io.Discard, "", 0),
 		ReadTimeout: limits.Header, WriteTimeout: limits.Write, IdleTimeout: limits.Idle, MaxHeaderBytes: limits.HeaderBytes,
 	}}
-	go func() { _ = e.server.ServeTLS(NewGuests(limits.Guests, limits.GuestsOfSource).Listen(listener), "", "") }()
+	go func() {
+		_ = e.server.ServeTLS(NewGuests(limits.Guests, limits.GuestsOfSource).Listen(listener), "", "")
+	}()
 	return e, nil
 }
 
