@@ -261,7 +261,7 @@ func testPolicyLocal(t *testing.T, s *suite, remote endpointOn) {
 		s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
 	}, remote)
 	everyServer(t, "from outside, where the Endpoint is", s.Internet, nodePortAt(s.node2, web), map[string]netip.Addr{"remote": cluster.InternetAddress})
-	isRefused(t, "from outside, where no Endpoint is", s.Internet, nodePortAt(s.node1, web))
+	isDropped(t, "from outside, where no Endpoint is", s.Internet, nodePortAt(s.node1, web))
 	everyServer(t, "from the Node without Endpoint", s.node1.Space, nodePortAt(s.node1, web), map[string]netip.Addr{"remote": gatewayOf(s.node1)})
 	require.NotZero(t, web.Spec.HealthCheckNodePort)
 	health := func(status, endpoints int) string {

@@ -68,7 +68,12 @@ func (w *World) Verdict(p *Probe) Verdict {
 		// "Clients sending to a NodePort from within the cluster may need to take traffic policy into account."
 		v.Open, v.OpenRejected = true, len(w.selected(f, p.Client.Node, true)) == 0
 	}
-	if len(v.Endpoints) == 0 {
+	switch {
+	case len(v.Endpoints) > 0:
+	case len(w.selected(f, p.Client.Node, false)) > 0:
+		// "dropping the traffic if there are no local endpoints"
+		return Verdict{Outcome: Dropped}
+	default:
 		return Verdict{Outcome: Rejected}
 	}
 	return v

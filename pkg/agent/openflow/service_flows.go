@@ -204,6 +204,9 @@ func (s serviceFlows) groupEntries() []of.GroupEntry {
 }
 
 func (s serviceFlows) buckets(endpoints []Endpoint) []of.Bucket {
+	if len(endpoints) == 0 && s.port.Elsewhere {
+		return []of.Bucket{{Weight: bucketWeight, Actions: []of.Action{serviceElsewhere.load(), of.Resubmit{Table: s.id(tableEndpointDNAT)}}}}
+	}
 	if len(endpoints) == 0 {
 		return []of.Bucket{{Weight: bucketWeight, Actions: []of.Action{svcNoEndpoint.load(), of.Resubmit{Table: s.id(tableEndpointDNAT)}}}}
 	}

@@ -15,6 +15,7 @@ func selectionFlows(g *generator) []of.Flow {
 	flows := []of.Flow{
 		g.flow(category, tableEndpointDNAT, priorityNormal, matches(svcNoEndpoint.match()),
 			g.toAgent(ServiceRejectController, meterServiceReject, ServiceRejectCategory)),
+		g.flow(category, tableEndpointDNAT, priorityNormal, matches(serviceElsewhere.match())),
 		// The Endpoint that the client has an affinity to no longer exists.
 		g.flow(category, tableEndpointDNAT, priorityLow, matches(serviceSelected.match()),
 			serviceToSelect.load(), of.Resubmit{Table: g.id(tableServiceLB)}),

@@ -43,6 +43,10 @@ type ServicePort struct {
 	// Cluster are the Endpoints for frontends with the scope of the cluster, Local those for frontends with the scope of the
 	// Node. Connections to a frontend whose list is empty are rejected at once. Of each list, the switch uses the first MaxEndpoints.
 	Cluster, Local []Endpoint
+	// Elsewhere: Local is empty, and other Nodes have Endpoints. Packets to frontends with the scope of the Node are dropped instead, as the
+	// Kubernetes API documents it (core/v1, ExternalTrafficPolicy and InternalTrafficPolicy): clients try again until the Node has an Endpoint, or
+	// a load balancer has noticed that it has none.
+	Elsewhere bool
 	// SourceRanges are the clients that restricted frontends serve, as networks of the port's IP version. The packets of others to these
 	// frontends are dropped.
 	SourceRanges []netip.Prefix

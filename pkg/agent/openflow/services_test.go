@@ -120,6 +120,7 @@ func TestServiceFlowsGolden(t *testing.T) {
 			with(clusterPort(), named("default/dns:udp"), over(corev1.ProtocolUDP), withAffinity(time.Hour)),
 		}},
 		{"service_external.txt", []ServicePort{externalLocal()}},
+		{"service_elsewhere.txt", []ServicePort{with(clusterPort(), at(Frontend{Address: clusterIP, Local: true}), func(p *ServicePort) { p.Elsewhere = true })}},
 		{"service_external_affinity.txt", []ServicePort{with(externalLocal(), withAffinity(1500*time.Millisecond))}},
 		{"service_restricted.txt", []ServicePort{with(restricted("198.51.100.0/24", "192.0.2.1/32"), withAffinity(time.Hour))}},
 		{"service_nobody.txt", []ServicePort{restricted()}},

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
 // Connections through Services, with real packets.
@@ -298,4 +299,33 @@ func TestWireUnansweredConnections(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Packets of clients that only Endpoints of this Node may serve are dropped while there are Endpoints elsewhere, and rejected if there is none.
+func TestWireLocalWithoutEndpoints(t *testing.T) { eachDatapath(t, testLocalWithoutEndpoints) }
+
+func testLocalWithoutEndpoints(t *testing.T, w *wire) {
+	sw := of.NewSwitch(w.MgmtSocket(bridgeName))
+	_, err := sw.Connect(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, sw.Close()) }()
+	rejects, err := sw.PacketIns(t.Context(), ServiceRejectController, 10)
+	require.NoError(t, err)
+	port := with(clusterPort(elsewhereEndpoint), at(Frontend{Address: clusterIP, Local: true}, Frontend{Address: loadBalancerIP, Local: true, External: true}),
+		func(p *ServicePort) { p.Elsewhere = true })
+	w.install(port)
+	w.send(gwPort, segment{"198.51.100.7:3001", loadBalancerIP.String(), "S"})
+	w.nothingElse(podAPort)
+	w.swallow(podAPort, segment{"10.10.0.11:3002", clusterIP.String(), "S"})
+	require.Empty(t, rejects.Packets(), "they are not rejected")
+	w.pass(podAPort, segment{"10.10.0.11:3003", loadBalancerIP.String(), "S"}, tunnelPort, segment{"10.10.0.11:3003", "10.10.1.20:8080", "S"})
+	w.install(with(port, func(p *ServicePort) { p.Elsewhere, p.Cluster = false, nil }))
+	w.send(gwPort, segment{"198.51.100.7:3004", loadBalancerIP.String(), "S"})
+	select {
+	case <-rejects.Packets():
+	case <-time.After(20 * time.Second):
+		t.Fatal("a connection without any Endpoint is not rejected")
+	}
+	w.install(with(port, servedLocally(localEndpoint), func(p *ServicePort) { p.Elsewhere = false }))
+	w.pass(gwPort, segment{"198.51.100.7:3001", loadBalancerIP.String(), "S"}, podAPort, segment{"198.51.100.7:3001", "10.10.0.11:8080", "S"})
 }

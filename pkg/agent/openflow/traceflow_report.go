@@ -29,6 +29,8 @@ const (
 	TraceDropped
 	// TraceRejected: the packet is for a Service without Endpoints, and gets a refusal for an answer.
 	TraceRejected
+	// TraceUnserved: the packet is for a Service whose Endpoints are on other Nodes, which may not serve it, and is dropped.
+	TraceUnserved
 	// TraceLeft: the packet has left the bridge through OutPort.
 	TraceLeft
 )
@@ -80,7 +82,7 @@ func ParseTraceReport(p *of.PacketIn) (TraceReport, error) {
 		// An established connection passes no rule. Its label names those that have admitted it.
 		r.EgressFlowID, r.IngressFlowID = binary.BigEndian.Uint32(label[8:]), binary.BigEndian.Uint32(label[12:])
 	}
-	r.Outcome = r.outcome(holds(svcNoEndpoint))
+	r.Outcome = r.outcome(holds(svcNoEndpoint), holds(serviceElsewhere))
 	return r, nil
 }
 
@@ -94,13 +96,15 @@ var behindRule = map[string][]string{
 	tableIngressDefaultRule:      {tableIngressMetric},
 }
 
-func (r *TraceReport) outcome(noEndpoint bool) TraceOutcome {
+func (r *TraceReport) outcome(noEndpoint, elsewhere bool) TraceOutcome {
 	next, isRule := behindRule[r.Table]
 	switch {
 	case r.Table == tableOutput:
 		return TraceLeft
 	case r.Table == tableEndpointDNAT && noEndpoint:
 		return TraceRejected
+	case r.Table == tableEndpointDNAT && elsewhere:
+		return TraceUnserved
 	case isRule && !slices.ContainsFunc(next, r.HasSeen):
 		return TraceDropped
 	}

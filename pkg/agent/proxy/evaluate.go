@@ -38,7 +38,7 @@ func (p *port) half() *port {
 
 // same reports whether the switch, the host and the connections would not notice the difference.
 func (p *port) same(q *port) bool {
-	return p.halfDone == q.halfDone && p.Protocol == q.Protocol && p.Affinity == q.Affinity && slices.Equal(p.Frontends, q.Frontends) &&
+	return p.halfDone == q.halfDone && p.Elsewhere == q.Elsewhere && p.Protocol == q.Protocol && p.Affinity == q.Affinity && slices.Equal(p.Frontends, q.Frontends) &&
 		slices.Equal(p.Cluster, q.Cluster) && slices.Equal(p.Local, q.Local) && slices.Equal(p.others, q.others) &&
 		slices.Equal(p.SourceRanges, q.SourceRanges) && slices.Equal(p.routes, q.routes)
 }
@@ -131,6 +131,7 @@ func (c *core) evaluatePort(s *service, sp *servicePort, f family, about problem
 	}
 	if local {
 		p.Local = c.endpoints(limit(localEndpoints(all)))
+		p.Elsewhere = len(p.Local) == 0 && len(c.clusterEndpoints(all)) > 0
 	}
 	if sp.protocol == corev1.ProtocolUDP && c.config.EndUDP {
 		p.others = p.serving(all)

@@ -66,6 +66,7 @@ func (w *world) expected(config Config) map[string]openflow.ServicePort {
 				}
 				if useLocal {
 					port.Local = w.convert(localPolicy(all, config), config)
+					port.Elsewhere = len(port.Local) == 0 && len(w.clusterPolicy(all, config)) > 0
 				}
 				ports[port.Name] = port
 			}

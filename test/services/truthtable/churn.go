@@ -121,7 +121,7 @@ func (b *bench) judgeOpen(w *services.World, c *connection, was arrival, fate se
 		return "it must keep its Endpoint", false
 	case fate == services.Moves && kept && !stays:
 		return "it must be ended", true
-	case fate == services.Either && v.Outcome == services.Rejected && len(c.arrivals) == 0:
+	case fate == services.Either && (v.Outcome == services.Rejected || v.Outcome == services.Dropped) && len(c.arrivals) == 0:
 		return "", false // nobody has waited for the rejection
 	case fate != services.Keeps && !kept && asNew != "":
 		return "it must be treated as a new one: " + asNew, false

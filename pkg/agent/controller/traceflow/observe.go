@@ -43,6 +43,10 @@ func (o *observer) observe(f *finding) []v1beta1.Observation {
 		add(v1beta1.Observation{Component: v1beta1.ComponentLB, Action: v1beta1.ActionRejected})
 		return observations
 	}
+	if f.report.Outcome == openflow.TraceUnserved {
+		add(v1beta1.Observation{Component: v1beta1.ComponentLB, Action: v1beta1.ActionDropped})
+		return observations
+	}
 	if f.original.IsValid() && f.original != f.packet.Dst {
 		translated := v1beta1.Observation{Component: v1beta1.ComponentLB, Action: v1beta1.ActionForwarded, TranslatedDstIP: f.packet.Dst.String()}
 		if f.source != f.packet.Src {

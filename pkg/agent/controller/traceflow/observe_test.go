@@ -87,6 +87,10 @@ func TestObservations(t *testing.T) {
 			v1beta1.RoleSender, serviceIP, "10.96.0.10", openflow.TraceReport{Table: "EndpointDNAT", Outcome: openflow.TraceRejected},
 			"SpoofGuard::Forwarded<10.10.0.11 LB::Rejected",
 		},
+		"to a Service with Endpoints on other Nodes only": {
+			v1beta1.RoleSender, serviceIP, "10.96.0.10", openflow.TraceReport{Table: "EndpointDNAT", Outcome: openflow.TraceUnserved},
+			"SpoofGuard::Forwarded<10.10.0.11 LB::Dropped",
+		},
 		"dropped at egress": {
 			v1beta1.RoleSender, serverIP, "10.10.1.20", openflow.TraceReport{Table: "EgressDefaultRule", Outcome: openflow.TraceDropped},
 			"SpoofGuard::Forwarded<10.10.0.11 NetworkPolicy:EgressDefaultRule:Dropped!K8sNetworkPolicy:ns/policy3",

@@ -111,7 +111,7 @@ func (t *trace) see(s seenPacket) []operation {
 		}
 		return t.seeBegin(s)
 	}
-	if t.droppedOnly && s.report.Outcome != openflow.TraceDropped {
+	if t.droppedOnly && s.report.Outcome != openflow.TraceDropped && s.report.Outcome != openflow.TraceUnserved {
 		return nil
 	}
 	f := finding{role: v1beta1.RoleReceiver, report: s.report, packet: s.packet}

@@ -105,7 +105,7 @@ func (c *Controller) fastPath(ctx context.Context, f *finding) *v1beta1.FastPath
 	}
 	if f.report.Outcome != openflow.TraceLeft {
 		fast.Reason = "policy"
-		if f.report.Outcome == openflow.TraceRejected {
+		if f.report.Outcome == openflow.TraceRejected || f.report.Outcome == openflow.TraceUnserved {
 			fast.Reason = api.ReasonRejected
 		}
 		return fast
