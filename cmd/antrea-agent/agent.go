@@ -79,12 +79,10 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 		return fmt.Errorf("register the agent's metrics: %w", err)
 	}
 	defer legacyregistry.Registerer().Unregister(collector)
-	if c.flowExporter != nil {
-		if err := legacyregistry.Registerer().Register(c.flowExporter); err != nil {
-			return fmt.Errorf("register the metric of flow records: %w", err)
-		}
-		defer legacyregistry.Registerer().Unregister(c.flowExporter)
+	if err := legacyregistry.Registerer().Register(c.flowExporter); err != nil {
+		return fmt.Errorf("register the metric of flow records: %w", err)
 	}
+	defer legacyregistry.Registerer().Unregister(c.flowExporter)
 	info := newQuerier(o, n, c)
 	early.Stop()
 	api, err := newAPIServer(p.ctx, o, n, cache, c, info)

@@ -24,13 +24,14 @@ var controllerMetrics = []string{
 	"antrea_controller_network_policy_processed", "antrea_controller_network_policy_sync_duration_milliseconds",
 }
 
-// agentMetrics are those that dashboards for Antrea's agents use, without those of features that this version does not have
-// (docs/prometheus.md).
+// agentMetrics are those that Antrea's own test and dashboards for its agents expect (docs/prometheus.md).
 var agentMetrics = []string{
 	"antrea_agent_conntrack_antrea_connection_count", "antrea_agent_conntrack_max_connection_count", "antrea_agent_conntrack_total_connection_count",
 	"antrea_agent_egress_networkpolicy_rule_count", "antrea_agent_ingress_networkpolicy_rule_count", "antrea_agent_local_pod_count",
 	"antrea_agent_networkpolicy_count", "antrea_agent_ovs_flow_count", "antrea_agent_ovs_flow_ops_count", "antrea_agent_ovs_flow_ops_error_count",
-	"antrea_agent_ovs_flow_ops_latency_milliseconds", "antrea_agent_ovs_total_flow_count",
+	"antrea_agent_ovs_flow_ops_latency_milliseconds", "antrea_agent_ovs_total_flow_count", "antrea_agent_ovs_meter_packet_dropped_count",
+	"antrea_agent_denied_connection_count", "antrea_agent_flow_collector_reconnection_count", "antrea_agent_fqdn_cache_size",
+	"antrea_agent_fqdn_cache_eviction_count",
 	"antrea_proxy_sync_proxy_rules_duration_seconds", "antrea_proxy_total_endpoints_installed", "antrea_proxy_total_endpoints_updates",
 	"antrea_proxy_total_services_installed", "antrea_proxy_total_services_updates",
 }

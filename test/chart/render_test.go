@@ -12,10 +12,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -26,6 +28,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 
+	"github.com/antrea-oncache/antrea/pkg/config"
 	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
 	controllerconfig "github.com/antrea-oncache/antrea/pkg/config/controller"
 	"github.com/antrea-oncache/antrea/pkg/features"
@@ -133,7 +136,8 @@ func configuration(t *testing.T, all objects) files {
 	var err error
 	f.agent, err = agentconfig.Parse([]byte(f.agentText))
 	require.NoError(t, err, f.agentText)
-	gates, err := features.New(f.agent.FeatureGates)
+	flags := gateFlags(t, get[*appsv1.DaemonSet](t, all, "DaemonSet antrea-agent").Spec.Template.Spec.Containers[0].Args)
+	gates, err := features.New(config.Merge(f.agent.FeatureGates, flags))
 	require.NoError(t, err)
 	require.NoError(t, f.agent.Validate(gates))
 	f.onCache = gates.Enabled(features.ONCache)
@@ -144,6 +148,21 @@ func configuration(t *testing.T, all objects) files {
 	require.NoError(t, err)
 	require.NoError(t, f.controller.Validate(gates))
 	return f
+}
+
+// gateFlags are the feature gates in a program's arguments.
+func gateFlags(t *testing.T, args []string) map[string]bool {
+	t.Helper()
+	gates := map[string]bool{}
+	for _, arg := range args {
+		if gate, found := strings.CutPrefix(arg, "--feature-gates="); found {
+			name, value, _ := strings.Cut(gate, "=")
+			on, err := strconv.ParseBool(value)
+			require.NoError(t, err, arg)
+			gates[name] = on
+		}
+	}
+	return gates
 }
 
 func read(t *testing.T, path string) string {

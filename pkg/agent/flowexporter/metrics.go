@@ -14,7 +14,11 @@ var _ prometheus.Collector = (*Exporter)(nil)
 // Describe implements prometheus.Collector.
 func (e *Exporter) Describe(ch chan<- *prometheus.Desc) { ch <- descReconnections }
 
-// Collect implements prometheus.Collector.
+// Collect implements prometheus.Collector. A nil Exporter, where nothing is exported, has never connected.
 func (e *Exporter) Collect(ch chan<- prometheus.Metric) {
-	ch <- prometheus.MustNewConstMetric(descReconnections, prometheus.CounterValue, float64(e.reconnections.Load()))
+	var count float64
+	if e != nil {
+		count = float64(e.reconnections.Load())
+	}
+	ch <- prometheus.MustNewConstMetric(descReconnections, prometheus.CounterValue, count)
 }

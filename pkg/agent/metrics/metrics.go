@@ -31,6 +31,14 @@ var (
 	descFlows    = prometheus.NewDesc("antrea_agent_ovs_flow_count", "Flows of each table of Open vSwitch.", []string{"table_id", "table_name"}, nil)
 	descAllFlows = prometheus.NewDesc("antrea_agent_ovs_total_flow_count", "Flows of all tables of Open vSwitch.", nil, nil)
 
+	descMeterDrops = prometheus.NewDesc("antrea_agent_ovs_meter_packet_dropped_count",
+		"Packets to the agent that Open vSwitch has dropped because there were too many for one purpose.", []string{"meter_id"}, nil)
+
+	// Of parts that do not exist here; programs that expect the metrics find 0.
+	descDenied        = prometheus.NewDesc("antrea_agent_denied_connection_count", "Refused connections with a flow record: none have.", nil, nil)
+	descFQDNs         = prometheus.NewDesc("antrea_agent_fqdn_cache_size", "Names of FQDN rules: there are no such rules.", nil, nil)
+	descFQDNEvictions = prometheus.NewDesc("antrea_agent_fqdn_cache_eviction_count", "Names that were forgotten: there are none.", nil, nil)
+
 	descConnections = prometheus.NewDesc("antrea_agent_conntrack_total_connection_count",
 		"Connections in the Node's connection tracking table.", nil, nil)
 	descMaxConnections = prometheus.NewDesc("antrea_agent_conntrack_max_connection_count",
@@ -54,6 +62,7 @@ type Interfaces interface {
 type Switch interface {
 	ConnectionError() error
 	GetFlowTableStatus(ctx context.Context) ([]openflow.TableStatus, error)
+	DroppedByMeters(ctx context.Context) (map[openflow.Purpose]uint64, error)
 }
 
 // Collector reads the metrics. All fields are required. What cannot be read is missing.
@@ -70,6 +79,7 @@ var _ prometheus.Collector = (*Collector)(nil)
 func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descEgressRules, descIngressRules, descPolicies, descPods, descFlows, descAllFlows, descConnections, descMaxConnections, descPodConnections,
+		descMeterDrops, descDenied, descFQDNs, descFQDNEvictions,
 	} {
 		ch <- d
 	}
@@ -86,6 +96,9 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	policies, _, _ := c.Policies.Counts()
 	gauge(descPolicies, policies)
 	gauge(descPods, c.Interfaces.GetContainerInterfaceNum())
+	gauge(descDenied, 0)
+	gauge(descFQDNs, 0)
+	ch <- prometheus.MustNewConstMetric(descFQDNEvictions, prometheus.CounterValue, 0)
 	c.collectFlows(gauge)
 	c.Conntrack.collect(gauge)
 }
@@ -107,4 +120,12 @@ func (c *Collector) collectFlows(gauge func(*prometheus.Desc, int, ...string)) {
 		gauge(descFlows, int(table.FlowCount), strconv.Itoa(int(table.ID)), table.Name)
 	}
 	gauge(descAllFlows, total)
+	dropped, err := c.Switch.DroppedByMeters(ctx)
+	if err != nil {
+		klog.ErrorS(err, "Could not read for the metrics how many packets meters have dropped")
+		return
+	}
+	for purpose, packets := range dropped {
+		gauge(descMeterDrops, int(packets), string(purpose))
+	}
 }

@@ -28,12 +28,16 @@ type interfaces struct{}
 
 func (interfaces) GetContainerInterfaceNum() int { return 8 }
 
-type bridge struct{ connection, tables error }
+type bridge struct{ connection, tables, meters error }
 
 func (b bridge) ConnectionError() error { return b.connection }
 
 func (b bridge) GetFlowTableStatus(context.Context) ([]openflow.TableStatus, error) {
 	return []openflow.TableStatus{{ID: 0, Name: "PipelineRootClassifier", FlowCount: 3}, {ID: 29, Name: "Output", FlowCount: 9}}, b.tables
+}
+
+func (b bridge) DroppedByMeters(context.Context) (map[openflow.Purpose]uint64, error) {
+	return map[openflow.Purpose]uint64{"PacketInMeterTraceflow": 5}, b.meters
 }
 
 // connections has n connections, and takes a second for each.
@@ -72,13 +76,15 @@ func TestCollect(t *testing.T) {
 	always := map[string]float64{
 		"antrea_agent_networkpolicy_count":              3,
 		"antrea_agent_ingress_networkpolicy_rule_count": 6, "antrea_agent_egress_networkpolicy_rule_count": 7,
-		"antrea_agent_local_pod_count": 8,
+		"antrea_agent_local_pod_count": 8, "antrea_agent_denied_connection_count": 0, "antrea_agent_fqdn_cache_size": 0,
+		"antrea_agent_fqdn_cache_eviction_count": 0,
 	}
 	flows := map[string]float64{
 		"antrea_agent_ovs_total_flow_count":                                        12,
 		"antrea_agent_ovs_flow_count table_id=0 table_name=PipelineRootClassifier": 3,
 		"antrea_agent_ovs_flow_count table_id=29 table_name=Output":                9,
 	}
+	dropped := map[string]float64{"antrea_agent_ovs_meter_packet_dropped_count meter_id=PacketInMeterTraceflow": 5}
 	counted := map[string]float64{"antrea_agent_conntrack_antrea_connection_count": 2}
 	for _, tc := range []struct {
 		name   string
@@ -86,10 +92,11 @@ func TestCollect(t *testing.T) {
 		err    error // of conntrack
 		want   []map[string]float64
 	}{
-		{"all", bridge{}, nil, []map[string]float64{always, flows, counted}},
+		{"all", bridge{}, nil, []map[string]float64{always, flows, dropped, counted}},
+		{"the switch does not know its meters", bridge{meters: failed}, nil, []map[string]float64{always, flows, counted}},
 		{"the switch is not connected", bridge{connection: failed}, nil, []map[string]float64{always, counted}},
 		{"the switch does not answer", bridge{tables: failed}, nil, []map[string]float64{always, counted}},
-		{"conntrack cannot be read", bridge{}, failed, []map[string]float64{always, flows}},
+		{"conntrack cannot be read", bridge{}, failed, []map[string]float64{always, flows, dropped}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

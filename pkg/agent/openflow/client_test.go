@@ -401,6 +401,19 @@ func TestFlowTableStatus(t *testing.T) {
 	require.ErrorIs(t, err, of.ErrDisconnected)
 }
 
+// TestDroppedByMeters: each purpose has a number, also where Open vSwitch has no meters.
+func TestDroppedByMeters(t *testing.T) {
+	c, _ := newTestClient(t, defaultFeatures)
+	dropped, err := c.DroppedByMeters(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[Purpose]uint64{
+		"PacketInMeterNetworkPolicy": 0, "PacketInMeterTraceflow": 0, "PacketInMeterDNSInterception": 0, "PacketInMeterServiceReject": 0,
+	}, dropped)
+	for _, meter := range []uint32{meterPolicyLog, meterTraceflow, meterServiceReject} {
+		require.Contains(t, purposes, meter)
+	}
+}
+
 // TestMissingFlows: base flows that somebody has deleted are noticed in every table, and other flows do not stand in for them in an empty one.
 func TestMissingFlows(t *testing.T) {
 	c, fake := newTestClient(t, oncacheFeatures)

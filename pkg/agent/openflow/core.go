@@ -22,6 +22,7 @@ import (
 type connection interface {
 	Connect(ctx context.Context) (reconnected <-chan struct{}, err error)
 	TableFlowCounts(ctx context.Context) (map[uint8]int, error)
+	DumpMeterStats(ctx context.Context) ([]of.MeterStats, error)
 	MeterFeatures(ctx context.Context) (of.MeterFeatures, error)
 	IsConnected() bool
 	ConnectionError() error

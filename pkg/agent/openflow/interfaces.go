@@ -65,6 +65,8 @@ type Client interface {
 	MissingFlows(ctx context.Context) (missing string, err error)
 	// GetFlowTableStatus returns the tables in pipeline order with the number of flows on the switch.
 	GetFlowTableStatus(ctx context.Context) ([]TableStatus, error)
+	// DroppedByMeters returns the number of packets to the agent that were above the rate of their purpose; 0 where there is no meter.
+	DroppedByMeters(ctx context.Context) (map[Purpose]uint64, error)
 	// Replays returns how often this process has sent all flows again, which begins their counters anew. done is false while it is doing so,
 	// and when it has to.
 	Replays() (n uint64, done bool)

@@ -4,8 +4,11 @@
 package openflow
 
 import (
+	"context"
+	"fmt"
 	"math"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -26,4 +29,35 @@ func (g *generator) packetInMeters(id uint32) []of.MeterEntry {
 		return nil
 	}
 	return []of.MeterEntry{{ID: id, Rate: rate, Burst: uint32(min(2*uint64(rate), math.MaxUint32))}}
+}
+
+// Purpose is why packets are sent to the agent. The names are Antrea's, but PacketInMeterServiceReject.
+type Purpose string
+
+// purposes are those whose packets are limited, by meter. No packet is sent for DNS here.
+var purposes = map[uint32]Purpose{
+	meterPolicyLog: "PacketInMeterNetworkPolicy", meterTraceflow: "PacketInMeterTraceflow", 258: "PacketInMeterDNSInterception",
+	meterServiceReject: "PacketInMeterServiceReject",
+}
+
+func (c *core) DroppedByMeters(ctx context.Context) (map[Purpose]uint64, error) {
+	dropped := map[Purpose]uint64{}
+	for _, purpose := range purposes {
+		dropped[purpose] = 0
+	}
+	if g := c.current(); g == nil || !g.meters {
+		return dropped, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, flowstore.SwitchTimeout)
+	defer cancel()
+	meters, err := c.connection.DumpMeterStats(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the counters of meters: %w", err)
+	}
+	for _, m := range meters {
+		if purpose, known := purposes[m.ID]; known {
+			dropped[purpose] = m.Dropped.Packets
+		}
+	}
+	return dropped, nil
 }

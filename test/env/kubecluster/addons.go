@@ -88,13 +88,18 @@ func (c *Cluster) waitRegistered(ctx context.Context) error {
 		}
 	}
 	// Users and tests find the Pod and Service networks in the output of `kubectl cluster-info dump`, which has them where a control
-	// plane runs as Pods.
-	networks := fmt.Sprintf("--cluster-cidr=%s --service-cluster-ip-range=%s", podCIDR, serviceCIDR)
+	// plane runs as Pods. Antrea's tests take all up to the closing quote for the network, so each has an annotation of its own.
 	first := c.Nodes[0].Name
 	if err := c.Kubectl(ctx, nil, "label", "node", first, "node-role.kubernetes.io/control-plane="); err != nil {
 		return err
 	}
-	return c.Kubectl(ctx, nil, "annotate", "node", first, "cluster.local/networks="+networks)
+	return c.Kubectl(ctx, nil, append([]string{"annotate", "node", first}, networkAnnotations()...)...)
+}
+
+func networkAnnotations() []string {
+	return []string{
+		fmt.Sprintf("cluster.local/pods=--cluster-cidr=%s", podCIDR), fmt.Sprintf("cluster.local/services=--service-cluster-ip-range=%s", serviceCIDR),
+	}
 }
 
 // waitNode waits for one Node, and routes its Pod network: the API reaches Pods when a user asks it to (kubectl get --raw, webhooks).

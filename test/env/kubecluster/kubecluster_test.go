@@ -6,8 +6,12 @@ package kubecluster
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,4 +68,18 @@ func TestDigest(t *testing.T) {
 	require.NotEqual(t, want, of("recipe", a, root, b))
 	require.NotEqual(t, want, of("recipe", root, a))
 	require.Contains(t, string(recipe), "mke2fs")
+}
+
+// Antrea's tests find the networks in the output of `kubectl cluster-info dump` with these expressions: the value ends at the closing quote.
+func TestNetworksAreFound(t *testing.T) {
+	var dump string
+	for _, annotation := range networkAnnotations() {
+		key, value, _ := strings.Cut(annotation, "=")
+		dump += fmt.Sprintf("\"%s\": \"%s\",\n", key, value)
+	}
+	for flag, network := range map[string]netip.Prefix{"cluster-cidr": podCIDR, "service-cluster-ip-range": serviceCIDR} {
+		found := regexp.MustCompile(flag + `=([^"]+)`).FindStringSubmatch(dump)
+		require.Len(t, found, 2, dump)
+		require.Equal(t, network.String(), found[1])
+	}
 }

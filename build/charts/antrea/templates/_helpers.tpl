@@ -13,6 +13,16 @@ Use: include "antrea.gate" (list . "ONCache" false)
 {{- end -}}
 
 {{/*
+The gate ONCache as an argument of agent and controller, which tells users the gates of both. It is not in antrea-config: programs that know
+Antrea's gates only, such as its end-to-end tests, refuse a ConfigMap with another one.
+*/}}
+{{- define "antrea.ownGateArgs" -}}
+{{- if hasKey .Values.featureGates "ONCache" -}}
+- "--feature-gates=ONCache={{ index .Values.featureGates "ONCache" }}"
+{{- end -}}
+{{- end -}}
+
+{{/*
 The tag of an image: the value, else the chart's version. A development version has no images of its own.
 */}}
 {{- define "antrea.imageTag" -}}
