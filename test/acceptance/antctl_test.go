@@ -58,14 +58,14 @@ func (c *cluster) testInAgent(t *testing.T, command string) {
 	require.NoError(t, err, stderr)
 }
 
-// antctlPod makes a Pod from the agent's image in the namespace of the installation, with antctl's service account.
+// antctlPod makes a Pod from the agent's image with a service account of its own, which has the ClusterRole antctl and no other rights.
 func (c *cluster) antctlPod(t *testing.T, name string, o podOptions) *corev1.Pod {
 	t.Helper()
+	namespace := c.namespace(t)
 	ds, err := c.client.AppsV1().DaemonSets(systemNamespace).Get(t.Context(), agentDaemonSet, metav1.GetOptions{})
 	require.NoError(t, err)
-	o.image, o.account = ds.Spec.Template.Spec.Containers[0].Image, antctlAccount
-	t.Cleanup(func() { c.removePod(t, systemNamespace, name) })
-	return c.pod(t, systemNamespace, name, c.nodes[0], o)
+	o.image, o.account = ds.Spec.Template.Spec.Containers[0].Image, c.account(t, namespace, antctlRole)
+	return c.pod(t, namespace, name, c.nodes[0], o)
 }
 
 // testControllerRemoteAccess runs antctl outside the components, in a Pod on the Node's network.

@@ -66,25 +66,34 @@ func (c *cluster) testMetrics(t *testing.T, component *corev1.Pod, names []strin
 // metricsToken is the token of a new service account that may read metrics.
 func (c *cluster) metricsToken(t *testing.T, namespace string) string {
 	t.Helper()
-	name := "prometheus"
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: namespace}, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}}
+	_, err := c.client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, c.client.RbacV1().ClusterRoles().Delete(withoutCancel(t), namespace, metav1.DeleteOptions{}))
+	})
+	name := c.account(t, namespace, role.Name)
+	request, err := c.client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	return request.Status.Token
+}
+
+// account makes a service account with the rights of a ClusterRole.
+func (c *cluster) account(t *testing.T, namespace, role string) (name string) {
+	t.Helper()
+	name = "account"
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
 	_, err := c.client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), account, metav1.CreateOptions{})
 	require.NoError(t, err)
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: namespace}, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}}
-	_, err = c.client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{})
-	require.NoError(t, err)
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: namespace},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: namespace},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: name, Namespace: namespace}},
 	}
 	_, err = c.client.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, c.client.RbacV1().ClusterRoleBindings().Delete(withoutCancel(t), namespace, metav1.DeleteOptions{}))
-		require.NoError(t, c.client.RbacV1().ClusterRoles().Delete(withoutCancel(t), namespace, metav1.DeleteOptions{}))
 	})
-	request, err := c.client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	return request.Status.Token
+	return name
 }

@@ -29,7 +29,7 @@ const (
 	controllerLabels    = "app=antrea,component=" + controller
 	agentContainer      = "antrea-agent"
 	ovsContainer        = "antrea-ovs"
-	antctlAccount       = "antctl"
+	antctlRole          = "antctl"
 	configMap           = "antrea-config"
 	agentConfigKey      = "antrea-agent.conf"
 	controllerConfigKey = "antrea-controller.conf"

@@ -148,3 +148,56 @@ func (c *cluster) testClusterIPStream(t *testing.T) {
 	require.Greater(t, c.mbits(t, report), 0.8*modestMbit)
 	require.LessOrEqual(t, longestGap(report), limit(time.Second))
 }
+
+// TestLoadBalancer has what upstream's tests compare of Services of that type.
+func TestLoadBalancer(t *testing.T) {
+	c := suite
+	c.test(t, "an address of 169.254.0.0/16", c.testLinkLocalLoadBalancer)
+	c.test(t, "healthCheckNodePort", c.testHealthCheckBody)
+}
+
+// loadBalancer makes a Service of the type LoadBalancer for the Pods of nginx, with an address.
+func (c *cluster) loadBalancer(t *testing.T, namespace, address string) *corev1.Service {
+	t.Helper()
+	s := c.service(t, namespace, "nginx", 80, 80, func(s *corev1.ServiceSpec) {
+		s.Type, s.ExternalTrafficPolicy = corev1.ServiceTypeLoadBalancer, corev1.ServiceExternalTrafficPolicyLocal
+	})
+	s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: address}}
+	_, err := c.client.CoreV1().Services(namespace).UpdateStatus(t.Context(), s, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	return s
+}
+
+// testLinkLocalLoadBalancer: Open vSwitch translates the address, as any other, and Pods reach the Service there.
+func (c *cluster) testLinkLocalLoadBalancer(t *testing.T) {
+	const address = "169.254.169.1"
+	namespace := c.namespace(t)
+	c.nginx(t, namespace, c.nodes[1])
+	client := c.pod(t, namespace, "client", c.nodes[1], podOptions{})
+	c.loadBalancer(t, namespace, address)
+	agent := c.agentOn(t, c.nodes[1])
+	eventually(t, policyDelay, func() error {
+		flows := c.exec(t, agent, ovsContainer, "ovs-ofctl", "-O", "OpenFlow15", "dump-flows", bridge, "table=ServiceLB", "--no-stats")
+		if !strings.Contains(flows, "nw_dst="+address) {
+			return fmt.Errorf("table ServiceLB has no flow for %s: %s", address, flows)
+		}
+		return nil
+	})
+	c.expect(t, true, client, address, 80)
+}
+
+// testHealthCheckBody: the answer about a Service is, byte by byte, that of kube-proxy, which some compare as text.
+func (c *cluster) testHealthCheckBody(t *testing.T) {
+	namespace := c.namespace(t)
+	server := c.nginx(t, namespace, c.nodes[1])
+	client := c.pod(t, namespace, "client", c.nodes[0], podOptions{hostNetwork: true})
+	port := c.loadBalancer(t, namespace, "192.0.2.7").Spec.HealthCheckNodePort
+	want := fmt.Sprintf("{\n\t\"service\": {\n\t\t\"namespace\": %q,\n\t\t\"name\": \"nginx\"\n\t},\n\t\"localEndpoints\": 1,\n\t\"serviceProxyHealthy\": true\n}", namespace)
+	eventually(t, policyDelay, func() error {
+		url := fmt.Sprintf("http://%s:%d/healthz", server.Status.HostIP, port)
+		if body, stderr, err := c.run(t.Context(), client, "", "curl", "-sS", url); err != nil || body != want {
+			return fmt.Errorf("%s: %q, want %q (%s, %v)", url, body, want, stderr, err)
+		}
+		return nil
+	})
+}

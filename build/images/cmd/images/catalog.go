@@ -116,7 +116,8 @@ var forCluster = map[string]definition{
 		names: []string{"antrea-oncache/node:{containerd}"},
 		base:  true,
 		packages: []string{
-			"ca-certificates", "conntrack", "ethtool", "iproute2", "ipset", "iptables", "iputils-ping", "kmod", "mount", "netbase", "nftables", "runc", "tcpdump",
+			// Antrea's tests run curl on Nodes, and most take one that is missing for an answer.
+			"ca-certificates", "conntrack", "curl", "ethtool", "hostname", "iproute2", "ipset", "iptables", "iputils-ping", "kmod", "mount", "netbase", "nftables", "runc", "tcpdump",
 			"util-linux",
 		},
 		programs: map[string]string{
