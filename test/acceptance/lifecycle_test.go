@@ -5,9 +5,11 @@ package acceptance
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	osexec "os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -187,7 +189,7 @@ func (l *life) testRollback(t *testing.T) {
 	}
 }
 
-// testGate switches the gate in the ConfigMap and restarts, as users without Helm do.
+// testGate switches the gate by the arguments of agents and controller, as users without Helm do.
 func (l *life) testGate(t *testing.T) {
 	client, server := l.pair(t)
 	l.duringTraffic(t, client, server, 200*time.Second, func() {
@@ -255,14 +257,17 @@ func (l *life) editAgentConfig(t *testing.T, change func(string) string) (former
 
 func (l *life) setGate(t *testing.T, value string) {
 	t.Helper()
-	l.editAgentConfig(t, func(text string) string {
-		for _, former := range []string{"true", "false"} {
-			text = strings.ReplaceAll(text, "  ONCache: "+former+"\n", "  ONCache: "+value+"\n")
-		}
-		require.Contains(t, text, "  ONCache: "+value+"\n")
-		return text
-	})
-	l.restart(t)
+	for _, object := range []string{"deployment/" + controller, "daemonset/" + agentDaemonSet} {
+		path := "jsonpath={.spec.template.spec.containers[0].args}"
+		var args []string
+		require.NoError(t, json.Unmarshal([]byte(l.command(t, l.kubectl, "-n", systemNamespace, "get", object, "-o", path)), &args))
+		i := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--feature-gates=ONCache=") })
+		require.GreaterOrEqual(t, i, 0, "%s has the arguments %v", object, args)
+		patch := fmt.Sprintf(`[{"op": "replace", "path": "/spec/template/spec/containers/0/args/%d", "value": "--feature-gates=ONCache=%s"}]`, i, value)
+		l.command(t, l.kubectl, "-n", systemNamespace, "patch", object, "--type=json", "-p", patch)
+	}
+	l.waitForController(t)
+	l.waitForAgents(t)
 }
 
 // testDrain drains a Node: its Pods go, the agent stays, and Pods that come back are connected.

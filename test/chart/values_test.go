@@ -157,6 +157,7 @@ func TestGates(t *testing.T) {
 	f = configuration(t, all)
 	// The controller tells users the gates of agents, and takes its own flags for theirs.
 	require.Equal(t, map[string]bool{"ONCache": true}, gateFlags(t, controllerPod(t, all).Spec.Containers[0].Args))
+	require.Equal(t, map[string]bool{"ONCache": true}, gateFlags(t, agentPod(t, all).Spec.InitContainers[0].Args), "it checks the configuration")
 	require.True(t, f.onCache)
 	require.Empty(t, gocmp.Diff(want(features.AgentGates(), set), gatesOf(f.agentText)))
 	require.Empty(t, gocmp.Diff(want(features.ControllerGates(), set), gatesOf(f.controllerText)))
