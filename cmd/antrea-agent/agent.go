@@ -91,6 +91,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	}
 	show := &monitor.Monitor{Client: n.clients.Dynamic, Querier: info, CABundle: api.CABundle()}
 	n.maintain(p, cache, c)
+	c.followDependencies(p, o.sources)
 	c.start(p, n)
 	p.serve(api.Run)
 	p.background(show.Run)
@@ -186,7 +187,8 @@ func (n *node) bringUp(ctx context.Context, o *options) error {
 			if !o.proxiesAll() {
 				ports.ProxyHealth = 0
 			}
-			options := route.Options{Ports: ports, Sysctls: n.sysctls, ProxyAll: o.proxiesAll()}
+			n.dependOn(ctx, o, network, node)
+			options := route.Options{Ports: ports, Sysctls: n.sysctls, ProxyAll: o.proxiesAll(), Needed: neededAtStart(o.sources)}
 			if o.gates.Enabled(features.ONCache) {
 				options.ForeignMarks = foreignMarks(n.problems)
 			}

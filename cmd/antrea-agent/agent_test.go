@@ -29,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
@@ -39,6 +40,9 @@ import (
 )
 
 const inNamespaceEnv = "ANTREA_TEST_IN_NAMESPACE"
+
+// apiConfig is where the Kubernetes API would be.
+var apiConfig = &rest.Config{Host: "https://192.0.2.1:6443"}
 
 // inNamespaces runs the calling test again in a process of its own in new network and mount namespaces, because the
 // agent's goroutines run on all threads. It returns true in that process.
@@ -170,7 +174,7 @@ func TestAgent(t *testing.T) {
 		})
 	shown := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 		map[schema.GroupVersionResource]string{crd.Traceflows: "TraceflowList", crd.AgentInfos: "AntreaAgentInfoList"}, crd.New("AntreaAgentInfo", "node1"))
-	clients := &kubernetes.Clients{Kube: kube, Dynamic: shown, Reviews: apiservertest.Start(t, &apiservertest.Kubernetes{})}
+	clients := &kubernetes.Clients{Config: apiConfig, Kube: kube, Dynamic: shown, Reviews: apiservertest.Start(t, &apiservertest.Kubernetes{})}
 
 	for round := 1; round <= 2; round++ { // the second time it is a restart
 		testAgentRun(t, o, clients, ovs, dir, round)
@@ -276,7 +280,7 @@ func TestAgentStopsWhileItWaitsForOVS(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	kube := fake.NewClientset()
-	go func() { done <- run(ctx, o, &kubernetes.Clients{Kube: kube, Reviews: kube}) }()
+	go func() { done <- run(ctx, o, &kubernetes.Clients{Config: apiConfig, Kube: kube, Reviews: kube}) }()
 	cancel()
 	select {
 	case err := <-done:

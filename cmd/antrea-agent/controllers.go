@@ -40,6 +40,8 @@ import (
 type controllers struct {
 	// nodes has all Node objects, localPods the Pods of this Node.
 	nodes, localPods informers.SharedInformerFactory
+	// accepted says what counts of Node objects.
+	accepted *noderoute.Reader
 	// antrea makes clients of antrea-controller.
 	antrea   *client.Provider
 	policies *networkpolicy.Controller
@@ -92,6 +94,10 @@ func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed) (*c
 		if _, err := podInformer.AddEventHandler(recovery.Handler("hostports", "Pod", hostPortHandler(n.problems, port))); err != nil {
 			return nil, fmt.Errorf("watch hostPorts of local Pods: %w", err)
 		}
+	}
+	c.accepted = noderoute.NewReader()
+	if err := c.accepted.Follow(c.nodes.Core().V1().Nodes()); err != nil {
+		return nil, err
 	}
 	nodeInformer := c.nodes.Core().V1().Nodes().Informer()
 	if _, err := nodeInformer.AddEventHandler(recovery.Handler("oncache", "Node", cache.announcer.handler())); err != nil {
@@ -205,7 +211,7 @@ func (c *controllers) addProxy(o *options, n *node, cache *onCache) (err error) 
 		NodeName: n.name, IPv4: n.Network.IPv4Enabled, IPv6: n.Network.IPv6Enabled, PodNetworks: podNetworks(n.Node),
 		ServiceProxyName: settings.ServiceProxyName, SkipServices: settings.SkipServices, LoadBalancerIPs: *settings.ProxyLoadBalancerIPs,
 		NodeHints: o.gates.Enabled(features.PreferSameTrafficDistribution), EndUDP: o.gates.Enabled(features.CleanupStaleUDPSvcConntrack),
-		ProxyAll: o.proxiesAll(), RewritePort: o.rewritePort(), NodeAddresses: n.Node.Addresses,
+		ProxyAll: o.proxiesAll(), RewritePort: o.rewritePort(), NodeAddresses: n.Node.Addresses, NeededServices: neededServices(),
 		Gateways: slices.DeleteFunc([]netip.Addr{n.Node.Gateway.IPv4, n.Node.Gateway.IPv6}, func(a netip.Addr) bool { return !a.IsValid() }),
 	}
 	if cache.manager != nil {
@@ -213,6 +219,7 @@ func (c *controllers) addProxy(o *options, n *node, cache *onCache) (err error) 
 	}
 	c.proxy, err = proxy.New(proxyConfig, proxy.Informers{
 		Services: c.services.Core().V1().Services(), Endpoints: c.services.Discovery().V1().EndpointSlices(), Nodes: c.nodes.Core().V1().Nodes(),
+		Accepted: c.accepted,
 	}, n.flows, proxy.KernelConnections{}, c.forwarding, n.problems)
 	if err == nil && o.proxiesAll() {
 		err = c.addHost(o, n)

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
@@ -68,19 +67,7 @@ func (c *controllers) addFlowExporter(o *options, n *node, cache *onCache) error
 
 // allPodNetworks returns those of all Nodes.
 func (c *controllers) allPodNetworks(n *node) []netip.Prefix {
-	networks := podNetworks(n.Node)
-	nodes, err := c.nodes.Core().V1().Nodes().Lister().List(labels.Everything())
-	if err != nil {
-		klog.ErrorS(err, "Could not list Nodes for flow records")
-	}
-	for _, node := range nodes {
-		for _, text := range append([]string{node.Spec.PodCIDR}, node.Spec.PodCIDRs...) {
-			if network, err := netip.ParsePrefix(text); err == nil {
-				networks = append(networks, network)
-			}
-		}
-	}
-	return networks
+	return append(podNetworks(n.Node), c.accepted.PodNetworks()...)
 }
 
 // servicePort returns NAMESPACE/NAME:PORT of the Service's port that is reached at the address.

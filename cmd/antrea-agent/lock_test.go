@@ -53,7 +53,7 @@ func TestSecondAgentTouchesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		err := run(ctx, o, &kubernetes.Clients{Kube: kube, Reviews: kube})
+		err := run(ctx, o, &kubernetes.Clients{Config: apiConfig, Kube: kube, Reviews: kube})
 		require.ErrorContains(t, err, o.lockFile)
 		require.ErrorContains(t, err, fmt.Sprintf("process %d", os.Getpid()))
 	})

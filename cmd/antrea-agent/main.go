@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/dependency"
 	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
 	"github.com/antrea-oncache/antrea/pkg/component"
 )
@@ -30,7 +31,7 @@ func newComponent() *component.Component {
 		AddFlags:  o.flags.Add,
 		Configure: o.complete,
 		Run: func(ctx context.Context) error {
-			clients, err := kubernetes.New(o.config.ClientConnection, o.config.KubeAPIServerOverride)
+			clients, err := kubernetes.New(o.config.ClientConnection, o.config.KubeAPIServerOverride, o.sources.Wrap(dependency.API))
 			if err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/component-base/featuregate"
 	"k8s.io/klog/v2"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/dependency"
 	"github.com/antrea-oncache/antrea/pkg/agent/nodelock"
 	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
 	"github.com/antrea-oncache/antrea/pkg/apis"
@@ -40,12 +41,14 @@ type options struct {
 	lockFile string
 	// sysctlFile records what sysctls were before the agent changed them.
 	sysctlFile string
+	// sources find what the Node depends on.
+	sources *dependency.Sources
 }
 
 func newOptions() *options {
 	return &options{
 		tokenFile: apis.LoopbackTokenFile, policyDir: defaultPolicyDir, statsFile: defaultStatsFile, lockFile: nodelock.DefaultFile,
-		sysctlFile: sysctl.DefaultFile,
+		sysctlFile: sysctl.DefaultFile, sources: dependency.NewSources(),
 	}
 }
 

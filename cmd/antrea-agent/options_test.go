@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/dependency"
 	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
 	"github.com/antrea-oncache/antrea/pkg/features"
 )
@@ -19,7 +20,7 @@ func completeOptions(t *testing.T, text string) (*options, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "antrea-agent.conf")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	o := &options{lockFile: filepath.Join(t.TempDir(), "lock"), sysctlFile: filepath.Join(t.TempDir(), "sysctls")}
+	o := &options{lockFile: filepath.Join(t.TempDir(), "lock"), sysctlFile: filepath.Join(t.TempDir(), "sysctls"), sources: dependency.NewSources()}
 	return o, o.complete(file)
 }
 

@@ -82,7 +82,7 @@ func (n *node) state() []string {
 		}))
 	}
 	for _, command := range []string{
-		"iptables-save | grep -e ^-A -e ' - '", "ip6tables-save | grep -e ^-A -e ' - '", "ipset list", "ip -o link", "ip -o address", "ip route", "ip -6 route", "ip rule",
+		"iptables-save | grep -e ^-A -e ' - '", "ip6tables-save | grep -e ^-A -e ' - '", "ipset list", "ip -o link", "ip -o address", "ip route", "ip -6 route", "ip rule", "ip -6 rule",
 		"tc qdisc", "tc filter show dev uplink ingress", "tc filter show dev uplink egress", "sysctl -a --pattern 'ip_forward$|all.forwarding|be_liberal'",
 	} {
 		text, _ := exec.Command("sh", "-c", command).CombinedOutput()
@@ -116,7 +116,7 @@ func (n *node) install() {
 	}, &config.NodeConfig{
 		Name: "node", PodIPv4CIDR: netip.MustParsePrefix("10.10.0.0/24"), PodIPv6CIDR: netip.MustParsePrefix("fd00:10::/64"),
 		Gateway: config.GatewayConfig{Name: "antrea-gw0"},
-	}, route.Options{Sysctls: record})
+	}, route.Options{Sysctls: record, ProxyAll: true})
 	require.NoError(n.t, err)
 	require.NoError(n.t, client.Initialize())
 

@@ -25,6 +25,7 @@ var noPodNetworks = []struct {
 	{netip.MustParsePrefix("224.0.0.0/4"), "multicast addresses"},
 	{netip.MustParsePrefix("255.255.255.255/32"), "the broadcast address"},
 	{netip.MustParsePrefix("::/96"), "the unspecified and the loopback address"},
+	{netip.PrefixFrom(VirtualServiceIPv6, 127).Masked(), "addresses of every Node's pipeline"}, // and VirtualNodePortIPv6
 	{netip.MustParsePrefix("fe80::/10"), "link-local addresses"},
 	{netip.MustParsePrefix("ff00::/8"), "multicast addresses"},
 }
@@ -64,6 +65,8 @@ func NoHostAddress(addr netip.Addr) string {
 	switch addr = addr.Unmap(); {
 	case !addr.IsValid(), addr.IsUnspecified(), addr.Is4() && addr.As4()[0] == 0:
 		return "the address of no host"
+	case IsVirtual(addr):
+		return "an address of every Node's pipeline"
 	case addr.IsLoopback():
 		return "a loopback address"
 	case addr.IsMulticast():

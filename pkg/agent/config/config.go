@@ -23,6 +23,9 @@ const (
 	NeighborProbes = 60
 	// HostLocalSourceMark is the fwmark (and its mask) of packets that the Node itself sends to local Pods.
 	HostLocalSourceMark = 0x80000000
+	// ServiceMark is the fwmark (and its mask) of packets to external addresses of Services between the host's first look at them and their
+	// way to the bridge. It is neither one of ONCache's bits nor one of kube-proxy's.
+	ServiceMark = 0x40000000
 )
 
 // TrafficEncapMode says how Pod traffic between Nodes travels.
@@ -68,6 +71,15 @@ var (
 	VirtualNodePortIPv4 = netip.MustParseAddr("169.254.0.252")
 	VirtualNodePortIPv6 = netip.MustParseAddr("fc01::aabb:ccdd:eefe")
 )
+
+// IsVirtual reports whether the address is one of these.
+func IsVirtual(addr netip.Addr) bool {
+	switch addr.Unmap().WithZone("") {
+	case VirtualServiceIPv4, VirtualServiceIPv6, VirtualNodePortIPv4, VirtualNodePortIPv6:
+		return true
+	}
+	return false
+}
 
 // GatewayConfig is the agent's gateway port.
 type GatewayConfig struct {

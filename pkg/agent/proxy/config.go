@@ -35,6 +35,8 @@ type Config struct {
 	ProxyAll bool
 	// NodeAddresses are those of this Node, Gateways the sources that its connections to Services have instead.
 	NodeAddresses, Gateways []netip.Addr
+	// NeededServices are those whose Endpoints this Node depends on, with what they are, such as "the Kubernetes API".
+	NeededServices map[types.NamespacedName]string
 	// RewritePort is the port, of TCP and UDP, of packets that ONCache rewrites (oncache.rewritePort); 0 without ONCache.
 	RewritePort uint16
 	// Cache has connections that are ended, too; nil without ONCache.
@@ -79,6 +81,14 @@ func (c *Config) enabled(f family) bool {
 // skips reports whether the configuration excludes the Service.
 func (c *Config) skips(k key, clusterIPs []string) bool {
 	return slices.ContainsFunc(c.SkipServices, func(skip string) bool { return skip == k.String() || slices.Contains(clusterIPs, skip) })
+}
+
+// parseIngress is parseAddr for addresses of load balancers, which may be link-local for IPv4.
+func parseIngress(text string) (netip.Addr, error) {
+	if addr, err := netip.ParseAddr(text); err == nil && addr.Is4() && addr.IsLinkLocalUnicast() && !config.IsVirtual(addr) {
+		return addr, nil
+	}
+	return parseAddr(text)
 }
 
 // parseAddr reads an address as the Kubernetes API has it in canonical form.

@@ -96,7 +96,7 @@ func startWith(t *testing.T, config Config, h *fakeHost, flows *lockedSwitch, ob
 	c := &cluster{kube: fake.NewClientset(objects...), flows: flows, problems: problem.NewRecorder(), connections: &fakeConnections{}}
 	services, nodes := NewFactory(c.kube), informers.NewSharedInformerFactory(c.kube, 0)
 	var err error
-	c.Controller, err = New(config, Informers{services.Core().V1().Services(), services.Discovery().V1().EndpointSlices(), nodes.Core().V1().Nodes()},
+	c.Controller, err = New(config, Informers{services.Core().V1().Services(), services.Discovery().V1().EndpointSlices(), nodes.Core().V1().Nodes(), nil},
 		c.flows, c.connections, c.connections, c.problems)
 	require.NoError(t, err)
 	if h != nil {
@@ -299,7 +299,7 @@ func (h *fakeHost) do(format string, args ...any) error {
 }
 
 func (h *fakeHost) SetServicePort(name string, p route.ServicePort) error {
-	return h.do("%s routes=%v nodePort=%d/%d", name, p.Addresses, p.NodePort, p.Protocol)
+	return h.do("%s routes=%v nodePort=%d/%d", name, slices.Concat(p.ClusterIPs, p.External), p.NodePort, p.Protocol)
 }
 func (h *fakeHost) DeleteServicePort(name string) error { return h.do("- %s", name) }
 func (h *fakeHost) SetNodePortAddresses(a []netip.Addr) error {

@@ -13,7 +13,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/prefixindex"
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/noderoute"
+	"github.com/antrea-oncache/antrea/pkg/agent/dependency"
 )
 
 // core knows all objects and says what the switch should have. It does no I/O. The methods that take an event return the
@@ -30,13 +31,17 @@ type core struct {
 	clusterIPs map[netip.Addr]int
 	outside    map[netip.Addr]map[*slice]struct{}
 
-	nodes map[string]*node
-	// nodeAddresses counts the Nodes that have the address. externals has the Services that have an external address: they are looked at
-	// when it becomes a Node's, or a Pod's. Both are empty without proxyAll.
-	nodeAddresses map[netip.Addr]int
-	externals     map[netip.Addr]changes
-	// networks counts the Nodes that have the Pod network.
-	networks prefixindex.Index[int]
+	// near finds the slices with Endpoints in a network.
+	near regions[*slice]
+
+	nodes map[string]noderoute.Accepted
+	// needs is what this Node depends on. users has the Services that have an address, and usersNear finds these addresses: the Services are
+	// looked at when the Node begins to depend on it, or no longer does. nodePorts are the Services with NodePorts. The three are empty
+	// without proxyAll.
+	needs     *dependency.List
+	users     map[netip.Addr]changes
+	usersNear regions[netip.Addr]
+	nodePorts changes
 	// zone is this Node's.
 	zone string
 }
@@ -44,11 +49,12 @@ type core struct {
 func newCore(config Config) *core {
 	c := &core{
 		config: config, services: map[key]*service{}, slices: map[key]map[string]*slice{}, claims: claims{},
-		clusterIPs: map[netip.Addr]int{}, outside: map[netip.Addr]map[*slice]struct{}{}, nodes: map[string]*node{},
-		nodeAddresses: map[netip.Addr]int{}, externals: map[netip.Addr]changes{},
+		clusterIPs: map[netip.Addr]int{}, outside: map[netip.Addr]map[*slice]struct{}{}, near: regions[*slice]{},
+		nodes: map[string]noderoute.Accepted{}, needs: dependency.NewList(), users: map[netip.Addr]changes{}, usersNear: regions[netip.Addr]{},
+		nodePorts: changes{},
 	}
 	for _, network := range config.PodNetworks {
-		c.networks.Set(network.Masked(), 1)
+		c.needs.CountNetwork(network.Masked(), 1)
 	}
 	return c
 }
@@ -92,7 +98,7 @@ func (c *core) changeService(k key, now *service) []key {
 		return nil
 	}
 	changed.add(k)
-	c.noteExternals(k, former, now)
+	c.noteUsers(k, former, now)
 	// What is new comes first: a claim or an address that stays is never given up in between.
 	if now != nil {
 		c.services[k] = now
@@ -159,7 +165,7 @@ func (c *core) changeSlice(k key, name string, now *slice, changed func(key)) {
 	}
 	changed(k)
 	if former != nil {
-		c.forgetOutside(former)
+		c.countEndpoints(former, -1)
 		delete(c.slices[k], name)
 	}
 	if now != nil {
@@ -167,32 +173,54 @@ func (c *core) changeSlice(k key, name string, now *slice, changed func(key)) {
 			c.slices[k] = map[string]*slice{}
 		}
 		c.slices[k][name] = now
-		c.noteOutside(now)
+		c.countEndpoints(now, 1)
 	}
 	if len(c.slices[k]) == 0 {
 		delete(c.slices, k)
 	}
-}
-
-func (c *core) noteOutside(s *slice) {
-	for i := range s.endpoints {
-		addr := s.endpoints[i].addr
-		if c.inPodNetwork(addr) {
-			continue
-		}
-		if c.outside[addr] == nil {
-			c.outside[addr] = map[*slice]struct{}{}
-		}
-		c.outside[addr][s] = struct{}{}
+	if what := c.config.NeededServices[k]; what != "" && c.config.ProxyAll {
+		c.need(k.String(), c.servers(k, what), changed)
 	}
 }
 
-func (c *core) forgetOutside(s *slice) {
+// servers returns the Endpoints of a Service that the Node depends on.
+func (c *core) servers(k key, what string) (servers []dependency.Address) {
+	for _, s := range c.slices[k] {
+		for _, port := range s.ports {
+			for i := range s.endpoints {
+				servers = append(servers, dependency.Address{
+					Addr: s.endpoints[i].addr, Port: port.number, Kind: dependency.Server, What: what, Service: k.String()})
+			}
+		}
+	}
+	return servers
+}
+
+// countEndpoints keeps the indexes of a slice that has come or goes.
+func (c *core) countEndpoints(s *slice, by int) {
 	for i := range s.endpoints {
 		addr := s.endpoints[i].addr
-		delete(c.outside[addr], s)
-		if len(c.outside[addr]) == 0 {
-			delete(c.outside, addr)
+		if c.near.count(addr, s, by); by > 0 {
+			c.noteOutside(s, addr)
+		} else {
+			c.forgetOutside(s, addr)
 		}
+	}
+}
+
+func (c *core) noteOutside(s *slice, addr netip.Addr) {
+	if c.inPodNetwork(addr) {
+		return
+	}
+	if c.outside[addr] == nil {
+		c.outside[addr] = map[*slice]struct{}{}
+	}
+	c.outside[addr][s] = struct{}{}
+}
+
+func (c *core) forgetOutside(s *slice, addr netip.Addr) {
+	delete(c.outside[addr], s)
+	if len(c.outside[addr]) == 0 {
+		delete(c.outside, addr)
 	}
 }

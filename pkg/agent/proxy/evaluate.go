@@ -23,8 +23,8 @@ type port struct {
 	// others are Endpoints that serve without being in the lists: connections that they have are kept. They are known only of
 	// ports whose connections could be ended.
 	others []netip.AddrPort
-	// routes are the addresses to which the Node's routes lead to the switch.
-	routes []netip.Addr
+	// routes are the cluster IPs to which the Node's routes lead to the switch, external the addresses of which it leads the port there.
+	routes, external []netip.Addr
 	// halfDone: switch and host do not agree about the port, since an operation has failed between the two.
 	halfDone bool
 }
@@ -40,7 +40,7 @@ func (p *port) half() *port {
 func (p *port) same(q *port) bool {
 	return p.halfDone == q.halfDone && p.Elsewhere == q.Elsewhere && p.Protocol == q.Protocol && p.Affinity == q.Affinity && slices.Equal(p.Frontends, q.Frontends) &&
 		slices.Equal(p.Cluster, q.Cluster) && slices.Equal(p.Local, q.Local) && slices.Equal(p.others, q.others) &&
-		slices.Equal(p.SourceRanges, q.SourceRanges) && slices.Equal(p.routes, q.routes)
+		slices.Equal(p.SourceRanges, q.SourceRanges) && slices.Equal(p.routes, q.routes) && slices.Equal(p.external, q.external)
 }
 
 // family is the IP version of the port, which has a frontend.
@@ -104,6 +104,10 @@ func (c *core) evaluatePort(s *service, sp *servicePort, f family, about problem
 			e.note(ReasonServiceAddressTaken, about, fmt.Sprintf("%s/%s belongs to Service %s", front.Address, sp.protocol, owner))
 			continue
 		}
+		if text := c.refuses(s, front); text != "" {
+			e.note(ReasonServiceInvalid, about, text)
+			continue
+		}
 		p.Frontends = append(p.Frontends, front.Frontend)
 		// The policy Local of external addresses is not for clients in the cluster: they get Endpoints of all Nodes.
 		cluster = cluster || !front.Local || front.External || front.NodePort
@@ -116,7 +120,7 @@ func (c *core) evaluatePort(s *service, sp *servicePort, f family, about problem
 		return nil
 	}
 	if c.config.ProxyAll {
-		p.routes = c.routes(p.Frontends, func(text string) { e.note(ReasonServiceInvalid, about, text) })
+		c.lead(s, p, func(text string) { e.note(ReasonServiceInvalid, about, text) })
 	}
 	all := c.candidates(s.key, sp, f, func(from *slice, text string) { e.note(ReasonEndpointsInvalid, from.subject(), text) })
 	limit := func(list []candidate) []candidate {

@@ -11,7 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/dependency"
 )
 
 // What proxyAll adds to Services: NodePorts, source ranges, health check ports, and routes of the Node.
@@ -99,76 +99,94 @@ func (s *service) admit(network netip.Prefix) {
 	*sources = append(*sources, network)
 }
 
-// externalAddresses calls do with each external address of the Service, perhaps several times.
-func (s *service) externalAddresses(do func(netip.Addr)) {
+// addresses calls do with each address of the Service, perhaps several times, and notes whether it has a NodePort.
+func (s *service) addresses(do func(netip.Addr)) (nodePort bool) {
 	if s == nil {
-		return
+		return false
 	}
 	for i := range s.ports {
 		for _, frontends := range s.ports[i].frontends {
 			for _, f := range frontends {
-				if f.External {
+				if nodePort = nodePort || f.NodePort; !f.NodePort {
 					do(f.Address.Addr())
 				}
 			}
 		}
 	}
+	return nodePort
 }
 
-// noteExternals keeps the index of external addresses.
-func (c *core) noteExternals(k key, former, now *service) {
+// noteUsers keeps the indexes of Services by their addresses.
+func (c *core) noteUsers(k key, former, now *service) {
 	if !c.config.ProxyAll {
 		return
 	}
-	former.externalAddresses(func(addr netip.Addr) {
-		delete(c.externals[addr], k)
-		if len(c.externals[addr]) == 0 {
-			delete(c.externals, addr)
+	former.addresses(func(addr netip.Addr) {
+		if _, known := c.users[addr][k]; !known {
+			return
+		}
+		if delete(c.users[addr], k); len(c.users[addr]) == 0 {
+			delete(c.users, addr)
+			c.usersNear.count(addr, addr, -1)
 		}
 	})
-	now.externalAddresses(func(addr netip.Addr) {
-		if c.externals[addr] == nil {
-			c.externals[addr] = changes{}
+	delete(c.nodePorts, k)
+	nodePort := now.addresses(func(addr netip.Addr) {
+		if c.users[addr] == nil {
+			c.users[addr] = changes{}
+			c.usersNear.count(addr, addr, 1)
 		}
-		c.externals[addr].add(k)
+		c.users[addr].add(k)
 	})
-}
-
-// changeNodeAddresses notes that a Node has other addresses than before.
-func (c *core) changeNodeAddresses(former, now []netip.Addr, changed func(key)) {
-	count := func(addresses []netip.Addr, by int) {
-		for _, addr := range addresses {
-			before := c.nodeAddresses[addr]
-			if c.nodeAddresses[addr] += by; before+by == 0 {
-				delete(c.nodeAddresses, addr)
-			}
-			if before == 0 || before+by == 0 {
-				c.externals[addr].each(changed)
-			}
-		}
-	}
-	if !slices.Equal(former, now) {
-		count(now, 1)
-		count(former, -1)
+	if nodePort {
+		c.nodePorts.add(k)
 	}
 }
 
-// routes returns the addresses to which the Node's routes lead to the switch. A route is for all ports of an address, and would cut off the
-// Node from a Pod or from another Node. note gets a text for each that is left out.
-func (c *core) routes(frontends []openflow.Frontend, note func(string)) (routes []netip.Addr) {
-	for _, f := range frontends {
+// refuses says why the Service cannot have the frontend: the Node depends on another server there. It is empty if it can.
+func (c *core) refuses(s *service, f frontend) string {
+	if !c.config.ProxyAll {
+		return ""
+	}
+	needed, what := c.needs.Needs(f.Address.Addr(), f.Address.Port()), f.Address.String()
+	if f.NodePort {
+		needed, what = c.needs.NeedsNodePort(f.Address.Port()), fmt.Sprintf("NodePort %d", f.Address.Port())
+	}
+	switch {
+	case needed.Kind != dependency.Server && needed.Kind != dependency.Pipeline, needed.Service == s.key.String():
+		return ""
+	case needed.Kind == dependency.Server && needed.Service == "" && f.rank != rankExternalIP:
+		return "" // it is the server: whoever gives such addresses is trusted
+	}
+	return fmt.Sprintf("%s is %s, which this Node depends on: it is left out", what, needed.What)
+}
+
+// lead sets what leads connections to the switch: routes to cluster IPs, which are for all ports, and external addresses with the port. note gets
+// a text for each address that is left out.
+func (c *core) lead(s *service, p *port, note func(string)) {
+	for _, f := range p.Frontends {
 		addr := f.Address.Addr()
+		if f.NodePort {
+			continue
+		}
+		needed := c.needs.Needs(addr, f.Address.Port())
+		if !f.External {
+			needed = c.needs.NeedsBut(addr, s.serves)
+		}
 		switch {
-		case f.NodePort:
-		case f.External && c.nodeAddresses[addr] > 0:
-			note(fmt.Sprintf("%s is an address of a Node: it is the Service's for Pods only", addr))
-		case f.External && c.inPodNetwork(addr):
-			note(fmt.Sprintf("%s is in the network of Pods: it is the Service's for Pods only", addr))
+		case needed.Kind == dependency.Host || needed.Kind != dependency.None && !f.External:
+			note(fmt.Sprintf("%s is %s: it is the Service's for Pods only", addr, needed.What))
+		case f.External:
+			p.external = append(p.external, addr)
 		default:
-			routes = append(routes, addr)
+			p.routes = append(p.routes, addr)
 		}
 	}
-	return routes
+}
+
+// serves reports whether the Service has the port at its addresses.
+func (s *service) serves(port uint16) bool {
+	return slices.ContainsFunc(s.ports, func(p servicePort) bool { return p.number == port })
 }
 
 // healthCheck is what load balancers are told at a Service's health check port.

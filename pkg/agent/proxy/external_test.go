@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
+	"github.com/antrea-oncache/antrea/pkg/agent/dependency"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 )
 
@@ -116,8 +117,10 @@ func TestProxyAllServices(t *testing.T) {
 			b.remove(tc.service, node)
 			b.settle()
 			require.Empty(t, b.routes)
-			require.Empty(t, b.core.externals)
-			require.Empty(t, b.core.nodeAddresses)
+			require.Empty(t, b.core.users)
+			require.Empty(t, b.core.usersNear)
+			require.Empty(t, b.core.nodePorts)
+			require.Equal(t, dependency.None, b.core.needs.Needs(netip.MustParseAddr("192.168.0.2"), 0).Kind)
 			require.Empty(t, b.core.claims)
 		})
 	}

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/noderoute"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 )
 
@@ -225,18 +226,19 @@ type bench struct {
 	flows *fakeSwitch
 	dirty changes
 	noted map[key][]finding
-	// routes are those of each port, health has the answers of Services to load balancers.
+	// routes are the addresses of each port that the Node leads to the switch, health has the answers of Services to load balancers.
 	routes map[string][]netip.Addr
 	health map[key]healthCheck
+	nodes  *noderoute.Reader
 	// after is called after each operation that has succeeded, settled with the frontends that have been changed when none is left.
 	after   func()
 	settled func(map[frontendKey]bool)
 }
 
 func newBench(t *testing.T, config Config) *bench {
-	b := &bench{t: t, core: newCore(config), state: newSwitchState(), flows: newFakeSwitch(t), dirty: changes{}, noted: map[key][]finding{}, routes: map[string][]netip.Addr{}, health: map[key]healthCheck{}, after: func() {}, settled: func(map[frontendKey]bool) {}}
-	b.mark(b.core.setNode(testNode(thisNode, testZone, "10.0.1.0/24", "fd00:1::/64")))
-	b.mark(b.core.setNode(testNode(otherNode, "b", "10.0.2.0/24", "fd00:2::/64")))
+	b := &bench{t: t, core: newCore(config), state: newSwitchState(), flows: newFakeSwitch(t), dirty: changes{}, noted: map[key][]finding{}, routes: map[string][]netip.Addr{}, health: map[key]healthCheck{}, after: func() {}, settled: func(map[frontendKey]bool) {}, nodes: noderoute.NewReader()}
+	b.nodes.Watch(func(node string, now noderoute.Accepted) { b.mark(b.core.setNode(node, now)) })
+	b.set(testNode(thisNode, testZone, "10.0.1.0/24", "fd00:1::/64"), testNode(otherNode, "b", "10.0.2.0/24", "fd00:2::/64"))
 	return b
 }
 
@@ -255,7 +257,10 @@ func (b *bench) set(objects ...any) {
 		case *discoveryv1.EndpointSlice:
 			b.mark(b.core.setSlice(nil, o))
 		case *corev1.Node:
-			b.mark(b.core.setNode(o))
+			b.nodes.Set(o)
+			if o.Name == thisNode {
+				b.mark(b.core.setZone(o.Labels[corev1.LabelTopologyZone]))
+			}
 		default:
 			b.t.Fatalf("%T", o)
 		}
@@ -270,7 +275,10 @@ func (b *bench) remove(objects ...any) {
 		case *discoveryv1.EndpointSlice:
 			b.mark(b.core.deleteSlice(o))
 		case *corev1.Node:
-			b.mark(b.core.deleteNode(o.Name))
+			b.nodes.Delete(o.Name)
+			if o.Name == thisNode {
+				b.mark(b.core.setZone(""))
+			}
 		default:
 			b.t.Fatalf("%T", o)
 		}
@@ -306,7 +314,7 @@ func (b *bench) execute(op operation) error {
 	}
 	err := b.flows.InstallService(op.now.ServicePort)
 	if err == nil {
-		b.routes[op.name] = op.now.routes
+		b.routes[op.name] = slices.Concat(op.now.routes, op.now.external)
 	}
 	return err
 }

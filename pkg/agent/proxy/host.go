@@ -61,10 +61,12 @@ var ipProtocols = map[corev1.Protocol]uint8{
 
 // hostPort returns what the host does for the port.
 func (p *port) hostPort() route.ServicePort {
-	h := route.ServicePort{IPv6: p.family() == ipv6, Addresses: p.routes, Protocol: ipProtocols[p.Protocol]}
+	h := route.ServicePort{IPv6: p.family() == ipv6, ClusterIPs: p.routes, External: p.external, Protocol: ipProtocols[p.Protocol]}
 	for _, f := range p.Frontends {
 		if f.NodePort {
 			h.NodePort = f.Address.Port()
+		} else {
+			h.Port = f.Address.Port()
 		}
 	}
 	return h

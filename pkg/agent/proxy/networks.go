@@ -7,98 +7,81 @@ import (
 	"net/netip"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/noderoute"
+	"github.com/antrea-oncache/antrea/pkg/agent/dependency"
 )
 
-// node is a Node object as far as it matters here.
-type node struct {
-	podNetworks []netip.Prefix
-	zone        string
-	// addresses are those of the Node itself.
-	addresses []netip.Addr
-}
-
-func parseNode(n *corev1.Node) *node {
-	p := &node{zone: n.Labels[corev1.LabelTopologyZone]}
-	texts := n.Spec.PodCIDRs
-	if len(texts) == 0 && n.Spec.PodCIDR != "" {
-		texts = []string{n.Spec.PodCIDR}
-	}
-	for _, text := range texts {
-		// Package noderoute reports networks that are not valid.
-		if network, err := netip.ParsePrefix(text); err == nil {
-			p.podNetworks = append(p.podNetworks, network.Masked())
-		}
-	}
-	for _, a := range n.Status.Addresses {
-		if addr, err := netip.ParseAddr(a.Address); err == nil {
-			p.addresses = append(p.addresses, addr.Unmap())
-		}
-	}
-	return p
-}
-
-// setNode and deleteNode tell the core about a Node. They return the Services for which that may matter.
-func (c *core) setNode(n *corev1.Node) []key { return c.changeNode(n.Name, parseNode(n)) }
-
-func (c *core) deleteNode(name string) []key { return c.changeNode(name, nil) }
-
-func (c *core) changeNode(name string, now *node) []key {
+// setNode tells the core what counts of a Node's object: nothing of one that has gone. setZone tells it in which zone this Node is, setNeeded what
+// the Node depends on, of one source. They return the Services for which that may matter.
+func (c *core) setNode(name string, now noderoute.Accepted) []key {
 	former := c.nodes[name]
-	if former == nil {
-		former = &node{}
-	}
-	if now == nil {
-		delete(c.nodes, name)
-		now = &node{}
-	} else {
-		c.nodes[name] = now
-	}
 	changed := changes{}
-	if c.config.ProxyAll {
-		c.changeNodeAddresses(former.addresses, now.addresses, changed.add)
+	if c.nodes[name] = now; len(now.Networks)+len(now.Addresses) == 0 {
+		delete(c.nodes, name)
 	}
-	if name == c.config.NodeName && now.zone != former.zone {
-		c.zone = now.zone
+	// What is new comes first: what stays is never given up in between.
+	c.countNode(now, 1, changed.add)
+	c.countNode(former, -1, changed.add)
+	return changed.list()
+}
+
+func (c *core) setZone(zone string) []key {
+	changed := changes{}
+	if zone != c.zone {
+		c.zone = zone
 		c.withHints(changed.add)
-	}
-	for _, network := range now.podNetworks {
-		if !slices.Contains(former.podNetworks, network) {
-			c.countNetwork(network, 1, changed.add)
-		}
-	}
-	for _, network := range former.podNetworks {
-		if !slices.Contains(now.podNetworks, network) {
-			c.countNetwork(network, -1, changed.add)
-		}
 	}
 	return changed.list()
 }
 
-// countNetwork notes that one more or one less Node has the Pod network.
-func (c *core) countNetwork(network netip.Prefix, change int, changed func(key)) {
-	before, _ := c.networks.Get(network)
-	if before+change == 0 {
-		c.networks.Delete(network)
-	} else {
-		c.networks.Set(network, before+change)
+func (c *core) setNeeded(source string, now []dependency.Address) []key {
+	changed := changes{}
+	c.need(source, now, changed.add)
+	return changed.list()
+}
+
+func (c *core) need(source string, now []dependency.Address, changed func(key)) {
+	addresses := c.needs.Set(source, now)
+	for _, addr := range addresses {
+		c.users[addr].each(changed)
 	}
-	if before != 0 && before+change != 0 {
-		return
+	if len(addresses) > 0 {
+		c.nodePorts.each(changed) // a NodePort is one at any address
 	}
-	// Nodes come and go too rarely to have an index for this.
-	for k, ofService := range c.slices {
-		for _, s := range ofService {
-			if slices.ContainsFunc(s.endpoints, func(e endpoint) bool { return network.Contains(e.addr) }) {
-				c.forgetOutside(s)
-				c.noteOutside(s)
-				changed(k)
-			}
+}
+
+// countNode notes that one more or one less Node has what is accepted of one.
+func (c *core) countNode(a noderoute.Accepted, by int, changed func(key)) {
+	for _, addr := range a.Addresses {
+		if c.needs.CountNode(addr, by) {
+			c.users[addr].each(changed)
 		}
 	}
-	for addr, services := range c.externals {
+	for _, network := range a.Networks {
+		if c.needs.CountNetwork(network, by) {
+			c.changeNetwork(network, changed)
+		}
+	}
+}
+
+// changeNetwork notes that the addresses of the network are of Pods now, or no longer.
+func (c *core) changeNetwork(network netip.Prefix, changed func(key)) {
+	for s := range c.near.near(network) {
+		found := false
+		for i := range s.endpoints {
+			if addr := s.endpoints[i].addr; network.Contains(addr) {
+				found = true
+				c.forgetOutside(s, addr)
+				c.noteOutside(s, addr)
+			}
+		}
+		if found {
+			changed(s.service)
+		}
+	}
+	for addr := range c.usersNear.near(network) {
 		if network.Contains(addr) {
-			services.each(changed)
+			c.users[addr].each(changed)
 		}
 	}
 }
@@ -116,12 +99,7 @@ func (c *core) withHints(changed func(key)) {
 }
 
 // inPodNetwork reports whether the address is in the Pod network of any Node.
-func (c *core) inPodNetwork(addr netip.Addr) bool {
-	for range c.networks.Overlapping(netip.PrefixFrom(addr, addr.BitLen())) {
-		return true
-	}
-	return false
-}
+func (c *core) inPodNetwork(addr netip.Addr) bool { return c.needs.InPodNetwork(addr) }
 
 // onThisNode reports whether the Endpoint is on this Node. In a Pod network its address says so, which, in contrast to the
 // name of the Node, nobody can enter wrongly.

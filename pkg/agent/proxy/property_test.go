@@ -242,7 +242,7 @@ func checkFindings(t *testing.T, w *world, b *bench, config Config) {
 	require.Empty(t, cmp.Diff(fresh.flows.ports, b.flows.ports, cmpopts.EquateComparable(netip.AddrPort{}, netip.Prefix{})))
 	require.Len(t, b.core.outside, len(fresh.core.outside))
 	require.Equal(t, fresh.core.clusterIPs, b.core.clusterIPs)
-	require.Equal(t, fresh.core.externals, b.core.externals)
-	require.Equal(t, fresh.core.nodeAddresses, b.core.nodeAddresses)
+	require.Equal(t, fresh.core.users, b.core.users)
+	require.Equal(t, fresh.core.usersNear, b.core.usersNear)
 	require.Equal(t, fresh.routes, b.routes)
 }

@@ -5,6 +5,7 @@ package proxy
 
 import (
 	"fmt"
+	"net/netip"
 	"runtime"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/noderoute"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/test/tools/cost"
@@ -69,7 +71,7 @@ func (l *large) slice(i, first int) *discoveryv1.EndpointSlice {
 // tell tells the controller about everything, as the informers do.
 func (l *large) tell(c *Controller) {
 	for _, n := range l.nodes {
-		c.enqueue(c.core.setNode(n))
+		c.enqueue(c.core.setNode(n.Name, noderoute.Accepted{Networks: []netip.Prefix{netip.MustParsePrefix(n.Spec.PodCIDRs[0])}}))
 	}
 	for _, s := range l.services {
 		c.enqueue(c.core.setService(s))

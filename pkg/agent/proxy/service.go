@@ -152,7 +152,11 @@ type address struct {
 func (c *Config) serviceAddresses(s *corev1.Service, p *service) (addresses []address) {
 	left := 0
 	add := func(field, text string, r rank) {
-		addr, err := parseAddr(text)
+		parse := parseAddr
+		if r == rankLoadBalancer {
+			parse = parseIngress
+		}
+		addr, err := parse(text)
 		if err != nil {
 			p.note("%s: %v", field, err)
 			return

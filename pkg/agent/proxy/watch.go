@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/noderoute"
+	"github.com/antrea-oncache/antrea/pkg/agent/dependency"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 )
 
@@ -22,7 +24,9 @@ import (
 type Informers struct {
 	Services  coreinformers.ServiceInformer
 	Endpoints discoveryinformers.EndpointSliceInformer
-	Nodes     coreinformers.NodeInformer
+	// Nodes is for this Node's zone, Accepted says what counts of all Nodes; nil for a Reader of its own.
+	Nodes    coreinformers.NodeInformer
+	Accepted *noderoute.Reader
 }
 
 // NewFactory makes a factory for the informers of Services and EndpointSlices. Those that concern headless Services are not
@@ -58,7 +62,8 @@ func (c *Controller) watch(in Informers) error {
 				return c.core.setSlice(former, s)
 			}, c.core.deleteSlice, c)},
 		{"Node", in.Nodes.Informer(), handlerOf(
-			func(_, n *corev1.Node) []key { return c.core.setNode(n) }, func(n *corev1.Node) []key { return c.core.deleteNode(n.Name) }, c)},
+			func(_, n *corev1.Node) []key { return c.setZone(n.Name, n.Labels[corev1.LabelTopologyZone]) },
+			func(n *corev1.Node) []key { return c.setZone(n.Name, "") }, c)},
 	} {
 		registration, err := w.informer.AddEventHandler(recovery.Handler(controllerName, w.kind, w.handler))
 		if err != nil {
@@ -66,7 +71,33 @@ func (c *Controller) watch(in Informers) error {
 		}
 		c.synced = append(c.synced, registration.HasSynced)
 	}
+	if in.Accepted == nil {
+		in.Accepted = noderoute.NewReader()
+		if err := in.Accepted.Follow(in.Nodes); err != nil {
+			return err
+		}
+	}
+	in.Accepted.Watch(func(node string, now noderoute.Accepted) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.enqueue(c.core.setNode(node, now))
+	})
+	c.synced = append(c.synced, in.Accepted.HasSynced)
 	return nil
+}
+
+func (c *Controller) setZone(node, zone string) []key {
+	if node != c.config.NodeName {
+		return nil
+	}
+	return c.core.setZone(zone)
+}
+
+// SetNeeded tells the controller what the Node depends on besides Nodes and Config.NeededServices. What a source has given before is replaced.
+func (c *Controller) SetNeeded(source string, now []dependency.Address) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.enqueue(c.core.setNeeded(source, now))
 }
 
 // handlerOf makes a handler that tells the core of each object and enqueues the Services that the object matters for.

@@ -23,6 +23,9 @@ type Options struct {
 	Sysctls *sysctl.Record
 	// ProxyAll leads connections to Services that come from the Node or from outside to the bridge.
 	ProxyAll bool
+	// Needed, if set, reports whether this Node depends on what is at the address and port, with port 0 at any: what a former agent has led
+	// away of that is given back before all Services are known.
+	Needed func(addr netip.Addr, port uint16) bool
 	// ForeignMarks, if set, is told about other people's rules.
 	ForeignMarks ForeignMarks
 }
@@ -78,10 +81,10 @@ func NewClient(network *config.NetworkConfig, node *config.NodeConfig, options O
 		case !u.pods && !u.transport.IsValid():
 			continue
 		}
-		if params.nodePortSet, params.healthPortSet = "", ""; options.ProxyAll && u.pods {
-			params.nodePortSet, params.healthPortSet = u.family.nodePortIPSet, u.family.healthPortIPSet
+		if params.nodePortSet, params.healthPortSet, params.serviceSet = "", "", ""; options.ProxyAll && u.pods {
+			params.nodePortSet, params.healthPortSet, params.serviceSet = u.family.nodePortIPSet, u.family.healthPortIPSet, u.family.serviceIPSet
 		}
-		s, err := newStack(u.family, u.podCIDR, u.transport, node.Addresses, options.Sysctls, params)
+		s, err := newStack(u.family, u.podCIDR, u.transport, node.Addresses, options.Sysctls, params, options.Needed)
 		if err != nil {
 			return nil, err
 		}

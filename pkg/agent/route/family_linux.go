@@ -30,6 +30,12 @@ type family struct {
 	nodePortIPSet string
 	// healthPortIPSet is the set of addresses and ports of this Node at which Services answer health checks.
 	healthPortIPSet string
+	// serviceIPSet is the set of external addresses of Services, with their protocols and ports.
+	serviceIPSet string
+	// icmp and icmpName are the protocol number of ICMP and its name for iptables, icmpErrors the types and codes of its errors that matter to connections, each as type<<8 | code.
+	icmp       uint8
+	icmpName   string
+	icmpErrors []uint16
 	// virtualService is the next hop of the routes to Services, virtualNodePort the destination that connections to NodePorts get.
 	virtualService, virtualNodePort netip.Addr
 	// staticNeighbors says that remote gateways need neighbor entries.
@@ -37,6 +43,8 @@ type family struct {
 	// nodeSetting is the kernel setting of the whole Node that Pods need, gatewaySettings those of the gateway port, which go with it.
 	nodeSetting     setting
 	gatewaySettings func(gateway string) []setting
+	// serviceSettings are those of the gateway port with proxyAll.
+	serviceSettings func(gateway string) []setting
 }
 
 var familyIPv4 = family{
@@ -50,10 +58,15 @@ var familyIPv4 = family{
 	nodeIPSet:       "ANTREA-NODE-IP",
 	nodePortIPSet:   "ANTREA-NODEPORT-IP",
 	healthPortIPSet: "ANTREA-HEALTH-IP",
+	serviceIPSet:    "ANTREA-SERVICE-IP",
+	icmp:            unix.IPPROTO_ICMP,
+	icmpName:        "icmp",
+	icmpErrors:      []uint16{3 << 8, 3<<8 | 1, 3<<8 | 2, 3<<8 | 3, 3<<8 | 4, 3<<8 | 13, 11 << 8}, // RFC 792, RFC 1812
 	virtualService:  config.VirtualServiceIPv4,
 	virtualNodePort: config.VirtualNodePortIPv4,
 	nodeSetting:     setting{"net/ipv4/ip_forward", "1"},
 	gatewaySettings: gatewayIPv4Settings,
+	serviceSettings: serviceIPv4Settings,
 }
 
 var familyIPv6 = family{
@@ -67,11 +80,16 @@ var familyIPv6 = family{
 	nodeIPSet:       "ANTREA-NODE-IP6",
 	nodePortIPSet:   "ANTREA-NODEPORT-IP6",
 	healthPortIPSet: "ANTREA-HEALTH-IP6",
+	serviceIPSet:    "ANTREA-SERVICE-IP6",
+	icmp:            unix.IPPROTO_ICMPV6,
+	icmpName:        "icmpv6",
+	icmpErrors:      []uint16{1 << 8, 1<<8 | 1, 1<<8 | 3, 1<<8 | 4, 2 << 8, 3 << 8}, // RFC 4443
 	virtualService:  config.VirtualServiceIPv6,
 	virtualNodePort: config.VirtualNodePortIPv6,
 	staticNeighbors: true,
 	nodeSetting:     setting{"net/ipv6/conf/all/forwarding", "1"},
 	gatewaySettings: gatewayIPv6Settings,
+	serviceSettings: func(string) []setting { return nil },
 }
 
 // has says whether addr is an address of the family.

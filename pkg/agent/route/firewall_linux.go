@@ -96,18 +96,21 @@ func (w *firewall) apply(ctx context.Context) error {
 			errs = append(errs, err)
 		}
 	}
-	if err := errors.Join(append(errs, w.removeNodePorts(ctx, rules[tableNAT]))...); err != nil {
+	for _, name := range []string{tableMangle, tableNAT} {
+		errs = append(errs, w.removeProxyAll(ctx, name, rules[name]))
+	}
+	if err := errors.Join(errs...); err != nil {
 		return err
 	}
 	w.kept = keptAfterApply(w.tables, rules)
 	return nil
 }
 
-// removeNodePorts removes the chains that a former agent with proxyAll has made, if this one is without.
-func (w *firewall) removeNodePorts(ctx context.Context, rules []string) error {
+// removeProxyAll removes the chains of a table that a former agent with proxyAll has made, if this one is without.
+func (w *firewall) removeProxyAll(ctx context.Context, name string, rules []string) error {
 	var chains []string
-	for _, j := range nodePortJumps {
-		desired := slices.ContainsFunc(w.jumps, func(k jump) bool { return k.table == j.table && k.chain == j.chain })
+	for _, j := range proxyAllJumps(w.params) {
+		desired := j.table != name || slices.ContainsFunc(w.jumps, func(k jump) bool { return k.table == j.table && k.chain == j.chain })
 		if !desired && slices.ContainsFunc(rules, func(line string) bool { return leadsTo(splitArgs(line), []string{j.target()}) }) {
 			chains = append(chains, j.target())
 		}
@@ -116,9 +119,9 @@ func (w *firewall) removeNodePorts(ctx context.Context, rules []string) error {
 		return nil
 	}
 	return retryBusy(func() error {
-		_, stderr, err := runProgram(ctx, removalOf(tableNAT, chains, rules).removal, w.restore, "--noflush", "--wait="+strconv.Itoa(w.lockWait))
+		_, stderr, err := runProgram(ctx, removalOf(name, chains, rules).removal, w.restore, "--noflush", "--wait="+strconv.Itoa(w.lockWait))
 		if err != nil {
-			return fmt.Errorf("%s: remove the chains %s of table %s: %w: %s", w.family.restoreProgram, strings.Join(chains, ", "), tableNAT, err, strings.TrimSpace(stderr))
+			return fmt.Errorf("%s: remove the chains %s of table %s: %w: %s", w.family.restoreProgram, strings.Join(chains, ", "), name, err, strings.TrimSpace(stderr))
 		}
 		return nil
 	})

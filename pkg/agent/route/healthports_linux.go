@@ -15,13 +15,13 @@ import (
 
 // healthPortSet is the set of addresses and ports at which Services answer health checks. The rules of the INPUT chain let them through, as
 // kube-proxy's do for the health check ports of Services.
-func (f family) healthPortSet() ipset { return ipset{f, f.healthPortIPSet, typeNodePorts} }
+func (f family) healthPortSet() ipset { return ipset{f, f.healthPortIPSet, typePorts} }
 
 // OpenHealthCheckPort makes the firewall accept connections to the TCP port at the addresses that serve NodePorts. Idempotent.
 func (c *Client) OpenHealthCheckPort(port uint16) error {
 	return c.eachService(func(s *stack) error {
 		s.services.health[port] = true
-		if err := s.eachHealthEntry(port, s.family.healthPortSet().addNodePort); err != nil {
+		if err := s.eachHealthEntry(port, s.family.healthPortSet().addPort); err != nil {
 			return fmt.Errorf("open health check port %d: %w", port, err)
 		}
 		return nil
@@ -32,7 +32,7 @@ func (c *Client) OpenHealthCheckPort(port uint16) error {
 func (c *Client) CloseHealthCheckPort(port uint16) error {
 	return c.eachService(func(s *stack) error {
 		delete(s.services.health, port)
-		if err := s.eachHealthEntry(port, s.family.healthPortSet().removeNodePort); err != nil {
+		if err := s.eachHealthEntry(port, s.family.healthPortSet().removePort); err != nil {
 			return fmt.Errorf("close health check port %d: %w", port, err)
 		}
 		return nil
@@ -51,7 +51,7 @@ func (c *Client) eachService(do func(*stack) error) error {
 	})
 }
 
-func (s *stack) eachHealthEntry(port uint16, do func(nodePortEntry) error) error {
+func (s *stack) eachHealthEntry(port uint16, do func(portEntry) error) error {
 	var errs []error
 	for _, address := range s.services.addresses {
 		errs = append(errs, do(healthEntry(address, port)))
@@ -59,8 +59,8 @@ func (s *stack) eachHealthEntry(port uint16, do func(nodePortEntry) error) error
 	return errors.Join(errs...)
 }
 
-func healthEntry(address netip.Addr, port uint16) nodePortEntry {
-	return nodePortEntry{address, unix.IPPROTO_TCP, port}
+func healthEntry(address netip.Addr, port uint16) portEntry {
+	return portEntry{address, unix.IPPROTO_TCP, port}
 }
 
 // syncHealthPorts makes the set complete, and removes entries that are too many once all Services are known. The caller holds mutex.
@@ -69,7 +69,7 @@ func (s *stack) syncHealthPorts() error {
 	if err := set.ensure(); err != nil {
 		return err
 	}
-	have, err := set.nodePorts()
+	have, err := set.ports()
 	if err != nil {
 		return err
 	}
@@ -78,14 +78,14 @@ func (s *stack) syncHealthPorts() error {
 		for _, address := range s.services.addresses {
 			e := healthEntry(address, port)
 			if !have[e] {
-				errs = append(errs, set.addNodePort(e))
+				errs = append(errs, set.addPort(e))
 			}
 			delete(have, e)
 		}
 	}
 	if s.services.complete {
-		for _, e := range slices.SortedFunc(maps.Keys(have), nodePortEntry.compare) {
-			errs = append(errs, set.removeNodePort(e))
+		for _, e := range slices.SortedFunc(maps.Keys(have), portEntry.compare) {
+			errs = append(errs, set.removePort(e))
 		}
 	}
 	return errors.Join(errs...)

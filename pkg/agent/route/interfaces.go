@@ -48,9 +48,12 @@ type Services interface {
 // ServicePort is what the host does for one port of a Service, of one IP version.
 type ServicePort struct {
 	IPv6 bool
-	// Addresses get routes to the bridge, for all protocols and ports.
-	Addresses []netip.Addr
-	// Protocol is the IP protocol of NodePort, which is 0 for none.
+	// ClusterIPs get routes to the bridge, for all protocols and ports.
+	ClusterIPs []netip.Addr
+	// External are other addresses. Of what is for them, only Port is led to the bridge, and ICMP errors about connections to it.
+	External []netip.Addr
+	// Protocol is the IP protocol of Port and NodePort. NodePort is 0 for none.
 	Protocol uint8
+	Port     uint16
 	NodePort uint16
 }

@@ -20,14 +20,14 @@ import (
 // Types of ipsets.
 const (
 	typeNetworks = "hash:net"
-	// typeNodePorts is that of addresses with protocol and port.
-	typeNodePorts = "hash:ip,port"
+	// typePorts is that of addresses with protocol and port.
+	typePorts = "hash:ip,port"
 )
 
 // maxElements is far above what a cluster can need: the kernel takes memory only for what there is.
 const maxElements = 1 << 20
 
-// ipset is a set of one family. Its networks are in this file, addresses with ports in nodeports_linux.go. It is maintained through
+// ipset is a set of one family. Its networks are in this file, addresses with ports in portset_linux.go. It is maintained through
 // netlink and not with the ipset program. A message takes microseconds, whereas starting a program takes tens of milliseconds for each
 // Node of the cluster. Errors arrive as numbers and not as text. The image needs no further program.
 type ipset struct {
@@ -38,7 +38,8 @@ type ipset struct {
 
 func (f family) podSet() ipset      { return ipset{f, f.podIPSet, typeNetworks} }
 func (f family) nodeSet() ipset     { return ipset{f, f.nodeIPSet, typeNetworks} }
-func (f family) nodePortSet() ipset { return ipset{f, f.nodePortIPSet, typeNodePorts} }
+func (f family) nodePortSet() ipset { return ipset{f, f.nodePortIPSet, typePorts} }
+func (f family) serviceSet() ipset  { return ipset{f, f.serviceIPSet, typePorts} }
 
 // ensure creates the set if it is absent. A set of the same name with another type or family is an error: deleting it could
 // break somebody else's rules.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 )
 
 // jump leads from a built-in chain to the custom chain, by one rule for each of matches.
@@ -39,7 +41,9 @@ func desiredJumps(p ruleParams) []jump {
 		{table: tableNAT, chain: chainPostrouting, matches: everyPacket},
 	}
 	if p.proxyAll() {
-		all = append(all, nodePortJumps...)
+		all = append(all, proxyAllJumps(p)...)
+		i := slices.IndexFunc(all, func(j jump) bool { return j.table == tableMangle && j.chain == chainOutput })
+		all[i].matches = append(all[i].matches, []string{"-m", "set", "--match-set", p.serviceSet, "dst,dst"})
 	}
 	tables := desiredTables(p)
 	for i, j := range all {
@@ -51,10 +55,15 @@ func desiredJumps(p ruleParams) []jump {
 	return all
 }
 
-// nodePortJumps are those of proxyAll: before kube-proxy's, so that NodePorts are the agent's while both run.
-var nodePortJumps = []jump{
-	{table: tableNAT, chain: chainPrerouting, first: true, matches: everyPacket},
-	{table: tableNAT, chain: chainOutput, first: true, matches: everyPacket},
+// proxyAllJumps are those to chains that exist only with proxyAll. NodePorts come before kube-proxy's, so that they are the agent's while both run.
+func proxyAllJumps(p ruleParams) []jump {
+	bit := fmt.Sprintf("%#x", config.ServiceMark)
+	return []jump{
+		{table: tableMangle, chain: chainPrerouting, matches: [][]string{{"!", "-i", p.gateway, "-m", "set", "--match-set", p.serviceSet, "dst,dst"}}},
+		{table: tableMangle, chain: chainPostrouting, matches: [][]string{{"-o", p.gateway, "-m", "mark", "--mark", bit + "/" + bit}}},
+		{table: tableNAT, chain: chainPrerouting, first: true, matches: everyPacket},
+		{table: tableNAT, chain: chainOutput, first: true, matches: everyPacket},
+	}
 }
 
 // tunnelMatches match tunnel packets, and all packets for protocols without ports: iptables-save writes their name or their

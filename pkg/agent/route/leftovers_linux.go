@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/leftover"
+	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
 
 const (
@@ -24,11 +25,23 @@ const (
 	setBusyInterval = 50 * time.Millisecond
 )
 
-// Leftovers finds the iptables chains, with their rules and the jumps to them, and the ipsets that a Client of any configuration has made
-// in the current network namespace. Routes, neighbors and addresses are not listed: they go with the gateway port.
+// Leftovers finds the routing rules, the iptables chains, with their rules and the jumps to them, and the ipsets that a Client of any configuration has made
+// in the current network namespace, and its routes. Neighbors and addresses are not listed: they go with the gateway port.
 func Leftovers(ctx context.Context) ([]leftover.Item, error) {
 	var found []leftover.Item
 	for _, f := range []family{familyIPv4, familyIPv6} {
+		has, err := f.hasServiceRule()
+		if err != nil {
+			return nil, err
+		}
+		if has {
+			found = append(found, leftover.Item{Name: f.name + " routing rule of Services", Remove: func() error { return f.changeServiceRule(false) }})
+		}
+		routes, err := f.leftoverRoutes()
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, routes...)
 		chains, err := f.leftoverChains(ctx)
 		if err != nil {
 			return nil, err
@@ -37,6 +50,30 @@ func Leftovers(ctx context.Context) ([]leftover.Item, error) {
 	}
 	sets, err := leftoverSets()
 	return append(found, sets...), err
+}
+
+// leftoverRoutes finds the routes with the agent's protocol number, in whatever table.
+func (f family) leftoverRoutes() ([]leftover.Item, error) {
+	filter := &netlink.Route{Protocol: protocolOwn, Table: unix.RT_TABLE_UNSPEC}
+	routes, err := rtnl.Dump(func() ([]netlink.Route, error) {
+		return netlink.RouteListFiltered(f.af, filter, netlink.RT_FILTER_PROTOCOL|netlink.RT_FILTER_TABLE)
+	})
+	if errors.Is(err, unix.EAFNOSUPPORT) || err == nil && len(routes) == 0 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list %s routes: %w", f.name, err)
+	}
+	return []leftover.Item{{
+		Name: fmt.Sprintf("%d %s routes", len(routes), f.name),
+		Remove: func() error {
+			var errs []error
+			for _, r := range routes {
+				errs = append(errs, deleteRoute(&r))
+			}
+			return errors.Join(errs...)
+		},
+	}}, nil
 }
 
 // leftoverChains are those of all implementations of iptables.

@@ -25,8 +25,35 @@ func (s *stack) addNeighbor(gateway netip.Addr, link int) error {
 	if !s.family.staticNeighbors {
 		return nil
 	}
-	if err := netlink.NeighSet(s.neighbor(gateway, link)); err != nil {
-		return fmt.Errorf("add neighbor %s with MAC address %s on link %d: %w", gateway, config.GlobalVirtualMAC, link, err)
+	return s.setNeighbor(gateway, link)
+}
+
+// setNeighbor makes a permanent entry with the virtual MAC address. One that the kernel has learned is replaced, a permanent one with
+// another MAC address is not.
+func (s *stack) setNeighbor(addr netip.Addr, link int) error {
+	n := s.neighbor(addr, link)
+	err := netlink.NeighAdd(n)
+	if errors.Is(err, unix.EEXIST) {
+		if err = s.checkForeignNeighbor(addr, link); err == nil {
+			err = netlink.NeighSet(n)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("add neighbor %s with MAC address %s on link %d: %w", addr, config.GlobalVirtualMAC, link, err)
+	}
+	return nil
+}
+
+func (s *stack) checkForeignNeighbor(addr netip.Addr, link int) error {
+	list, err := rtnl.Dump(func() ([]netlink.Neigh, error) { return netlink.NeighList(link, s.family.af) })
+	if err != nil {
+		return err
+	}
+	for _, n := range list {
+		if have, ok := netip.AddrFromSlice(n.IP); ok && have.Unmap() == addr && n.State&netlink.NUD_PERMANENT != 0 &&
+			!bytes.Equal(n.HardwareAddr, config.GlobalVirtualMAC) {
+			return fmt.Errorf("there is a permanent neighbor with MAC address %s, which the agent has not made: remove it", n.HardwareAddr)
+		}
 	}
 	return nil
 }

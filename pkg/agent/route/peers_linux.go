@@ -66,7 +66,7 @@ func (s *stack) addRoutes(cidr netip.Prefix, gateway netip.Addr) error {
 	r := podRoute{cidr: cidr, gateway: gateway}
 	err = s.addNeighbor(gateway, link)
 	if err == nil {
-		err = replaceRoute(r, link)
+		err = setRoute(r, link)
 	}
 	if err != nil {
 		if _, before := s.peers[cidr]; !before {

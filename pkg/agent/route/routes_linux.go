@@ -9,6 +9,7 @@ import (
 	"net/netip"
 
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
@@ -29,11 +30,11 @@ type gatewayRoute struct {
 	raw    netlink.Route
 }
 
-// missingRoutes returns the desired routes, in order, that the gateway port lacks or has with another next hop.
+// missingRoutes returns the desired routes, in order, that the gateway port lacks, or has with another next hop or protocol number.
 func missingRoutes(desired []podRoute, have []gatewayRoute) []podRoute {
 	good := map[podRoute]bool{}
 	for _, h := range have {
-		good[h.podRoute] = good[h.podRoute] || h.onlink || !h.gateway.IsValid()
+		good[h.podRoute] = good[h.podRoute] || h.raw.Protocol == protocolOwn && (h.onlink || !h.gateway.IsValid())
 	}
 	var missing []podRoute
 	for _, d := range desired {
@@ -97,16 +98,62 @@ func (s *stack) gatewayRoutes() (link int, routes []gatewayRoute, err error) {
 	return link, routes, err
 }
 
-// replaceRoute adds the route or corrects its next hop.
-func replaceRoute(r podRoute, link int) error {
-	route := &netlink.Route{Dst: toIPNet(r.cidr), LinkIndex: link, Scope: netlink.SCOPE_LINK}
+// foreignRouteError is a route of the Node's own to exactly the network that a route of the agent's is for. It stays as it is.
+type foreignRouteError struct{ route netlink.Route }
+
+func (e foreignRouteError) Error() string {
+	return fmt.Sprintf("the Node has a route of its own to it, which is not replaced: %v", e.route)
+}
+
+// setRoute adds the route, or corrects that of the gateway port. A route of another device is left alone, whatever its metric.
+func setRoute(r podRoute, link int) error {
+	route := &netlink.Route{Dst: toIPNet(r.cidr), LinkIndex: link, Scope: netlink.SCOPE_LINK, Protocol: protocolOwn}
 	if r.gateway.IsValid() {
 		route.Gw, route.Scope, route.Flags = r.gateway.AsSlice(), netlink.SCOPE_UNIVERSE, int(netlink.FLAG_ONLINK)
 	}
-	if err := netlink.RouteReplace(route); err != nil {
+	err := checkForeignRoute(r.cidr, link)
+	if err == nil {
+		// Without NLM_F_REPLACE: a route that has been made since is not lost.
+		if err = netlink.RouteAdd(route); errors.Is(err, unix.EEXIST) {
+			err = correctRoute(route)
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("add route %s via %s on link %d: %w", r.cidr, r.gateway, link, err)
 	}
 	return nil
+}
+
+// checkForeignRoute asks the kernel which route packets to the network's first address take. Only one to exactly this network would be
+// replaced or hidden by the agent's.
+func checkForeignRoute(cidr netip.Prefix, link int) error {
+	found, err := netlink.RouteGetWithOptions(cidr.Addr().AsSlice(), &netlink.RouteGetOptions{FIBMatch: true})
+	if err != nil {
+		return nil // there is none
+	}
+	for _, have := range found {
+		if have.Dst != nil && fromIPNet(have.Dst) == cidr && have.LinkIndex != link && have.Table == unix.RT_TABLE_MAIN {
+			return foreignRouteError{have}
+		}
+	}
+	return nil
+}
+
+// correctRoute replaces the gateway port's route to the same network.
+func correctRoute(route *netlink.Route) error {
+	filter := &netlink.Route{Dst: route.Dst, Table: unix.RT_TABLE_MAIN}
+	found, err := rtnl.Dump(func() ([]netlink.Route, error) {
+		return netlink.RouteListFiltered(nl.GetIPFamily(route.Dst.IP), filter, netlink.RT_FILTER_DST|netlink.RT_FILTER_TABLE)
+	})
+	if err != nil {
+		return err
+	}
+	for _, have := range found {
+		if have.LinkIndex != route.LinkIndex {
+			return foreignRouteError{have}
+		}
+	}
+	return netlink.RouteReplace(route)
 }
 
 // deleteRoute succeeds when there is no such route.

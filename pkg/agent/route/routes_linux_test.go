@@ -24,16 +24,18 @@ func podRouteOf(cidr, gateway string) podRoute {
 
 func TestMissingRoutes(t *testing.T) {
 	a, b := podRouteOf("10.10.1.0/24", "10.10.1.1"), podRouteOf("10.10.2.0/24", "10.10.2.1")
-	otherGateway := gatewayRoute{podRoute: podRouteOf("10.10.2.0/24", "10.10.2.9"), onlink: true}
+	own := netlink.Route{Protocol: protocolOwn}
+	otherGateway := gatewayRoute{podRoute: podRouteOf("10.10.2.0/24", "10.10.2.9"), onlink: true, raw: own}
 	for name, tc := range map[string]struct {
 		have []gatewayRoute
 		want []podRoute
 	}{
-		"nothing there":    {want: []podRoute{a, b}},
-		"all there":        {have: []gatewayRoute{{podRoute: b, onlink: true}, {podRoute: a, onlink: true}}},
-		"other gateway":    {have: []gatewayRoute{{podRoute: a, onlink: true}, otherGateway}, want: []podRoute{b}},
-		"not onlink":       {have: []gatewayRoute{{podRoute: a}, {podRoute: b, onlink: true}}, want: []podRoute{a}},
-		"there once wrong": {have: []gatewayRoute{{podRoute: a, onlink: true}, {podRoute: b, onlink: true}, {podRoute: b}}},
+		"nothing there":     {want: []podRoute{a, b}},
+		"all there":         {have: []gatewayRoute{{podRoute: b, onlink: true, raw: own}, {podRoute: a, onlink: true, raw: own}}},
+		"other gateway":     {have: []gatewayRoute{{podRoute: a, onlink: true, raw: own}, otherGateway}, want: []podRoute{b}},
+		"not onlink":        {have: []gatewayRoute{{podRoute: a, raw: own}, {podRoute: b, onlink: true, raw: own}}, want: []podRoute{a}},
+		"there once wrong":  {have: []gatewayRoute{{podRoute: a, onlink: true, raw: own}, {podRoute: b, onlink: true, raw: own}, {podRoute: b, raw: own}}},
+		"of a former agent": {have: []gatewayRoute{{podRoute: a, onlink: true, raw: own}, {podRoute: b, onlink: true}}, want: []podRoute{b}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, tc.want, missingRoutes([]podRoute{a, b}, tc.have))

@@ -67,8 +67,9 @@ type ruleParams struct {
 	ports       Ports
 	randomFully bool
 	// nodePortSet is the name of an ipset, virtualService and virtualNodePort are those of the family. nodePortSet is empty without
-	// proxyAll.
-	nodePortSet                     string
+	// proxyAll. serviceSet is the set of external addresses of Services, then.
+	nodePortSet, serviceSet         string
+	icmp                            string
 	virtualService, virtualNodePort netip.Addr
 	// healthPortSet is the name of an ipset; empty without proxyAll.
 	healthPortSet string
@@ -183,6 +184,9 @@ func rawTable(p ruleParams) table {
 func mangleTable(p ruleParams) table {
 	forward, out := chainPrefix+chainForward, chainPrefix+chainOutput
 	t := table{name: tableMangle, chains: []string{forward, out}}
+	if p.proxyAll() {
+		t.addServiceMarks(p)
+	}
 	if p.tunnelProtocol == "udp" {
 		toNode := []string{"-m", "set", "--match-set", p.nodeSet, "dst", "-j", "DROP"}
 		for _, tunnel := range p.tunnelPackets() {
@@ -271,6 +275,11 @@ func natTable(p ruleParams) table {
 	}
 	t.add(post, "masquerade Pod to external packets", append([]string{
 		"-s", p.podCIDR.String(), "!", "-o", p.gateway, "-m", "set", "!", "--match-set", p.podSet, "dst"}, masquerade...)...)
+	if p.proxyAll() {
+		// To an address of the Node itself, MASQUERADE would take that for the source in IPv6.
+		t.add(post, "give connections of the Node to Services the gateway's address", slices.Concat([]string{"-o", p.gateway, "-m", "set",
+			"--match-set", p.serviceSet, "dst,dst", "-m", "addrtype", "--src-type", "LOCAL", "-j", "SNAT", "--to-source", p.podCIDR.Addr().Next().String()}, masquerade[2:])...)
+	}
 	// kube-proxy may translate the destination of a local process's packet after its source address has been chosen. The
 	// packet then leaves with the address of another interface, and the Pod's reply would not return through the tunnel.
 	t.add(post, "masquerade packets of the Node with another interface's address", append([]string{
@@ -291,6 +300,22 @@ func (t *table) addNodePorts(p ruleParams, masquerade []string) {
 	}
 	t.add(chainPrefix+chainPostrouting, "masquerade connections to Services that leave the Node",
 		append([]string{"-s", p.virtualService.String()}, masquerade...)...)
+}
+
+// addServiceMarks marks packets to external addresses of Services, so that a routing rule leads them to the bridge. What comes from the bridge
+// has been looked at there. ICMP errors about such connections follow them, except to an address that this Node has itself: they could be
+// about another connection to it. On the way to the bridge the mark ends, or the route of the outer packet of the tunnel would follow it, too.
+func (t *table) addServiceMarks(p ruleParams) {
+	in, out, post := chainPrefix+chainPrerouting, chainPrefix+chainOutput, chainPrefix+chainPostrouting
+	t.chains = append(t.chains, in, post)
+	mark := func(bits uint32) []string { return []string{"-j", "MARK", "--or-mark", fmt.Sprintf("%#x", bits)} }
+	inSet, outside := []string{"-m", "set", "--match-set", p.serviceSet, "dst,dst"}, []string{"!", "-i", p.gateway}
+	t.add(in, "mark packets to Services", slices.Concat(outside, []string{"!", "-p", p.icmp}, inSet, mark(config.ServiceMark))...)
+	t.add(in, "mark errors about connections to Services", slices.Concat(outside, []string{"-p", p.icmp}, inSet, []string{
+		"-m", "conntrack", "--ctstate", "RELATED", "--ctdir", "ORIGINAL", "-m", "addrtype", "!", "--dst-type", "LOCAL"}, mark(config.ServiceMark))...)
+	t.add(out, "mark packets of the Node to Services", slices.Concat([]string{"!", "-p", p.icmp}, inSet, mark(config.ServiceMark|config.HostLocalSourceMark))...)
+	bit := fmt.Sprintf("%#x", config.ServiceMark)
+	t.add(post, "unmark packets to Services", "-o", p.gateway, "-m", "mark", "--mark", bit+"/"+bit, "-j", "MARK", "--set-xmark", "0x0/"+bit)
 }
 
 func (t *table) add(chain, comment string, args ...string) {

@@ -37,6 +37,7 @@ func everyParams() map[string]ruleParams {
 	vxlanRandom.randomFully = true
 	proxyAll := geneveParams()
 	proxyAll.healthPortSet = "ANTREA-HEALTH-IP"
+	proxyAll.serviceSet, proxyAll.icmp = "ANTREA-SERVICE-IP", "icmp"
 	proxyAll.nodePortSet, proxyAll.virtualService, proxyAll.virtualNodePort = "ANTREA-NODEPORT-IP", config.VirtualServiceIPv4, config.VirtualNodePortIPv4
 	rewrite := geneveParams()
 	rewrite.rewritePort = 585
@@ -164,12 +165,16 @@ func TestJumpsLeadToEveryRule(t *testing.T) {
 // implied reports whether every packet that the rule matches is one of match.
 func implied(t *testing.T, match, rule []string) bool {
 	for i := 0; i+1 < len(match); i += 2 {
+		negated := match[i] == "!"
+		if negated {
+			i++
+		}
 		option, value := match[i], match[i+1]
 		at := slices.Index(rule, option)
 		if option == "-m" {
 			continue // selects the module of a protocol, which -p compares
 		}
-		if at < 0 || at > 0 && rule[at-1] == "!" {
+		if at < 0 || negated != (at > 0 && rule[at-1] == "!") {
 			return false
 		}
 		low, high, isRange := strings.Cut(value, ":")

@@ -6,8 +6,8 @@ package route
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/netip"
+	"path/filepath"
 	"slices"
 
 	"github.com/vishvananda/netlink"
@@ -17,8 +17,10 @@ import (
 
 // hostServices is what the host does for Services. The mutex of its stack guards it.
 //
-// An address of a Service gets a route of its own: a network around several of them would also lead to the bridge what belongs to nobody, or
-// to others. The next hop does not exist: packets to it have the virtual MAC address, and the bridge drops those that are for no Service.
+// A cluster IP gets a route of its own: a network around several of them would also lead to the bridge what belongs to nobody, or to others. An
+// external address can also be one that the Node needs for something else. So only packets to the Service's port get there: an ipset has
+// addresses with ports, iptables mark what is in it (serviceMarks in rules.go), and a routing rule follows the mark (servicerule_linux.go).
+// The next hop does not exist: packets to it have the virtual MAC address, and the bridge drops those that are for no Service.
 type hostServices struct {
 	family family
 	// ports has what each port needs, users how many ports need it.
@@ -30,29 +32,46 @@ type hostServices struct {
 	health map[uint16]bool
 	// complete says that all Services of the start have been set.
 	complete bool
+	// needed is Options.Needed.
+	needed func(addr netip.Addr, port uint16) bool
 }
 
-// hostItem is a route to the address or, if that is not valid, a NodePort.
+// hostItem is a route to the address if it has no protocol, or an entry of the set of external addresses. Without an address it is a NodePort.
 type hostItem struct {
 	address  netip.Addr
 	protocol uint8
 	port     uint16
 }
 
-func newHostServices(f family) *hostServices {
-	return &hostServices{family: f, ports: map[string][]hostItem{}, users: map[hostItem]int{}, health: map[uint16]bool{}}
+func newHostServices(f family, needed func(netip.Addr, uint16) bool) *hostServices {
+	return &hostServices{family: f, needed: needed, ports: map[string][]hostItem{}, users: map[hostItem]int{}, health: map[uint16]bool{}}
 }
 
 func (p ServicePort) items() []hostItem {
 	var items []hostItem
-	for _, a := range p.Addresses {
+	for _, a := range p.ClusterIPs {
 		items = append(items, hostItem{address: a})
+	}
+	f := familyIPv4
+	if p.IPv6 {
+		f = familyIPv6
+	}
+	for _, a := range p.External {
+		items = append(items, hostItem{a, p.Protocol, p.Port})
+		for _, e := range f.icmpErrors {
+			items = append(items, hostItem{a, f.icmp, e})
+		}
 	}
 	if p.NodePort != 0 {
 		items = append(items, hostItem{protocol: p.Protocol, port: p.NodePort})
 	}
 	return items
 }
+
+func (i hostItem) isNodePort() bool { return !i.address.IsValid() }
+func (i hostItem) isRoute() bool    { return i.address.IsValid() && i.protocol == 0 }
+
+func (i hostItem) entry() portEntry { return portEntry(i) }
 
 // routes returns the routes that there should be, those to next hops first, none for nil.
 func (h *hostServices) routes() []podRoute {
@@ -62,12 +81,17 @@ func (h *hostServices) routes() []podRoute {
 	nextHop := netip.PrefixFrom(h.family.virtualService, h.family.bits)
 	routes := []podRoute{{cidr: nextHop}, h.routeTo(h.family.virtualNodePort)}
 	for item := range h.users {
-		if item.address.IsValid() {
+		if item.isRoute() {
 			routes = append(routes, h.routeTo(item.address))
 		}
 	}
 	slices.SortFunc(routes[2:], func(a, b podRoute) int { return comparePrefixes(a.cidr, b.cidr) })
 	return routes
+}
+
+// needs reports whether the Node needs the address with this port; port 0: with any.
+func (h *hostServices) needs(addr netip.Addr, port uint16) bool {
+	return h.needed != nil && h.needed(addr, port)
 }
 
 func (h *hostServices) routeTo(addr netip.Addr) podRoute {
@@ -115,7 +139,7 @@ func (c *Client) SetNodePortAddresses(addresses []netip.Addr) error {
 		s.mutex.Lock()
 		defer s.mutex.Unlock()
 		s.services.addresses = slices.DeleteFunc(slices.Clone(addresses), func(a netip.Addr) bool { return !s.family.has(a) })
-		return errors.Join(s.syncNodePorts(), s.syncHealthPorts())
+		return errors.Join(s.syncPortSets(), s.syncHealthPorts())
 	})
 }
 
@@ -128,7 +152,8 @@ func (c *Client) ReconcileServices() error {
 		s.mutex.Lock()
 		defer s.mutex.Unlock()
 		s.services.complete = true
-		return errors.Join(s.syncNodePorts(), s.syncHealthPorts(), s.removeOtherServiceRoutes())
+		_, have, err := s.gatewayRoutes()
+		return errors.Join(err, s.syncPortSets(), s.syncHealthPorts(), s.removeOtherServiceRoutes(have))
 	})
 }
 
@@ -137,6 +162,11 @@ func (s *stack) setServicePort(name string, want []hostItem) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	h := s.services
+	for _, item := range want {
+		if item.address == s.family.virtualService || item.address == s.family.virtualNodePort {
+			return fmt.Errorf("%s is an address of the pipeline", item.address)
+		}
+	}
 	before := h.ports[name]
 	have := slices.Clone(before)
 	var errs []error
@@ -175,19 +205,19 @@ func (s *stack) setServicePort(name string, want []hostItem) error {
 }
 
 func (s *stack) addItem(item hostItem) error {
-	if !item.address.IsValid() {
-		return s.eachNodePort(item, func(e nodePortEntry) error { return s.family.nodePortSet().addNodePort(e) })
+	if !item.isRoute() {
+		return s.eachEntry(item, func(set ipset, e portEntry) error { return set.addPort(e) })
 	}
 	link, err := gatewayLink(s.gateway)
 	if err != nil {
 		return err
 	}
-	return replaceRoute(s.services.routeTo(item.address), link)
+	return setRoute(s.services.routeTo(item.address), link)
 }
 
 func (s *stack) removeItem(item hostItem) error {
-	if !item.address.IsValid() {
-		return s.eachNodePort(item, func(e nodePortEntry) error { return s.family.nodePortSet().removeNodePort(e) })
+	if !item.isRoute() {
+		return s.eachEntry(item, func(set ipset, e portEntry) error { return set.removePort(e) })
 	}
 	link, err := gatewayLink(s.gateway)
 	var gone netlink.LinkNotFoundError
@@ -200,60 +230,46 @@ func (s *stack) removeItem(item hostItem) error {
 	return deleteRoute(&netlink.Route{Dst: toIPNet(netip.PrefixFrom(item.address, s.family.bits)), LinkIndex: link, Table: unix.RT_TABLE_MAIN})
 }
 
-func (s *stack) eachNodePort(item hostItem, do func(nodePortEntry) error) error {
+// eachEntry calls do with the entries of sets that the item needs: a NodePort one for each address.
+func (s *stack) eachEntry(item hostItem, do func(ipset, portEntry) error) error {
+	if !item.isNodePort() {
+		return do(s.family.serviceSet(), item.entry())
+	}
 	var errs []error
 	for _, address := range s.services.addresses {
-		errs = append(errs, do(nodePortEntry{address, item.protocol, item.port}))
+		errs = append(errs, do(s.family.nodePortSet(), portEntry{address, item.protocol, item.port}))
 	}
 	return errors.Join(errs...)
 }
 
-// syncNodePorts makes the set of NodePorts complete, and removes entries that are too many once all Services are known. The caller holds
-// mutex.
-func (s *stack) syncNodePorts() error {
-	set := s.family.nodePortSet()
-	if err := set.ensure(); err != nil {
-		return err
-	}
-	have, err := set.nodePorts()
-	if err != nil {
-		return err
+// syncPortSets makes the sets of NodePorts and of external addresses complete, and removes entries that are too many once all Services are
+// known. Of those that only a former agent knows, it removes earlier what the Node needs. The caller holds mutex.
+func (s *stack) syncPortSets() error {
+	want := map[string]map[portEntry]bool{s.family.nodePortIPSet: {}, s.family.serviceIPSet: {}}
+	for item := range s.services.users {
+		if !item.isRoute() {
+			_ = s.eachEntry(item, func(set ipset, e portEntry) error { want[set.name][e] = true; return nil })
+		}
 	}
 	var errs []error
-	for item := range s.services.users {
-		if item.address.IsValid() {
-			continue
-		}
-		for _, address := range s.services.addresses {
-			e := nodePortEntry{address, item.protocol, item.port}
-			if !have[e] {
-				errs = append(errs, set.addNodePort(e))
-			}
-			delete(have, e)
-		}
-	}
-	if !s.services.complete {
-		return errors.Join(errs...)
-	}
-	for _, e := range slices.SortedFunc(maps.Keys(have), nodePortEntry.compare) {
-		errs = append(errs, set.removeNodePort(e))
+	for _, set := range []ipset{s.family.nodePortSet(), s.family.serviceSet()} {
+		errs = append(errs, set.syncPorts(want[set.name], func(e portEntry) bool {
+			return s.services.complete || set.name == s.family.serviceIPSet && s.services.needs(e.address, e.port)
+		}))
 	}
 	return errors.Join(errs...)
 }
 
-// removeOtherServiceRoutes deletes routes of Services that have gone while no agent was running. The caller holds mutex.
-func (s *stack) removeOtherServiceRoutes() error {
-	_, have, err := s.gatewayRoutes()
-	if err != nil {
-		return err
-	}
+// removeOtherServiceRoutes deletes routes of Services that have gone while no agent was running and, before all Services are known, those to
+// addresses that the Node needs. The caller holds mutex.
+func (s *stack) removeOtherServiceRoutes(have []gatewayRoute) error {
 	known := map[netip.Prefix]bool{}
 	for _, r := range s.services.routes() {
 		known[r.cidr] = true
 	}
 	var errs []error
 	for _, r := range have {
-		if !s.services.has(r) || known[r.cidr] {
+		if !s.services.has(r) || known[r.cidr] || !s.services.complete && !s.services.needs(r.cidr.Addr(), 0) {
 			continue
 		}
 		if err := deleteRoute(&r.raw); err != nil {
@@ -267,19 +283,31 @@ func (s *stack) removeOtherServiceRoutes() error {
 
 // syncServiceNeighbor gives the next hop of Services the virtual MAC address: nobody would answer for it.
 func (s *stack) syncServiceNeighbor(link int) error {
-	if err := netlink.NeighSet(s.neighbor(s.family.virtualService, link)); err != nil {
-		return fmt.Errorf("add neighbor %s on link %d: %w", s.family.virtualService, link, err)
-	}
-	return nil
+	return s.setNeighbor(s.family.virtualService, link)
 }
 
-// removeServices removes what a former agent with proxyAll has made, after its rules. Reconcile deletes the routes.
+// removeServices removes what a former agent with proxyAll has made, after its rules. Reconcile deletes the routes of the main table.
 func (s *stack) removeServices() error {
-	if err := errors.Join(destroySet(s.family.nodePortIPSet), destroySet(s.family.healthPortIPSet)); err != nil {
+	if err := s.family.changeServiceRule(false); err != nil {
 		return err
+	}
+	for _, former := range s.family.serviceSettings(s.gateway) {
+		if filepath.Base(former.key) == acceptLocal {
+			if err := apply(setting{former.key, "0"}); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range []string{s.family.nodePortIPSet, s.family.healthPortIPSet, s.family.serviceIPSet} {
+		if err := destroySet(name); err != nil {
+			return err
+		}
 	}
 	link, err := gatewayLink(s.gateway)
 	if err != nil {
+		return err
+	}
+	if err := deleteRoute(s.serviceTableRoute(link)); err != nil {
 		return err
 	}
 	err = netlink.NeighDel(s.neighbor(s.family.virtualService, link))

@@ -38,9 +38,10 @@ type stack struct {
 	services *hostServices
 }
 
-func newStack(f family, podCIDR netip.Prefix, transport netip.Addr, own []netip.Addr, sysctls *sysctl.Record, params ruleParams) (*stack, error) {
+func newStack(f family, podCIDR netip.Prefix, transport netip.Addr, own []netip.Addr, sysctls *sysctl.Record, params ruleParams,
+	needed func(netip.Addr, uint16) bool) (*stack, error) {
 	params.podCIDR, params.podSet, params.nodeSet, params.transport = podCIDR, f.podIPSet, f.nodeIPSet, transport
-	params.virtualService, params.virtualNodePort = f.virtualService, f.virtualNodePort
+	params.virtualService, params.virtualNodePort, params.icmp = f.virtualService, f.virtualNodePort, f.icmpName
 	w, err := newFirewall(f, params)
 	if err != nil {
 		return nil, err
@@ -50,7 +51,7 @@ func newStack(f family, podCIDR netip.Prefix, transport netip.Addr, own []netip.
 		peers: map[netip.Prefix]podRoute{}, nodes: newNodeAddresses(f.hosts(own)),
 	}
 	if params.proxyAll() {
-		s.services = newHostServices(f)
+		s.services = newHostServices(f, needed)
 	}
 	return s, nil
 }
@@ -108,7 +109,7 @@ func (s *stack) syncSets() error {
 		err = errors.Join(err, s.set.sync(s.knownCIDRs(nil)))
 	}
 	if s.services != nil {
-		err = errors.Join(err, s.syncNodePorts(), s.syncHealthPorts())
+		err = errors.Join(err, s.syncPortSets(), s.syncHealthPorts())
 	}
 	return err
 }
@@ -123,10 +124,10 @@ func (s *stack) syncRoutes() error {
 	desired := slices.SortedFunc(maps.Values(s.peers), func(a, b podRoute) int { return comparePrefixes(a.cidr, b.cidr) })
 	var errs []error
 	if s.services != nil {
-		errs = append(errs, s.syncServiceNeighbor(link))
+		errs = append(errs, s.syncServiceNeighbor(link), s.syncServiceRule(link), s.removeOtherServiceRoutes(have))
 	}
 	for _, r := range missingRoutes(slices.Concat(s.services.routes(), desired), have) {
-		if err := replaceRoute(r, link); err != nil {
+		if err := setRoute(r, link); err != nil {
 			errs = append(errs, err)
 			continue
 		}

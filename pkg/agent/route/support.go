@@ -13,7 +13,7 @@ import (
 
 // matchModules are the kernel modules of the matches and targets in use whose name is not simply "xt_" + name.
 var matchModules = map[string]string{"udp": "xt_tcpudp", "tcp": "xt_tcpudp"}
-var targetModules = map[string]string{"NOTRACK": "xt_CT", "MARK": "xt_mark", "MASQUERADE": "xt_MASQUERADE", "DNAT": "xt_nat"}
+var targetModules = map[string]string{"NOTRACK": "xt_CT", "MARK": "xt_mark", "MASQUERADE": "xt_MASQUERADE", "DNAT": "xt_nat", "SNAT": "xt_nat"}
 
 // ruleModules names the kernel modules that a rule needs, in the order of its arguments.
 func ruleModules(args []string) []string {

@@ -27,6 +27,18 @@ func gatewayIPv4Settings(gateway string) []setting {
 	}
 }
 
+// acceptLocal is the kernel setting by which a packet may come in with an address of the Node as its source.
+const acceptLocal = "accept_local"
+
+// serviceIPv4Settings: answers of Services come from the bridge with external addresses, to which the Node has routes elsewhere, or which it has
+// itself. The pipeline checks what sources Pods use (SpoofGuard).
+func serviceIPv4Settings(gateway string) []setting {
+	return []setting{
+		{filepath.Join("net/ipv4/conf", gateway, "rp_filter"), "2"},
+		{filepath.Join("net/ipv4/conf", gateway, acceptLocal), "1"},
+	}
+}
+
 // gatewayIPv6Settings: no router advertisements from the bridge, because this Node is the router there (CVE-2020-13597). With routing on, the
 // kernel also ignores router advertisements on all other devices unless their accept_ra is 2, which is the administrator's decision.
 func gatewayIPv6Settings(gateway string) []setting {
@@ -39,7 +51,11 @@ func gatewayIPv6Settings(gateway string) []setting {
 // syncSysctls records what the setting of the Node was.
 func (s *stack) syncSysctls() error {
 	var errs []error
-	for _, gateway := range s.family.gatewaySettings(s.gateway) {
+	settings := s.family.gatewaySettings(s.gateway)
+	if s.services != nil {
+		settings = append(settings, s.family.serviceSettings(s.gateway)...)
+	}
+	for _, gateway := range settings {
 		errs = append(errs, apply(gateway))
 	}
 	return errors.Join(append(errs, s.sysctls.Set(s.family.nodeSetting.key, s.family.nodeSetting.value))...)

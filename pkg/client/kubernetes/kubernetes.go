@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/transport"
 
 	"github.com/antrea-oncache/antrea/pkg/config"
 )
@@ -35,21 +36,25 @@ type Clients struct {
 	Reviews kubernetes.Interface
 }
 
-// New returns clients of the API that connection and the configuration key kubeAPIServerOverride say.
-func New(connection config.ClientConnectionConfig, override string) (*Clients, error) {
+// New returns clients of the API that connection and the configuration key kubeAPIServerOverride say. All their requests pass the wrappers.
+func New(connection config.ClientConnectionConfig, override string, wrappers ...transport.WrapperFunc) (*Clients, error) {
 	config, err := configOf(connection, override)
 	if err != nil {
 		return nil, err
 	}
-	kube, err := kubernetes.NewForConfig(config)
+	wrapped := rest.CopyConfig(config)
+	for _, wrap := range wrappers {
+		wrapped.Wrap(wrap)
+	}
+	kube, err := kubernetes.NewForConfig(wrapped)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the Kubernetes API %s: %w", config.Host, err)
 	}
-	dynamicClient, err := dynamic.NewForConfig(config)
+	dynamicClient, err := dynamic.NewForConfig(wrapped)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the Kubernetes API %s: %w", config.Host, err)
 	}
-	reviewConfig := rest.CopyConfig(config)
+	reviewConfig := rest.CopyConfig(wrapped)
 	reviewConfig.QPS, reviewConfig.Burst, reviewConfig.Timeout = reviewQPS, reviewBurst, reviewTimeout
 	reviews, err := kubernetes.NewForConfig(reviewConfig)
 	if err != nil {

@@ -96,7 +96,8 @@ func (h *hostNetwork) lead(p *services.Probe) (to netip.AddrPort, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, port := range h.ports {
-		if slices.Contains(port.Addresses, p.To.Addr()) {
+		external := slices.Contains(port.External, p.To.Addr()) && port.Port == p.To.Port() && port.Protocol == protocolNumbers[p.Protocol]
+		if external || slices.Contains(port.ClusterIPs, p.To.Addr()) {
 			return p.To, true
 		}
 		nodePort := slices.Contains(h.addresses, p.To.Addr()) && port.NodePort == p.To.Port() && port.Protocol == protocolNumbers[p.Protocol]

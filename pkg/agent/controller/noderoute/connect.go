@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/dependency"
 )
 
 // local is this Node, as the agent found it at its start. It is right regardless of Node objects.
@@ -20,6 +21,8 @@ type local struct {
 	// networks are the Pod networks in use, addresses those of the Node.
 	networks  []netip.Prefix
 	addresses []netip.Addr
+	// needed returns what the Node depends on outside of Pod networks; nil for nothing.
+	needed func() []dependency.Address
 	// pods are the families in use between Pods, uplink those of this Node's transport addresses.
 	pods, uplink families
 }
@@ -48,6 +51,20 @@ func (l *local) overlaps(cidr netip.Prefix) bool {
 	return slices.ContainsFunc(l.networks, cidr.Overlaps)
 }
 
+// takes returns what the Node depends on in the network. A flow collector may be a Pod.
+func (l *local) takes(cidr netip.Prefix) (dependency.Address, bool) {
+	if l.needed == nil {
+		return dependency.Address{}, false
+	}
+	for _, a := range l.needed() {
+		outside := a.Kind == dependency.Host || a.Kind == dependency.Server && (a.Service != "" || a.What == dependency.NameServer)
+		if outside && cidr.Contains(a.Addr) {
+			return a, true
+		}
+	}
+	return dependency.Address{}, false
+}
+
 // peer returns how this Node connects another one: nil if it does not. Each Pod network is decided separately, so that a
 // Node with a wrong network of one IP version keeps the other. have are the addresses that the Node's networks lead to now.
 // They are kept when the object has no usable address, because they are more likely right than none.
@@ -65,6 +82,11 @@ func (l *local) peer(o *object, all *claims, have map[netip.Prefix]netip.Addr) (
 		if i := slices.IndexFunc(l.addresses, cidr.Contains); i >= 0 {
 			findings = append(findings, finding{ReasonPodCIDRInvalid,
 				fmt.Sprintf("Pod CIDR %s has in it the address %s of Node %s, want a network without addresses of Nodes", cidr, l.addresses[i], l.name)})
+			continue
+		}
+		if a, found := l.takes(cidr); found {
+			findings = append(findings, finding{ReasonPodCIDRInvalid,
+				fmt.Sprintf("Pod CIDR %s has in it %s, %s, which Node %s depends on, want a network without it", cidr, a.Addr, a.What, l.name)})
 			continue
 		}
 		ip, why := l.transportAddress(o, cidr, all, have[cidr])

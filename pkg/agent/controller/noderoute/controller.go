@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -19,6 +21,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/dependency"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
@@ -59,6 +62,8 @@ type Controller struct {
 	queue    workqueue.TypedRateLimitingInterface[string]
 	claims   *claims
 	state    *state
+	// needed is what SetNeeded has got last.
+	needed atomic.Pointer[[]dependency.Address]
 
 	// initial are the Nodes that existed at start and have not been handled yet; nil before they are known.
 	initialMutex sync.Mutex
@@ -84,6 +89,12 @@ func New(nodes coreinformers.NodeInformer, flows FlowClient, routes RouteClient,
 		state:     newState(),
 		installed: make(chan struct{}),
 	}
+	c.local.needed = func() []dependency.Address {
+		if now := c.needed.Load(); now != nil {
+			return *now
+		}
+		return nil
+	}
 	registration, err := nodes.Informer().AddEventHandler(recovery.Handler(controllerName, "Node", cache.ResourceEventHandlerFuncs{
 		AddFunc:    c.enqueue,
 		UpdateFunc: func(_, current any) { c.enqueue(current) },
@@ -94,6 +105,21 @@ func New(nodes coreinformers.NodeInformer, flows FlowClient, routes RouteClient,
 	}
 	c.synced = registration.HasSynced
 	return c, nil
+}
+
+// SetNeeded replaces what this Node depends on: no Pod network of another Node may have that in it.
+func (c *Controller) SetNeeded(now []dependency.Address) {
+	former := c.needed.Swap(&now)
+	if former != nil && slices.Equal(*former, now) {
+		return
+	}
+	nodes, err := c.lister.List(labels.Everything())
+	if err != nil {
+		klog.ErrorS(err, "Could not list Nodes")
+	}
+	for _, node := range nodes {
+		c.queue.Add(node.Name)
+	}
 }
 
 func (c *Controller) enqueue(object any) {
