@@ -33,6 +33,13 @@ type serviceFlows struct {
 	limit uint32
 }
 
+// Flows of NodePorts precede those of addresses: a Service with an address that serves NodePorts, and with the number of one as its port, does not
+// take it over.
+const (
+	priorityNodePort      = 220
+	priorityLocalNodePort = 230
+)
+
 // scope says which list of Endpoints serves a frontend.
 type scope uint8
 
@@ -95,10 +102,14 @@ var protocolNumbers = map[corev1.Protocol]uint8{
 func (s serviceFlows) frontendFlows() []of.Flow {
 	var flows []of.Flow
 	for _, f := range s.port.Frontends {
+		ordinary, local := uint16(priorityNormal), uint16(priorityHigh)
+		if f.NodePort {
+			ordinary, local = priorityNodePort, priorityLocalNodePort
+		}
 		for _, client := range s.clients(f) {
-			flows = append(flows, s.selectFlow(priorityNormal, f, scopeOf(f), client...))
+			flows = append(flows, s.selectFlow(ordinary, f, scopeOf(f), client...))
 			if shortCircuits(f) {
-				flows = append(flows, s.selectFlow(priorityHigh, f, scopeCluster, append(client, sourceLocal.match())...))
+				flows = append(flows, s.selectFlow(local, f, scopeCluster, append(client, sourceLocal.match())...))
 			}
 		}
 		if f.Restricted {
@@ -175,7 +186,11 @@ func (s serviceFlows) learnFlow(f Frontend) of.Flow {
 	if external(f) {
 		specs = append(specs, learnLoad(externalAddress))
 	}
-	return s.flow(cookieService, tableServiceLB, priorityLow, s.frontendMatch(f, serviceSelectedLearn),
+	priority := uint16(priorityLow)
+	if f.NodePort {
+		priority = priorityNormal
+	}
+	return s.flow(cookieService, tableServiceLB, priority, s.frontendMatch(f, serviceSelectedLearn),
 		of.Learn{Table: s.id(tableSessionAffinity), Priority: priorityNormal, Cookie: s.learnedCookie(scopeOf(f)),
 			IdleTimeout: s.port.affinitySeconds(), DeleteLearned: true, Limit: s.limit, Specs: specs},
 		serviceSelected.load(), s.toTable(tableEndpointDNAT))
