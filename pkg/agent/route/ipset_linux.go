@@ -27,7 +27,7 @@ const (
 // maxElements is far above what a cluster can need: the kernel takes memory only for what there is.
 const maxElements = 1 << 20
 
-// ipset is a set of one family. Its networks are in this file, addresses with ports in portset_linux.go. It is maintained through
+// ipset is a set of one family. Its networks are in this file, addresses with ports in nodeports_linux.go. It is maintained through
 // netlink and not with the ipset program. A message takes microseconds, whereas starting a program takes tens of milliseconds for each
 // Node of the cluster. Errors arrive as numbers and not as text. The image needs no further program.
 type ipset struct {
