@@ -171,7 +171,7 @@ func TestNodeIsAsBefore(t *testing.T) {
 	require.Equal(t, before, n.state())
 	for _, want := range []string{
 		"removed CNI configuration ", "/opt/cni/bin/portmap; the one that was there before is back", "removed eBPF programs of ONCache on uplink",
-		"ANTREA-INPUT, ANTREA-OUTPUT of table filter, and 12 rules", "removed ip6tables-nft chains ", "removed ipset ANTREA-POD-IP6", "removed IPv4 routing rule of Services", "removed ipset ANTREA-SERVICE-IP6", "/var/log/antrea",
+		"ANTREA-INPUT, ANTREA-OUTPUT of table filter, and 14 rules", "removed ip6tables-nft chains ", "removed ipset ANTREA-POD-IP6", "removed IPv4 routing rule of Services", "removed ipset ANTREA-SERVICE-IP6", "/var/log/antrea",
 		"removed change of sysctl net/ipv4/ip_forward: 1, was 0 before Antrea", "removed all of Antrea from this Node: ",
 	} {
 		require.Contains(t, n.out.String(), want)
