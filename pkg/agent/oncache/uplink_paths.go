@@ -197,6 +197,16 @@ type nexthopMessage struct{}
 func (nexthopMessage) Len() int          { return 8 }
 func (nexthopMessage) Serialize() []byte { return make([]byte, 8) }
 
+// remember takes over the MAC addresses of next hops that the kernel has forgotten meanwhile: what was learned has them, so the next one that the
+// kernel reports must be compared with them.
+func (p *paths) remember(before *paths) {
+	for hop, mac := range p.macs {
+		if mac == "" && before.macs[hop] != "" {
+			p.macs[hop] = before.macs[hop]
+		}
+	}
+}
+
 // differing returns the Nodes whose packets leave otherwise than before. Those that are new, of which nothing was known, are among them.
 func (p *paths) differing(before *paths) (nodes []netip.Addr) {
 	same := p.listed && before.listed && slices.Equal(p.nexthops, before.nexthops)

@@ -104,6 +104,22 @@ func TestLostMessages(t *testing.T) {
 	}
 }
 
+// TestNextHopThatComesBackAnother: a next hop that the kernel forgets while its messages are lost, and that has another MAC address later, evicts.
+func TestNextHopThatComesBackAnother(t *testing.T) {
+	k := newUplink(t, func(*uplinkKeeper) { ip(t, "neigh replace 192.168.77.12 lladdr 02:00:00:00:00:12 dev up0") })
+	stop := startWatching(t, k)
+	_, nodes := settled(t, k, 1400)
+	stop()
+	ip(t, "neigh del 192.168.77.12 dev up0")
+	stop = startWatching(t, k)
+	defer func() { stop() }()
+	_, now := settled(t, k, 1401)
+	require.Equal(t, nodes, now, "nobody else has its place yet")
+	ip(t, "neigh replace 192.168.77.12 lladdr 02:00:00:00:01:12 dev up0")
+	_, now = settled(t, k, 1402)
+	require.Equal(t, nodes+2, now)
+}
+
 // TestNeighborsThatGoTogether: neighbors that the kernel removes together make more messages at once than a socket holds by default, or at all. They
 // cost no flow its entry. Pods can cause them by sending to addresses that no host has.
 func TestNeighborsThatGoTogether(t *testing.T) {

@@ -64,6 +64,7 @@ func (w *uplinkWatch) catchUp() (usable bool) {
 		return k.refresh(why)
 	}
 	now := k.readPaths()
+	now.remember(k.paths)
 	differing := now.differing(k.paths)
 	k.paths = now
 	k.evictNodes(differing, "its path has changed while messages of the kernel were lost")
