@@ -102,7 +102,12 @@ func (w *firewall) apply(ctx context.Context) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
+	other, err := w.otherState(ctx)
+	if err != nil {
+		return err
+	}
 	w.kept = keptAfterApply(w.tables, rules)
+	w.kept.other, w.kept.otherSeen = other, time.Now()
 	return nil
 }
 

@@ -21,8 +21,13 @@ const (
 
 // kept is what is known of the rules since they were applied.
 type kept struct {
+	// chains are the agent's. Other chains whose names begin like theirs, such as those of upstream's agent, are left alone.
+	chains []table
 	// own are the rules of the agent's chains by table, as iptables-save(8) has listed them after apply; nil if that is not known.
 	own map[string][]string
+	// other is what matters of the other implementation's rules (otherState), otherSeen is when that was last read.
+	other     string
+	otherSeen time.Time
 	// applied is when that was. seen is when the rules were last read and found right, generation the kernel's count of changes of nf_tables
 	// before that, 0 if it does not count.
 	applied, seen time.Time
@@ -32,13 +37,13 @@ type kept struct {
 // keptAfterApply takes what was read after the chains' content was replaced. Anything that has changed it meanwhile would be taken for right, so
 // the number of rules must be.
 func keptAfterApply(tables []table, rules map[string][]string) kept {
-	own := ownRules(rules)
+	own := ownRules(tables, rules)
 	for _, t := range tables {
 		if len(own[t.name]) != len(t.rules) {
 			return kept{}
 		}
 	}
-	return kept{own: own, applied: time.Now()}
+	return kept{chains: tables, own: own, applied: time.Now()}
 }
 
 // doubtful reports whether others may have changed the rules. Programs that change many rules, such as kube-proxy, are not told from those that
@@ -55,16 +60,16 @@ func (k kept) intact(jumps []jump, rules map[string][]string) bool {
 			return false
 		}
 	}
-	return maps.EqualFunc(k.own, ownRules(rules), slices.Equal)
+	return maps.EqualFunc(k.own, ownRules(k.chains, rules), slices.Equal)
 }
 
 // ownRules are the rules of the agent's chains.
-func ownRules(rules map[string][]string) map[string][]string {
+func ownRules(chains []table, rules map[string][]string) map[string][]string {
 	own := map[string][]string{}
-	for table, lines := range rules {
-		for _, line := range lines {
-			if strings.HasPrefix(line, "-A "+chainPrefix) {
-				own[table] = append(own[table], line)
+	for _, t := range chains {
+		for _, line := range rules[t.name] {
+			if chain, _, _ := strings.Cut(strings.TrimPrefix(line, "-A "), " "); slices.Contains(t.chains, chain) {
+				own[t.name] = append(own[t.name], line)
 			}
 		}
 	}

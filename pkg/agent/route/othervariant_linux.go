@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/klog/v2"
 )
@@ -60,6 +61,39 @@ func (w *firewall) acceptIn(ctx context.Context, v variant, chain string, rules 
 		errs = append(errs, other.ensureJump(j, rules[tableFilter]))
 	}
 	return errors.Join(errs...)
+}
+
+// otherChanged reports whether others have changed the implementation of iptables that the agent does not use so that settleOther has something to
+// do, such as a policy DROP. Its changes have no event: it is read every blindInterval.
+func (w *firewall) otherChanged(ctx context.Context, now time.Time) (bool, error) {
+	if now.Sub(w.kept.otherSeen) < blindInterval {
+		return false, nil
+	}
+	state, err := w.otherState(ctx)
+	if err != nil {
+		return false, err
+	}
+	w.kept.otherSeen = now
+	return w.kept.other != state, nil
+}
+
+// otherState is what settleOther depends on: whether a policy drops, and the lines about the agent's chains without their counters.
+func (w *firewall) otherState(ctx context.Context) (string, error) {
+	v := w.variant.other()
+	if !slices.Contains(w.family.variants(), v) {
+		return "", nil
+	}
+	saved, err := w.family.saved(ctx, v)
+	if err != nil {
+		return "", err
+	}
+	state := []string{droppingChain(saved)}
+	for line := range strings.Lines(saved) {
+		if strings.HasPrefix(line, "-A ") && strings.Contains(line, " "+chainPrefix) {
+			state = append(state, line)
+		}
+	}
+	return strings.Join(state, "\n"), nil
 }
 
 // droppingChain returns the first built-in chain of table filter that drops by its policy what no rule accepts, from the output of

@@ -51,10 +51,14 @@ func (s *stack) lookAtFirewall(ctx context.Context) error {
 	// Before the rules are read, so that the next look finds what is changed after that.
 	generation := w.generation()
 	now := time.Now()
-	if !w.kept.doubtful(now, generation) {
+	other, err := w.otherChanged(ctx, now)
+	if err != nil {
+		return err
+	}
+	if !other && !w.kept.doubtful(now, generation) {
 		return nil
 	}
-	if w.kept.own == nil || now.Sub(w.kept.applied) >= applyInterval {
+	if other || w.kept.own == nil || now.Sub(w.kept.applied) >= applyInterval {
 		return w.apply(ctx)
 	}
 	rules, err := w.rules(ctx)

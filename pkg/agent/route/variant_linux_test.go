@@ -128,3 +128,50 @@ func testOtherVariantDrops(t *testing.T, n injectionNet) {
 	require.NoError(t, b.client.Initialize())
 	require.NotContains(t, run(t, legacy+"-save"), "ANTREA-")
 }
+
+// TestOtherVariantIsWatched: a policy DROP that comes later, as when another program is restarted, and rules that others remove, are noticed.
+func TestOtherVariantIsWatched(t *testing.T) {
+	needsBothVariants(t)
+	useBackend(t, "nft")
+	newNetNS(t)
+	newGateway(t)
+	c := newTestClient(t, Options{})
+	require.NoError(t, c.Initialize())
+	look := func() {
+		t.Helper()
+		for _, s := range c.stacks {
+			s.firewall.kept.otherSeen = s.firewall.kept.otherSeen.Add(-blindInterval)
+		}
+		require.NoError(t, c.look(t.Context()))
+	}
+	look()
+	require.NotContains(t, run(t, "iptables-legacy-save"), "ANTREA-")
+	for _, change := range []string{"-P FORWARD DROP", "-F FORWARD"} {
+		run(t, "iptables-legacy", strings.Fields(change)...)
+		look()
+		require.Contains(t, run(t, "iptables-legacy-save"), "-A FORWARD -j ANTREA-FORWARD", change)
+	}
+	applied := c.stacks[0].firewall.kept.applied
+	look()
+	look()
+	require.Equal(t, applied, c.stacks[0].firewall.kept.applied, "nothing has changed")
+	run(t, "iptables-legacy", "-P", "FORWARD", "ACCEPT")
+	look()
+	require.NotContains(t, run(t, "iptables-legacy-save"), "ANTREA-")
+}
+
+// TestChainsOfUpstream: rules of another agent whose chains have names like the agent's do not make it apply its own again and again.
+func TestChainsOfUpstream(t *testing.T) {
+	newNetNS(t)
+	newGateway(t)
+	run(t, "iptables", "-t", "mangle", "-N", "ANTREA-MANGLE")
+	run(t, "iptables", "-t", "mangle", "-A", "ANTREA-MANGLE", "-j", "ACCEPT")
+	c := newTestClient(t, Options{})
+	require.NoError(t, c.Initialize())
+	applied := c.stacks[0].firewall.kept.applied
+	require.False(t, applied.IsZero())
+	for range 2 {
+		require.NoError(t, c.look(t.Context()))
+	}
+	require.Equal(t, applied, c.stacks[0].firewall.kept.applied)
+}
