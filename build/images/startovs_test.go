@@ -130,6 +130,7 @@ func TestStartOVSRefusesASecondSwitch(t *testing.T) {
 	}
 	o := newOVS(t)
 	o.script("share/scripts/ovs-ctl", `echo "ovs-ctl $*" >>`+o.dir+"/calls")
+	o.script("tools/ovs-vsctl", "exit 0")
 	runtime.LockOSThread() // the thread, with its network namespace, ends with the test
 	require.NoError(t, unix.Unshare(unix.CLONE_NEWNET))
 	socket, err := net.Listen("unix", o.dir+"/ovs-vswitchd.4711.ctl")

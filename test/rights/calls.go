@@ -148,7 +148,7 @@ func (p *program) informer(folder, kind, place string) {
 // groups are those whose names are not the folders of the client library.
 var groups = map[string]string{
 	"core": "", "apps": "apps", "discovery": "discovery.k8s.io", "networking": "networking.k8s.io", "coordination": "coordination.k8s.io",
-	"authentication": "authentication.k8s.io", "authorization": "authorization.k8s.io", "events": "events.k8s.io",
+	"authentication": "authentication.k8s.io", "authorization": "authorization.k8s.io", "events": "events.k8s.io", "admissionregistration": "admissionregistration.k8s.io",
 }
 
 // resourceOf returns the resource of a kind in a folder of the client library, such as networkpolicies.networking.k8s.io.
