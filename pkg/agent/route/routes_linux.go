@@ -30,11 +30,27 @@ type gatewayRoute struct {
 	raw    netlink.Route
 }
 
+func newGatewayRoute(r netlink.Route) gatewayRoute {
+	g := gatewayRoute{raw: r, onlink: r.Flags&int(netlink.FLAG_ONLINK) != 0}
+	if r.Dst != nil {
+		g.cidr = fromIPNet(r.Dst)
+	}
+	if gateway, ok := netip.AddrFromSlice(r.Gw); ok {
+		g.gateway = gateway.Unmap()
+	}
+	return g
+}
+
+// isOurs reports whether the agent makes the route in just this way.
+func (h gatewayRoute) isOurs() bool {
+	return h.raw.Protocol == protocolOwn && (h.onlink || !h.gateway.IsValid())
+}
+
 // missingRoutes returns the desired routes, in order, that the gateway port lacks, or has with another next hop or protocol number.
 func missingRoutes(desired []podRoute, have []gatewayRoute) []podRoute {
 	good := map[podRoute]bool{}
 	for _, h := range have {
-		good[h.podRoute] = good[h.podRoute] || h.raw.Protocol == protocolOwn && (h.onlink || !h.gateway.IsValid())
+		good[h.podRoute] = good[h.podRoute] || h.isOurs()
 	}
 	var missing []podRoute
 	for _, d := range desired {
@@ -78,14 +94,7 @@ func listGatewayRoutes(f family, link int) ([]gatewayRoute, error) {
 	}
 	found := make([]gatewayRoute, 0, len(routes))
 	for _, r := range routes {
-		g := gatewayRoute{raw: r, onlink: r.Flags&int(netlink.FLAG_ONLINK) != 0}
-		if r.Dst != nil {
-			g.cidr = fromIPNet(r.Dst)
-		}
-		if gateway, ok := netip.AddrFromSlice(r.Gw); ok {
-			g.gateway = gateway.Unmap()
-		}
-		found = append(found, g)
+		found = append(found, newGatewayRoute(r))
 	}
 	return found, nil
 }
@@ -111,8 +120,8 @@ func setRoute(r podRoute, link int) error {
 	if r.gateway.IsValid() {
 		route.Gw, route.Scope, route.Flags = r.gateway.AsSlice(), netlink.SCOPE_UNIVERSE, int(netlink.FLAG_ONLINK)
 	}
-	err := checkForeignRoute(r.cidr, link)
-	if err == nil {
+	there, err := findRoute(r, link)
+	if err == nil && !there {
 		// Without NLM_F_REPLACE: a route that has been made since is not lost.
 		if err = netlink.RouteAdd(route); errors.Is(err, unix.EEXIST) {
 			err = correctRoute(route)
@@ -124,19 +133,24 @@ func setRoute(r podRoute, link int) error {
 	return nil
 }
 
-// checkForeignRoute asks the kernel which route packets to the network's first address take. Only one to exactly this network would be
-// replaced or hidden by the agent's.
-func checkForeignRoute(cidr netip.Prefix, link int) error {
-	found, err := netlink.RouteGetWithOptions(cidr.Addr().AsSlice(), &netlink.RouteGetOptions{FIBMatch: true})
+// findRoute reports whether the route is there. It asks the kernel which route packets to the network's first address take, which costs the same
+// however many there are. One of another device to exactly this network is an error: it would be replaced or hidden by the agent's.
+func findRoute(r podRoute, link int) (there bool, err error) {
+	found, err := netlink.RouteGetWithOptions(r.cidr.Addr().AsSlice(), &netlink.RouteGetOptions{FIBMatch: true})
 	if err != nil {
-		return nil // there is none
+		return false, nil // there is none
 	}
 	for _, have := range found {
-		if have.Dst != nil && fromIPNet(have.Dst) == cidr && have.LinkIndex != link && have.Table == unix.RT_TABLE_MAIN {
-			return foreignRouteError{have}
+		g := newGatewayRoute(have)
+		switch {
+		case g.cidr != r.cidr || have.Table != unix.RT_TABLE_MAIN:
+		case have.LinkIndex != link:
+			return false, foreignRouteError{have}
+		case g.podRoute == r && g.isOurs():
+			there = true
 		}
 	}
-	return nil
+	return there, nil
 }
 
 // correctRoute replaces the gateway port's route to the same network.
