@@ -53,9 +53,9 @@ func (f *frontend) precedes(other *frontend) bool {
 	return a.Namespace+"/"+a.Name < b.Namespace+"/"+b.Name
 }
 
-// isRouted tells whether the Node's own packets to the address, and those that come from outside, are led to the bridge.
+// isRouted tells whether the Node's own packets to all ports of the address, and those that come from outside, are led to the bridge.
 func (w *World) isRouted(node string, address netip.Addr) bool {
-	return w.Settings.ProxyAll && slices.ContainsFunc(w.frontends(node), func(f *frontend) bool { return f.kind != nodePort && f.address.Addr() == address })
+	return w.Settings.ProxyAll && slices.ContainsFunc(w.frontends(node), func(f *frontend) bool { return f.kind == clusterIP && f.address.Addr() == address })
 }
 
 // frontends returns all addresses of Services that the agent of the Node handles.

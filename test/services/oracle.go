@@ -54,7 +54,7 @@ func (w *World) Verdict(p *Probe) Verdict {
 	f := w.frontend(p.Client.Node, p.To, p.Protocol)
 	switch {
 	case f == nil && p.Client.Kind != FromPod && w.isRouted(p.Client.Node, p.To.Addr()):
-		// "Routes are for all ports of an address: packets to other ports of a Service's address are dropped."
+		// "Routes to cluster IPs are for all ports: packets to other ports are dropped."
 		return Verdict{Outcome: Dropped}
 	case f == nil || p.Client.Kind != FromPod && !w.Settings.ProxyAll:
 		return Verdict{Outcome: Untouched}
