@@ -16,7 +16,7 @@
 #define TICKET_KEPT_NS 20000000ull
 
 /* A flow that has lost so many tickets in a row is one that Open vSwitch drops, or sends where nobody redeems them. It
- * gets one for one packet in RARE_PACKETS, and others need not wait for it. */
+ * gets one for one packet in RARE_PACKETS, and others need not wait for it. If it is noted as rare, that is enough. */
 #define LOST_TICKETS 4
 
 /* How long a datagram that has got a slot's number may still come out of Open vSwitch. It must be more than
@@ -84,6 +84,14 @@ static __always_inline __u32 lost_before(const struct onc_ticket *t, __u32 state
 	return t->lost + (t->lost < LOST_TICKETS);
 }
 
+/* note_datagram: a datagram gets the slot's number. Nothing of a segment is mistaken for that of another connection:
+ * see doubtful. */
+static __always_inline void note_datagram(struct onc_ticket *t, const struct packet *p, __u64 now)
+{
+	if (p->udp)
+		t->marked = now;
+}
+
 /* issue writes a ticket and marks the packet with its number. While a ticket is kept, only packets of its flow get the
  * number: behind Open vSwitch, nothing would tell a packet to another peer from one that was translated. One CPU at a
  * time writes or reads a ticket; a packet that finds another one doing so goes without. known: the flow has an entry.
@@ -102,7 +110,8 @@ static __always_inline void issue(struct __sk_buff *skb, enum onc_program progra
 	if (state == TICKET_BUSY)
 		return;
 	same = same_flow(t, p);
-	if (same && t->lost >= LOST_TICKETS && state != TICKET_REDEEMED && bpf_get_prandom_u32() % RARE_PACKETS)
+	if (same && t->lost >= LOST_TICKETS && state != TICKET_REDEEMED && (known || note_of(p) != NOTE_RARE) &&
+	    bpf_get_prandom_u32() % RARE_PACKETS)
 		return;
 	if (may_write(t, state, same, known, now)) {
 		if (__sync_val_compare_and_swap(&t->program, state, TICKET_BUSY) != state)
@@ -114,13 +123,13 @@ static __always_inline void issue(struct __sk_buff *skb, enum onc_program progra
 		write_ticket(t, p, hash, endpoint, !skb->hash, now);
 		t->lost = lost;
 		t->known = known;
+		note_datagram(t, p, now); /* before another flow can take the slot */
 		__sync_lock_test_and_set(&t->program, program);
-	} else if (!same) {
+	} else if (same) {
+		note_datagram(t, p, now);
+	} else {
 		return;
 	}
-	/* Nothing of a segment is mistaken for that of another connection: see doubtful. */
-	if (p->udp)
-		t->marked = now;
 	skb->mark = (skb->mark & ~MARK_OURS) | ticket_mark(slot);
 }
 

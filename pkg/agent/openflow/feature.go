@@ -35,7 +35,6 @@ type meterOwner interface {
 	meters(*generator) []of.MeterEntry
 }
 
-// registration is a feature and its name, which is in errors and identifies the feature's base flows in their cache.
 // formerReader is a feature that reads flows of former agents, given with the ids of their tables.
 type formerReader interface {
 	readFormer(tables map[string]uint8, flows []of.FlowStats)
@@ -44,6 +43,7 @@ type formerReader interface {
 // roundObserver is a feature that is told when everything that was known at the start is installed.
 type roundObserver interface{ roundCompleted() }
 
+// registration is a feature and its name, which is in errors and identifies the feature's base flows in their cache.
 type registration struct {
 	name string
 	feature

@@ -100,6 +100,34 @@ func TestLostTicketsAreRare(t *testing.T) {
 	require.Equal(t, uint32(rare), cell^hash(w, p))
 }
 
+// TestRareFlowsGetTickets: a flow that is noted as rare because it has lost its tickets gets one for one packet in 64, not one in 64 of these.
+// So it is learned soon when Open vSwitch lets it pass.
+func TestRareFlowsGetTickets(t *testing.T) {
+	w := harness.NewWorld(t)
+	p := harness.FromPod()
+	p.UDP = true
+	w.Note(t, p.Bytes(t), 14)
+	egress := harness.NewTestRun(w.Programs.OncacheEgress, 256)
+	egress.Context.Ifindex = uint32(w.PodIf)
+	frame := p.Bytes(t)
+	send := func() bool {
+		require.NoError(t, egress.Run(frame))
+		return egress.ContextOut.Mark&harness.TicketBits != 0
+	}
+	for range lostTickets + 1 {
+		require.True(t, send())
+		expireTickets(w)
+	}
+	// 100 are expected, with a standard deviation of 10. At one in 64 of these it would be one or two.
+	tickets, packets := 0, 100*rarePackets
+	for range packets {
+		if send() {
+			tickets++
+		}
+	}
+	require.InDelta(t, packets/rarePackets, tickets, 70, "tickets of %d packets", packets)
+}
+
 // TestRedeemedTicketIsNotLost: a flow that loses some of its tickets, as in a batch, goes on getting them.
 func TestRedeemedTicketIsNotLost(t *testing.T) {
 	w := harness.NewWorld(t)
