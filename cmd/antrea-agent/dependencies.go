@@ -35,12 +35,13 @@ func (n *node) dependOn(ctx context.Context, o *options, network *config.Network
 		}
 	}
 	s.Servers = []dependency.Endpoint{apiEndpoint(n.clients.Config.Host)}
+	s.Read(ctx)
+	// Nothing that the agent does at its start depends on this address, so no start waits until it is resolved.
 	if o.config.ExportsFlows(o.gates) {
 		if settings, err := o.config.FlowExporter.Exporter(); err == nil && settings.Collector.Service == "" {
 			s.Servers = append(s.Servers, dependency.Endpoint{Host: settings.Collector.Host, Port: settings.Collector.Port, What: "the flow collector"})
 		}
 	}
-	s.Read(ctx)
 }
 
 // apiEndpoint reads a URL, or a host with or without port. Of another text, only connections tell the address.
