@@ -87,7 +87,7 @@ func testSourceRanges(t *testing.T, w *wire) {
 	}
 	vanishes := func(client string, number int) {
 		t.Helper()
-		w.send(gwPort, from(client, number))
+		w.drop(gwPort, from(client, number))
 		arrives(admitted, number)
 		for port, link := range w.links {
 			require.False(t, link.pending(), "%s arrived at %s", client, portNames[port])
@@ -314,7 +314,7 @@ func testLocalWithoutEndpoints(t *testing.T, w *wire) {
 	port := with(clusterPort(elsewhereEndpoint), at(Frontend{Address: clusterIP, Local: true}, Frontend{Address: loadBalancerIP, Local: true, External: true}),
 		func(p *ServicePort) { p.Elsewhere = true })
 	w.install(port)
-	w.send(gwPort, segment{"198.51.100.7:3001", loadBalancerIP.String(), "S"})
+	w.drop(gwPort, segment{"198.51.100.7:3001", loadBalancerIP.String(), "S"})
 	w.nothingElse(podAPort)
 	w.swallow(podAPort, segment{"10.10.0.11:3002", clusterIP.String(), "S"})
 	require.Empty(t, rejects.Packets(), "they are not rejected")

@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
@@ -39,6 +42,8 @@ func newWire(t *testing.T, kernel bool) *wire {
 		o = ovstest.Start(t)
 	}
 	socket := o.AddBridge(bridgeName)
+	// What settle waits for, in ms; Open vSwitch takes nothing shorter.
+	o.Vsctl("set", "Open_vSwitch", ".", "other_config:max-revalidator=100")
 	if kernel {
 		o.Vsctl("set", "bridge", bridgeName, "datapath_type=system")
 	}
@@ -49,6 +54,11 @@ func newWire(t *testing.T, kernel bool) *wire {
 			w.links[port] = newDummyLink(o, name, port)
 		}
 	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("Connections:\n%s\nFlows of the datapath:\n%s", o.Appctl("dpctl/dump-conntrack"), o.Appctl("dpctl/dump-flows"))
+		}
+	})
 	w.bridge = &bridge{OVS: o, t: t, c: newBridgeClient(t, socket, proxyAllFeatures, dualStackNode)}
 	w.connect()
 	return w
@@ -217,8 +227,30 @@ func (w *wire) pass(from uint32, s segment, to uint32, want segment) received {
 // swallow requires that a Pod's segment goes nowhere.
 func (w *wire) swallow(from uint32, s segment) {
 	w.t.Helper()
-	w.send(from, s)
+	w.drop(from, s)
 	w.nothingElse(from)
+}
+
+// drop sends the segment into a port, and waits until a flow has dropped it. No other packet can stand for that: one that needs fewer upcalls
+// overtakes it in the kernel's datapath, and the next packet would come before the connection of this one is known.
+func (w *wire) drop(from uint32, s segment) {
+	w.t.Helper()
+	before := w.drops()
+	w.send(from, s)
+	require.Eventually(w.t, func() bool { return w.drops() > before }, 20*time.Second, time.Millisecond, "no flow has dropped %v from %s", s, portNames[from])
+}
+
+var packetsDropped = regexp.MustCompile(`(?m)n_packets=(\d+),.* actions=drop$`)
+
+// drops is the number of packets that the flows that drop have counted, with those of the datapath's flows.
+func (w *wire) drops() (sum int) {
+	w.settle()
+	for _, m := range packetsDropped.FindAllStringSubmatch(w.Ofctl("dump-flows", bridgeName), -1) {
+		n, err := strconv.Atoi(m[1])
+		require.NoError(w.t, err)
+		sum += n
+	}
+	return sum
 }
 
 // nothingElse requires that nothing has arrived anywhere of what the Pod has sent. A datagram that the Pod sends behind it to the world
