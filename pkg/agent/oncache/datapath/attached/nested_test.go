@@ -4,6 +4,7 @@
 package attached
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
@@ -169,6 +171,14 @@ func (n *nestedTunnel) testRestored(t *testing.T) {
 		require.Greater(t, n.count(t, 1, "ingress", "restored"), restored, name)
 		n.requireNoneDropped(t)
 	}
+	// No Node rewrites super-packets with inner headers, and the kernel has no room for another tunnel's. None is delivered otherwise.
+	b.SetMode(datapath.ModeEnforce)
+	b.BumpAll()
+	before, restored := n.served.Load(), n.count(t, 1, "ingress", "restored")
+	sendSuperPackets(t, a.Host, 3)
+	require.Eventually(t, func() bool { return n.count(t, 1, "ingress", "no_room") == 3 }, 10*time.Second, 10*time.Millisecond)
+	require.Equal(t, restored, n.count(t, 1, "ingress", "restored"))
+	require.Equal(t, before, n.served.Load())
 }
 
 // keyGivenBy returns the key that a Node has given.
@@ -199,14 +209,35 @@ func (n *nestedTunnel) exchangeKeys(t *testing.T) {
 // sendToEcho sends datagrams to the server.
 func sendToEcho(t *testing.T, in *proc.Thread, count int) {
 	t.Helper()
+	writeToEcho(t, in, count, 200, func(int) error { return nil })
+}
+
+// sendSuperPackets sends datagrams to the server, four together.
+func sendSuperPackets(t *testing.T, in *proc.Thread, count int) {
+	t.Helper()
+	writeToEcho(t, in, count, 4*200, func(fd int) error { return unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_SEGMENT, 200) })
+}
+
+// writeToEcho writes messages of a length in bytes to the server, through a socket that is prepared first.
+func writeToEcho(t *testing.T, in *proc.Thread, count, length int, prepare func(fd int) error) {
+	t.Helper()
 	require.NoError(t, in.Do(func() error {
 		client, err := net.DialUDP("udp4", nil, &net.UDPAddr{IP: nestedAddress(1), Port: echoPort})
 		if err != nil {
 			return err
 		}
 		defer client.Close()
+		raw, err := client.SyscallConn()
+		if err != nil {
+			return err
+		}
+		var prepared error
+		err = raw.Control(func(fd uintptr) { prepared = prepare(int(fd)) })
+		if err := errors.Join(err, prepared); err != nil {
+			return err
+		}
 		for i := range count {
-			if _, err := fmt.Fprintf(client, "%0200d", i); err != nil {
+			if _, err := fmt.Fprintf(client, "%0*d", length, i); err != nil {
 				return err
 			}
 		}
