@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,8 +105,19 @@ func (n *leadNet) serve(t *testing.T, ns netns.NsHandle, name string, port int) 
 	})
 }
 
-// ask returns the answer that a connection from the namespace gets.
+// ask returns the answer that a connection from the namespace gets. On a busy machine the kernel may need longer than one attempt until it knows
+// its neighbors.
 func (n *leadNet) ask(t *testing.T, ns netns.NsHandle, address string) (answer string) {
+	t.Helper()
+	for range 5 {
+		if answer = n.askOnce(t, ns, address); strings.Contains(answer, ", from ") || strings.Contains(answer, "refused") {
+			break
+		}
+	}
+	return answer
+}
+
+func (n *leadNet) askOnce(t *testing.T, ns netns.NsHandle, address string) (answer string) {
 	t.Helper()
 	n.in(t, ns, func() {
 		conn, err := net.DialTimeout("tcp", address, 3*time.Second)
