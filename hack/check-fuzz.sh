@@ -59,7 +59,7 @@ translated address       | ticket.h    | if (same4(before, p))                  
 translated own end       | ticket.h    | before->saddr == p->saddr \&\& before->sport == p->sport | true
 DSCP changed             | ticket.h    | t->tos != p->tos \|\|                   | 
 TTL behind Open vSwitch  | ticket.h    | (__u8)(t->ttl - 1) != p->ttl            | 0
-number of another flow   | ticket.h    | } else if (!same) {                     | } else if (0) {
+number of another flow   | ticket.h    | } else if (same) {                      | } else if (1) {
 number passed on         | ticket.h    | t->other = t->marked;                   | t->other = 0;
 number taken meanwhile   | ticket.h    | r->apart < (__s64)TICKET_UNDERWAY_NS    | false
 gateway: foreign mark    | gateway.h   | skb->mark \& ~(MARK_OURS \| MARK_NODE)    | 0

@@ -20,7 +20,7 @@ names of ports              | agent/proxy/endpoints.go | q.name == p.name && q.p
 hints for Nodes             | agent/proxy/endpoints.go | return e.forNode(c.config.NodeName) | return e.forNode("node-1")
 internal policy             | agent/proxy/service.go | if f.Local = s.internalLocal; f.External | if f.Local = false; f.External
 external policy             | agent/proxy/service.go | f.Local = s.externalLocal | f.Local = false
-external policy for Pods    | agent/openflow/service_flows.go | priorityHigh, f, scopeCluster, | priorityHigh, f, scopeLocal,
+external policy for Pods    | agent/openflow/service_flows.go | s.selectFlow(local, f, scopeCluster, | s.selectFlow(local, f, scopeLocal,
 change of addresses         | agent/proxy/evaluate.go | slices.Equal(p.Frontends, q.Frontends) && |
 mode of load balancers      | agent/proxy/service.go | ingress.IPMode != nil && *ingress.IPMode != corev1.LoadBalancerIPModeVIP | false
 ranges for others           | agent/openflow/service_flows.go | if !f.Restricted { | if true {
