@@ -20,11 +20,11 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
 
-// paths is how packets leave for the other Nodes, as far as the learned outer headers depend on it. It has as many elements as there are Nodes,
+// paths is how packets leave for the other Nodes, as far as the learned outer headers depend on it. It has as many elements as there are Nodes and their next hops,
 // whatever neighbors and routes the host has besides. After messages of the kernel were lost, what is read then is compared with it.
 type paths struct {
 	nodes map[netip.Addr]path
-	// macs are the MAC addresses of next hops on the uplink: unread until the kernel has been asked, "" if it knew none then.
+	// macs are the MAC addresses of all next hops on the uplink: unread until the kernel has been asked, "" if it knew none then.
 	macs map[netip.Addr]string
 	// nexthops are all nexthop objects, as the kernel describes them; listed is false if it could not be asked.
 	nexthops []string
@@ -93,19 +93,39 @@ func (p *path) match(ip netip.Addr) {
 // note adds a Node's path.
 func (p *paths) note(ip netip.Addr, to path, uplink int) {
 	p.nodes[ip] = to
-	if _, known := p.macs[to.hop]; !known && to.device == uplink {
-		p.macs[to.hop] = unread
+	if to.device != uplink {
+		return
 	}
+	for _, hop := range to.hops() {
+		if _, known := p.macs[hop]; !known {
+			p.macs[hop] = unread
+		}
+	}
+}
+
+// hops returns all neighbors that may get packets for the Node: the kernel's choice may be another one for each flow.
+func (p *path) hops() []netip.Addr {
+	hops := []netip.Addr{p.hop}
+	for _, n := range p.matched.MultiPath {
+		if via, ok := n.Via.(*netlink.Via); ok {
+			hops = append(hops, addrOf(via.Addr))
+		} else if len(n.Gw) > 0 {
+			hops = append(hops, addrOf(n.Gw))
+		}
+	}
+	return hops
 }
 
 // prune forgets Nodes that are gone, and next hops that lead to none.
 func (p *paths) prune(present map[netip.Addr]bool) {
 	hops := map[netip.Addr]bool{}
 	for ip, to := range p.nodes {
-		if present[ip] {
-			hops[to.hop] = true
-		} else {
+		if !present[ip] {
 			delete(p.nodes, ip)
+			continue
+		}
+		for _, hop := range to.hops() {
+			hops[hop] = true
 		}
 	}
 	for hop := range p.macs {
@@ -128,7 +148,7 @@ func (p *paths) moved(ip netip.Addr, mac net.HardwareAddr) bool {
 // through returns the Nodes whose packets a next hop gets.
 func (p *paths) through(hop netip.Addr) (nodes []netip.Addr) {
 	for ip, to := range p.nodes {
-		if to.hop == hop {
+		if slices.Contains(to.hops(), hop) {
 			nodes = append(nodes, ip)
 		}
 	}
@@ -212,8 +232,11 @@ func (p *paths) differing(before *paths) (nodes []netip.Addr) {
 	same := p.listed && before.listed && slices.Equal(p.nexthops, before.nexthops)
 	for ip, now := range p.nodes {
 		was, known := before.nodes[ip]
-		mac, wasMAC := p.macs[now.hop], before.macs[now.hop]
-		if !same || !known || !now.leavesAs(&was) || !now.matched.Equal(was.matched) || mac == unread || mac != "" && mac != wasMAC {
+		moved := slices.ContainsFunc(now.hops(), func(hop netip.Addr) bool {
+			mac := p.macs[hop]
+			return mac == unread || mac != "" && mac != before.macs[hop]
+		})
+		if !same || !known || !now.leavesAs(&was) || !now.matched.Equal(was.matched) || moved {
 			nodes = append(nodes, ip)
 		}
 	}

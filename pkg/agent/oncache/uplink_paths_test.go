@@ -52,6 +52,32 @@ func TestNeighborsOfNodesOnly(t *testing.T) {
 	require.Len(t, k.paths.macs, 1)
 }
 
+// TestEachOfSeveralNextHops: any of several next hops may have made the header of a Node, so it evicts the Node when it has another MAC address.
+func TestEachOfSeveralNextHops(t *testing.T) {
+	k := newUplink(t, func(*uplinkKeeper) {
+		ip(t, "route replace 10.99.0.0/16 nexthop via 192.168.77.13 nexthop via 192.168.77.14")
+		ip(t, "neigh replace 192.168.77.13 lladdr 02:00:00:00:00:13 dev up0")
+		ip(t, "neigh replace 192.168.77.14 lladdr 02:00:00:00:00:14 dev up0")
+	})
+	stop := startWatching(t, k)
+	_, nodes := settled(t, k, 1400)
+	for i, hop := range []string{"13", "14"} {
+		ip(t, "neigh replace 192.168.77."+hop+" lladdr 02:00:00:00:01:"+hop+" dev up0")
+		_, now := settled(t, k, 1401+i)
+		require.Equal(t, nodes+1, now, hop)
+		nodes = now
+	}
+	stop()
+	for i, hop := range []string{"13", "14"} {
+		ip(t, "neigh replace 192.168.77."+hop+" lladdr 02:00:00:00:02:"+hop+" dev up0")
+		stop = startWatching(t, k)
+		_, now := settled(t, k, 1403+i)
+		stop()
+		require.Equal(t, nodes+1, now, "%s, while messages were lost", hop)
+		nodes = now
+	}
+}
+
 // TestLostMessages: when messages of the kernel were lost, what has not changed stays, and what has is evicted.
 func TestLostMessages(t *testing.T) {
 	k := newUplink(t)
