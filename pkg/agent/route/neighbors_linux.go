@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 	"k8s.io/klog/v2"
 
@@ -45,17 +47,48 @@ func (s *stack) setNeighbor(addr netip.Addr, link int) error {
 }
 
 func (s *stack) checkForeignNeighbor(addr netip.Addr, link int) error {
-	list, err := rtnl.Dump(func() ([]netlink.Neigh, error) { return netlink.NeighList(link, s.family.af) })
+	n, err := findNeighbor(s.neighbor(addr, link))
 	if err != nil {
 		return err
 	}
-	for _, n := range list {
-		if have, ok := netip.AddrFromSlice(n.IP); ok && have.Unmap() == addr && n.State&netlink.NUD_PERMANENT != 0 &&
-			!bytes.Equal(n.HardwareAddr, config.GlobalVirtualMAC) {
-			return fmt.Errorf("there is a permanent neighbor with MAC address %s, which the agent has not made: remove it", n.HardwareAddr)
-		}
+	if n.State&netlink.NUD_PERMANENT != 0 && !bytes.Equal(n.HardwareAddr, config.GlobalVirtualMAC) {
+		return fmt.Errorf("there is a permanent neighbor with MAC address %s, which the agent has not made: remove it", n.HardwareAddr)
 	}
 	return nil
+}
+
+// findNeighbor reads the entry with the link and address of n, the zero Neigh if there is none. It asks for this entry alone (RTM_GETNEIGH without
+// NLM_F_DUMP), which costs the same however many there are. Before Linux 5.0, it must read all.
+func findNeighbor(n *netlink.Neigh) (found netlink.Neigh, err error) {
+	request := nl.NewNetlinkRequest(unix.RTM_GETNEIGH, 0)
+	request.AddData(&netlink.Ndmsg{Family: uint8(n.Family), Index: uint32(n.LinkIndex)})
+	request.AddData(nl.NewRtAttr(netlink.NDA_DST, n.IP))
+	answers, err := request.Execute(unix.NETLINK_ROUTE, unix.RTM_NEWNEIGH)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return found, nil
+	case errors.Is(err, unix.EOPNOTSUPP):
+		return findNeighborAmongAll(n)
+	}
+	if err == nil && len(answers) == 0 {
+		err = errors.New("the kernel has not answered")
+	}
+	if err != nil {
+		return found, fmt.Errorf("read neighbor %s on link %d: %w", n.IP, n.LinkIndex, err)
+	}
+	answer, err := netlink.NeighDeserialize(answers[0])
+	if err != nil {
+		return found, fmt.Errorf("read neighbor %s on link %d: %w", n.IP, n.LinkIndex, err)
+	}
+	return *answer, nil
+}
+
+func findNeighborAmongAll(n *netlink.Neigh) (found netlink.Neigh, err error) {
+	list, err := rtnl.Dump(func() ([]netlink.Neigh, error) { return netlink.NeighList(n.LinkIndex, n.Family) })
+	if i := slices.IndexFunc(list, func(have netlink.Neigh) bool { return have.IP.Equal(n.IP) }); err == nil && i >= 0 {
+		found = list[i]
+	}
+	return found, err
 }
 
 func (s *stack) deleteNeighbor(gateway netip.Addr, link int) error {

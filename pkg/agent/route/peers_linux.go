@@ -112,7 +112,7 @@ func (s *stack) deleteRoutes(cidr netip.Prefix) error {
 			}
 		}
 	}
-	// From here on the 60 s sync must not restore the route, even if the set entry cannot be removed now.
+	// From here on no look may restore the route, even if the set entry cannot be removed now.
 	delete(s.peers, cidr)
 	return s.set.remove(cidr)
 }

