@@ -24,8 +24,9 @@ const (
 	// HostLocalSourceMark is the fwmark (and its mask) of packets that the Node itself sends to local Pods.
 	HostLocalSourceMark = 0x80000000
 	// ServiceMark is the fwmark (and its mask) of packets to external addresses of Services between the host's first look at them and their
-	// way to the bridge. It is neither one of ONCache's bits nor one of kube-proxy's.
-	ServiceMark = 0x40000000
+	// way to the bridge. No single bit is free: Antrea's Egress has bit 30 for answers and the low byte for ids, kube-proxy has bits 14 and
+	// 15, ONCache the others. 255 is an id that no Egress may get.
+	ServiceMark = 0xff
 )
 
 // TrafficEncapMode says how Pod traffic between Nodes travels.

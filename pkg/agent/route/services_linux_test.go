@@ -71,7 +71,7 @@ const (
 // What ip(8) prints of the rules.
 const (
 	ordinaryRules = "0:\tfrom all lookup local\n32766:\tfrom all lookup main\n32767:\tfrom all lookup default\n"
-	serviceRules  = "0:\tfrom all fwmark 0x40000000/0x40000000 lookup 170 proto 170\n" + ordinaryRules
+	serviceRules  = "0:\tfrom all fwmark 0xff/0xff lookup 170 proto 170\n" + ordinaryRules
 )
 
 // without returns the rest of all.
