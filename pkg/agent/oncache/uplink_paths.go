@@ -20,8 +20,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
 
-// paths is how packets leave for the other Nodes, as far as the learned outer headers depend on it. It has as many elements as there are Nodes and their next hops,
-// whatever neighbors and routes the host has besides. After messages of the kernel were lost, what is read then is compared with it.
+// paths is how packets leave for the other Nodes, as far as the learned outer headers depend on it. It has as many elements as there are Nodes and
+// their next hops, whatever neighbors and routes the host has besides. After messages of the kernel were lost, what is read then is compared with
+// it.
 type paths struct {
 	nodes map[netip.Addr]path
 	// macs are the MAC addresses of all next hops on the uplink: unread until the kernel has been asked, "" if it knew none then.
