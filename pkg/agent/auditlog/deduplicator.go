@@ -15,8 +15,9 @@ const (
 	maxBuffered = 4096
 )
 
-// deduplicator makes one line of equal ones that come within a second. It does no I/O, and has no clock.
+// deduplicator makes one line of equal ones that come within an interval. It does no I/O, and has no clock.
 type deduplicator struct {
+	interval time.Duration
 	// counts has the lines that wait, and how often each has come. order has them by the time of the first.
 	counts map[string]int
 	order  []waiting
@@ -27,7 +28,12 @@ type waiting struct {
 	since time.Time
 }
 
-func newDeduplicator() *deduplicator { return &deduplicator{counts: map[string]int{}} }
+func newDeduplicator(interval time.Duration) *deduplicator {
+	return &deduplicator{interval: interval, counts: map[string]int{}}
+}
+
+// has tells whether an equal line waits.
+func (d *deduplicator) has(line string) bool { return d.counts[line] > 0 }
 
 // add takes a line that comes now. It returns false if there is no room for it: it has to be written at once.
 func (d *deduplicator) add(line string, now time.Time) bool {
@@ -44,7 +50,7 @@ func (d *deduplicator) add(line string, now time.Time) bool {
 // take returns the lines that have waited long enough, and no longer has them.
 func (d *deduplicator) take(now time.Time) []string {
 	var lines []string
-	for len(d.order) > 0 && now.Sub(d.order[0].since) >= buffering {
+	for len(d.order) > 0 && now.Sub(d.order[0].since) >= d.interval {
 		lines = append(lines, d.first(now))
 	}
 	return lines
@@ -75,5 +81,5 @@ func (d *deduplicator) wait(now time.Time) (wait time.Duration, ok bool) {
 	if len(d.order) == 0 {
 		return 0, false
 	}
-	return max(buffering-now.Sub(d.order[0].since), 0), true
+	return max(d.interval-now.Sub(d.order[0].since), 0), true
 }

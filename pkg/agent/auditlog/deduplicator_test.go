@@ -14,7 +14,7 @@ import (
 func TestDeduplicator(t *testing.T) {
 	begin := time.Unix(1000, 0)
 	at := func(after time.Duration) time.Time { return begin.Add(after) }
-	d := newDeduplicator()
+	d := newDeduplicator(buffering)
 	_, ok := d.wait(begin)
 	require.False(t, ok)
 	require.True(t, d.add("a", at(0)))
@@ -37,7 +37,7 @@ func TestDeduplicator(t *testing.T) {
 // A flood of different lines takes no more memory than this.
 func TestDeduplicatorIsBounded(t *testing.T) {
 	begin := time.Unix(1000, 0)
-	d := newDeduplicator()
+	d := newDeduplicator(buffering)
 	for i := range maxBuffered {
 		require.True(t, d.add(fmt.Sprint(i), begin))
 	}

@@ -5,7 +5,7 @@
 // packets that are dropped because no rule allows them. The format is Antrea's.
 //
 // The pipeline sends these packets to the agent (policy_log.go of package openflow). A Logger (logger.go) makes lines of them
-// (line.go) and writes them into a file that is rotated (file.go). Equal lines about dropped packets become one (deduplicator.go). What a
-// flood of packets can cost is bounded: by a meter, where the datapath has one, by the queue of packets, by the number of lines that are
-// held back, and by the size and the number of files.
+// (writer.go, line.go) and writes them into a file that is rotated (file.go). Equal lines about dropped packets become one (deduplicator.go). What a
+// flood of packets can cost is bounded: by a meter, where the datapath has one, by the queue of packets, by each Pod's share of lines
+// (package share), by the number of lines that are held back, and by the size and the number of files.
 package auditlog

@@ -8,6 +8,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/ippacket"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 )
 
 const (
@@ -41,4 +42,9 @@ func line(decision openflow.LoggedPacket, pod string, packet *ippacket.Packet) s
 	}
 	return fmt.Sprintf("%s %s %s %v %s %s %s %v %s %v %s %s %d %s", decision.Table, policy, none, decision.Direction, action, priority, pod,
 		packet.Src, srcPort, packet.Dst, dstPort, protocol, len(packet.IP), none)
+}
+
+// suppressedLine returns a line, in the same format, in place of those beyond a share.
+func suppressedLine(direction policy.Direction, pod string) string {
+	return fmt.Sprintf("%s %s %s %v Suppressed %s %s %s %s %s %s %s 0 %s", none, none, none, direction, none, pod, none, none, none, none, none, none)
 }

@@ -9,11 +9,9 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
-	"github.com/antrea-oncache/antrea/pkg/agent/ippacket"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
@@ -61,8 +59,8 @@ func (l *Logger) Run(ctx context.Context) error {
 	defer packets.Close()
 	file := openFile(l.directory, l.rotation)
 	defer func() { _ = file.Close() }()
-	w := &writer{Logger: l, output: output{Writer: file}, dropped: newDeduplicator()}
-	defer func() { w.writeAll(w.dropped.takeAll(l.clock.Now())) }()
+	w := newWriter(l, file)
+	defer w.flush()
 	timer := l.clock.NewTimer(buffering)
 	defer timer.Stop()
 	var due <-chan time.Time
@@ -77,53 +75,11 @@ func (l *Logger) Run(ctx context.Context) error {
 			_ = recovery.Call(boundaryName, recovery.Part("audit log of NetworkPolicies"), func() error { w.handle(p); return nil })
 		case <-due:
 		}
-		w.writeAll(w.dropped.take(l.clock.Now()))
-		if wait, ok := w.dropped.wait(l.clock.Now()); ok {
+		if wait, ok := w.writeDue(); ok {
 			timer.Reset(wait)
 			due = timer.C()
 		} else {
 			due = nil
 		}
-	}
-}
-
-// writer is what a Logger has while it runs.
-type writer struct {
-	*Logger
-	output
-	dropped *deduplicator
-}
-
-// handle logs one packet. A panic costs its line. What is allowed opens a connection, and has a line of its own.
-func (w *writer) handle(p *of.PacketIn) {
-	decision, err := openflow.ParseLoggedPacket(p)
-	if err != nil {
-		klog.V(2).InfoS("Received a packet for the audit log without a decision", "err", err)
-		return
-	}
-	packet, err := ippacket.Parse(p.Data)
-	if err != nil {
-		klog.V(2).InfoS("Received a packet for the audit log that cannot be read", "table", decision.Table, "err", err)
-		return
-	}
-	text := line(decision, w.pod(decision.PodPort), packet)
-	if decision.Allowed() || !w.dropped.add(text, w.clock.Now()) {
-		w.writeAll([]string{text})
-	}
-}
-
-// pod returns NAMESPACE/NAME of the local Pod at the port.
-func (w *writer) pod(ofPort uint32) string {
-	i, ok := w.interfaces.GetInterfaceByOFPort(ofPort)
-	if !ok || i.ContainerInterfaceConfig == nil {
-		return none
-	}
-	return i.PodNamespace + "/" + i.PodName
-}
-
-func (w *writer) writeAll(lines []string) {
-	now := w.clock.Now().Format(timeFormat)
-	for _, text := range lines {
-		w.write(now + " " + text)
 	}
 }

@@ -8,5 +8,5 @@
 // makes the answer from nothing but that packet. A Responder (responder.go) receives the packets and sends the answers to the port
 // that the packets have come from; they do not pass the pipeline again. How many packets a second arrive is limited by a meter, where
 // the datapath has one. Independently of that, the queue of packets is bounded, and each port gets so many answers a second that a
-// Pod that floods the agent takes nothing from others but places in the queue (limiter.go).
+// Pod that floods the agent takes nothing from others but places in the queue (package share).
 package servicereject

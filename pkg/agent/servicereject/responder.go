@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/share"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -34,13 +35,13 @@ type Switch interface {
 type Responder struct {
 	sw         Switch
 	tunnelPort uint32
-	limiter    *limiter
+	limiter    *share.Limiter[uint32]
 }
 
 // NewResponder returns a Responder that does nothing before Run. Packets from the tunnel get no answer: their senders' Nodes handle
 // Services, so they are no packets to a Service by intention.
 func NewResponder(sw Switch, tunnelPort uint32) *Responder {
-	return &Responder{sw: sw, tunnelPort: tunnelPort, limiter: newLimiter(clock.RealClock{})}
+	return &Responder{sw: sw, tunnelPort: tunnelPort, limiter: share.New[uint32](clock.RealClock{})}
 }
 
 // Run works until ctx ends. It waits for the switch, also when the switch restarts. It fails if the switch was closed.
@@ -73,9 +74,9 @@ func (r *Responder) handle(ctx context.Context, p *of.PacketIn) {
 		klog.V(4).InfoS("Received a packet that is no connection of this Node to a Service without Endpoints", "ofPort", port, "userData", p.UserData)
 		return
 	}
-	if ok, first := r.limiter.allow(port); !ok {
+	if ok, first := r.limiter.Allow(port); !ok {
 		if first {
-			klog.InfoS("More connections to Services without Endpoints than get an answer: the others time out", "ofPort", port, "answersPerSecond", answersPerSecond)
+			klog.InfoS("More connections to Services without Endpoints than get an answer: the others time out", "ofPort", port, "answersPerSecond", share.PerSecond)
 		}
 		return
 	}

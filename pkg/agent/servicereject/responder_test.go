@@ -14,6 +14,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/share"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -30,7 +31,7 @@ func running(t *testing.T) (*of.Fake, *clocktesting.FakePassiveClock) {
 	_, err := fake.Connect(t.Context())
 	require.NoError(t, err)
 	r := NewResponder(fake, tunnelPort)
-	r.limiter = newLimiter(clock)
+	r.limiter = share.New[uint32](clock)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
@@ -93,41 +94,14 @@ func TestFlood(t *testing.T) {
 			require.Eventually(t, func() bool { return answers(fake)[marker] == 1 }, 10*time.Second, time.Millisecond)
 		}
 	}
-	flood(burst + 50)
-	require.Equal(t, burst, answers(fake)[podPort])
+	flood(share.Burst + 50)
+	require.Equal(t, share.Burst, answers(fake)[podPort])
 	offer(t, fake, fromPort(otherPort, openflow.ServiceRejectCategory, syn))
 	require.Eventually(t, func() bool { return answers(fake)[otherPort] == 1 }, 10*time.Second, time.Millisecond)
 
 	clock.SetTime(clock.Now().Add(100 * time.Millisecond))
 	flood(50)
-	require.Equal(t, burst+answersPerSecond/10, answers(fake)[podPort])
-}
-
-func TestLimiterForgets(t *testing.T) {
-	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
-	l := newLimiter(clock)
-	for port := range uint32(1000) {
-		ok, first := l.allow(port)
-		require.True(t, ok)
-		require.False(t, first)
-	}
-	require.Len(t, l.buckets, 1000)
-	clock.SetTime(clock.Now().Add(burst * time.Second / answersPerSecond))
-	l.allow(5000)
-	require.Len(t, l.buckets, 1)
-
-	var firsts, refused int
-	for range 2 * burst {
-		ok, first := l.allow(5000)
-		if !ok {
-			refused++
-		}
-		if first {
-			firsts++
-		}
-	}
-	require.Equal(t, burst+1, refused)
-	require.Equal(t, 1, firsts, "one line in the log")
+	require.Equal(t, share.Burst+share.PerSecond/10, answers(fake)[podPort])
 }
 
 func TestRunEndsWithTheSwitch(t *testing.T) {
