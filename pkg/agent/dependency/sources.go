@@ -36,8 +36,15 @@ const (
 	dnsPort  = 53
 )
 
-// Metadata are the addresses at which clouds give a Node, and who asks in its name, its identity and credentials.
-var Metadata = []netip.Addr{netip.MustParseAddr("169.254.169.254"), netip.MustParseAddr("fd00:ec2::254")}
+// Metadata are the addresses at which clouds give a Node, and Pods, their identity and credentials. Alibaba's 100.100.100.200 is missing: Pods and
+// Services may have the shared address space that it is in.
+var Metadata = []netip.Addr{
+	netip.MustParseAddr("169.254.169.254"), netip.MustParseAddr("fd00:ec2::254"), // most clouds; Amazon EC2
+	netip.MustParseAddr("169.254.170.23"), netip.MustParseAddr("fd00:ec2::23"), // Amazon EKS Pod Identity
+	netip.MustParseAddr("169.254.170.2"),                                           // Amazon ECS
+	netip.MustParseAddr("168.63.129.16"),                                           // Azure's WireServer
+	netip.MustParseAddr("fd20:ce::254"), netip.MustParseAddr("fd00:c1::a9fe:a9fe"), // Google, Oracle
+}
 
 // NameServer is Address.What of the Node's name servers, API that of the Kubernetes API.
 const (

@@ -59,10 +59,14 @@ func TestSources(t *testing.T) {
 	s.OwnAddresses, s.OwnPorts = []netip.Addr{addr("192.0.2.5")}, map[uint16]string{10250: "the kubelet"}
 	s.Read(t.Context())
 	want := []string{
-		"169.254.169.254:0: the metadata service of clouds (none)", "192.0.2.1:0: a next hop of the Node ()", "192.0.2.2:0: a next hop of the Node ()",
+		"168.63.129.16:0: the metadata service of clouds (none)",
+		"169.254.169.254:0: the metadata service of clouds (none)", "169.254.170.2:0: the metadata service of clouds (none)",
+		"169.254.170.23:0: the metadata service of clouds (none)", "192.0.2.1:0: a next hop of the Node ()", "192.0.2.2:0: a next hop of the Node ()",
 		"192.0.2.3:0: a next hop of the Node ()", "192.0.2.5:10250: the kubelet (none)", "192.0.2.53:53: a name server of the Node ()",
 		"192.0.2.250:6443: the Kubernetes API (default/kubernetes)", "[2001:db8::1]:0: a next hop of the Node ()",
-		"[fd00:ec2::254]:0: the metadata service of clouds (none)", "[fe80::53]:53: a name server of the Node ()",
+		"[fd00:c1::a9fe:a9fe]:0: the metadata service of clouds (none)",
+		"[fd00:ec2::23]:0: the metadata service of clouds (none)", "[fd00:ec2::254]:0: the metadata service of clouds (none)",
+		"[fd20:ce::254]:0: the metadata service of clouds (none)", "[fe80::53]:53: a name server of the Node ()",
 	}
 	require.Equal(t, want, texts(s.Addresses()))
 

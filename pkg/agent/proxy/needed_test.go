@@ -41,6 +41,8 @@ var neededAddresses = []needs{
 	{"the flow collector", "192.0.2.40", "2001:db8::40", neededPort, "externalIP", ""},
 	{"a name server", "192.0.2.53", "2001:db8::53", neededPort, "externalIP", ""},
 	{"the metadata service", "169.254.169.254", "fd00:ec2::254", 0, everyField, ""},
+	{"a cloud's credentials for Pods", "169.254.170.23", "fd00:ec2::23", 0, everyField, ""},
+	{"another cloud's secrets", "168.63.129.16", "fd00:c1::a9fe:a9fe", 0, everyField, ""},
 	{"a next hop", "192.0.2.1", "2001:db8::1", 0, "", everyField},
 	{"another Node's address", "192.168.0.2", "fd00:77::2", 0, "", everyField},
 	{"another Node's transport address", "172.31.0.2", "fd00:31::2", 0, "", everyField},
@@ -66,7 +68,9 @@ func newNeedyBench(t *testing.T) *bench {
 	add(dependency.Server, neededPort, dependency.API, "default/kubernetes", "192.0.2.250", "2001:db8::250", "192.0.2.251", "2001:db8::251")
 	add(dependency.Server, neededPort, "the flow collector", "", "192.0.2.40", "2001:db8::40")
 	add(dependency.Server, neededPort, dependency.NameServer, "", "192.0.2.53", "2001:db8::53")
-	add(dependency.Server, 0, "the metadata service of clouds", dependency.NoService, "169.254.169.254", "fd00:ec2::254")
+	for _, a := range dependency.Metadata {
+		add(dependency.Server, 0, "the metadata service of clouds", dependency.NoService, a.String())
+	}
 	add(dependency.Host, 0, "a next hop of the Node", "", "192.0.2.1", "2001:db8::1")
 	b.mark(b.core.setNeeded("the Node", given))
 	for name, addresses := range map[string][]string{"kubernetes": {"192.0.2.252", "2001:db8::252"}, "antrea": {"192.0.2.253", "2001:db8::253"}} {
