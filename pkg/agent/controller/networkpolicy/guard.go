@@ -26,7 +26,7 @@ func (r *realized) guard(s *state, np *v1beta2.NetworkPolicy, wanted map[ruleKey
 	if len(pods) == 0 {
 		return map[ruleKey]*wantedRule{}
 	}
-	rules := isolation(np, pods)
+	rules := isolation(np, directionsOf(np), pods)
 	former := s.formerRules(np)
 	var before []*policy.Rule
 	for key, old := range r.policies[np.Name] {
@@ -43,7 +43,7 @@ func (r *realized) guard(s *state, np *v1beta2.NetworkPolicy, wanted map[ruleKey
 		}
 	}
 	if !policy.Closed(before, plain(rules), pods) {
-		return isolation(np, pods)
+		return isolation(np, isolatedDirections(np, before), pods)
 	}
 	return rules
 }
@@ -67,10 +67,21 @@ func keep(old *policy.Rule, now *wantedRule, pods []policy.Pod) *policy.Rule {
 	return &kept
 }
 
-// isolation returns the rules that isolate Pods in the directions of a policy.
-func isolation(np *v1beta2.NetworkPolicy, pods []policy.Pod) map[ruleKey]*wantedRule {
+// isolatedDirections returns the directions of a policy, and those in which its realized rules isolate.
+func isolatedDirections(np *v1beta2.NetworkPolicy, realized []*policy.Rule) (directions []v1beta2.Direction) {
+	for _, d := range []v1beta2.Direction{v1beta2.DirectionIn, v1beta2.DirectionOut} {
+		if slices.Contains(directionsOf(np), d) ||
+			slices.ContainsFunc(realized, func(r *policy.Rule) bool { return r.Effect.Isolates && r.Direction == policyDirections[d] }) {
+			directions = append(directions, d)
+		}
+	}
+	return directions
+}
+
+// isolation returns rules of a policy that isolate Pods in these directions.
+func isolation(np *v1beta2.NetworkPolicy, directions []v1beta2.Direction, pods []policy.Pod) map[ruleKey]*wantedRule {
 	rules := map[ruleKey]*wantedRule{}
-	for _, d := range directionsOf(np) {
+	for _, d := range directions {
 		isolating := policy.Rule{Effect: policy.Kubernetes, Direction: policyDirections[d], AppliedTo: pods}
 		if slices.ContainsFunc(np.Rules, func(rule v1beta2.NetworkPolicyRule) bool { return rule.Direction == d && rule.EnableLogging }) {
 			isolating.LogReference = logReference(np)

@@ -37,6 +37,19 @@ func TestGuardKeepsDenyingRules(t *testing.T) {
 		require.True(t, policy.Closed([]*policy.Rule{r.policies["np"][key]}, plain(guard), pods), action)
 	}
 	allowed := &realized{policies: map[string]map[ruleKey]*policy.Rule{"np": {{"np", "tiered", ""}: tiered(policy.Allow, pods...)}}, ids: newRuleIDs()}
-	require.Equal(t, isolation(np, pods), allowed.guard(b.state, np, map[ruleKey]*wantedRule{}), "a rule that allows and that the policy no longer has")
+	require.Equal(t, isolation(np, directionsOf(np), pods), allowed.guard(b.state, np, map[ruleKey]*wantedRule{}), "a rule that allows and that the policy no longer has")
 	require.Equal(t, []v1beta2.Direction{v1beta2.DirectionIn}, directionsOf(np))
+}
+
+// A version that no longer has a direction and cannot be realized ends no isolation, not even if the former version cannot be compiled.
+func TestGuardKeepsIsolation(t *testing.T) {
+	b := newBench(t)
+	b.store.AddInterface(iface("a1", "a1", 1, "10.0.0.1"))
+	ingressOnly := networkPolicy("np", "applied", in(groups("peers")))
+	b.set(appliedToGroup("applied", memberOf("a1")), addressGroup("peers", memberOf("p1", "10.0.1.1")), ingressOnly)
+	pods := podsOf(b.state.appliedPods(ingressOnly))
+	egress := &policy.Rule{FlowID: 9, Effect: policy.Kubernetes, Direction: policy.Egress, AppliedTo: pods}
+	r := &realized{policies: map[string]map[ruleKey]*policy.Rule{"np": {{"np", "of the former version", ""}: egress}}, ids: newRuleIDs()}
+	guard := plain(r.guard(b.state, ingressOnly, nil))
+	require.True(t, policy.Closed([]*policy.Rule{egress}, guard, pods), "%+v", guard)
 }
