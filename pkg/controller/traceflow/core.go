@@ -60,7 +60,7 @@ func (c *core) plan(traces []*v1beta1.Traceflow, pods Pods, now time.Time) []cha
 		status := t.Status
 		switch status.Phase {
 		case v1beta1.TraceflowRunning:
-			if next := c.running(t, taken, now); next != nil {
+			if next := c.running(t, pods, taken, now); next != nil {
 				next.Results = named(next.Results, pods)
 				set(t, *next)
 			} else {
@@ -122,15 +122,18 @@ func (c *core) newTag(taken map[int8]bool) int8 {
 }
 
 // running returns the status with which a trace ends; nil if it goes on.
-func (c *core) running(t *v1beta1.Traceflow, taken map[int8]bool, now time.Time) *v1beta1.TraceflowStatus {
+func (c *core) running(t *v1beta1.Traceflow, pods Pods, taken map[int8]bool, now time.Time) *v1beta1.TraceflowStatus {
 	end := func(phase v1beta1.TraceflowPhase, reason string) *v1beta1.TraceflowStatus {
 		status := t.Status
 		status.Phase, status.Reason, status.DataplaneTag = phase, reason, 0
 		return &status
 	}
+	gone := deleted(t, pods)
 	switch tag := t.Status.DataplaneTag; {
 	case complete(t):
 		return end(v1beta1.TraceflowSucceeded, "")
+	case gone != nil:
+		return end(v1beta1.TraceflowFailed, gone.Error())
 	case tag < 1 || tag > v1beta1.MaxDataplaneTag || t.Status.StartTime == nil:
 		return end(v1beta1.TraceflowFailed, fmt.Sprintf("the status of the running trace has the data plane tag %d and the start time %v: want a tag from 1 to %d and a time",
 			tag, t.Status.StartTime, v1beta1.MaxDataplaneTag))

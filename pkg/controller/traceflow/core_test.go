@@ -144,6 +144,11 @@ func TestHowTracesEnd(t *testing.T) {
 	}
 	receiverOnly := with(result(v1beta1.ActionReceived, v1beta1.ActionDelivered))
 	receiverOnly.Spec = v1beta1.TraceflowSpec{LiveTraffic: true, Destination: v1beta1.Destination{Namespace: "ns", Pod: "server"}}
+	noSource, noDestination := with(), with(result(v1beta1.ActionReceived))
+	noSource.Spec.Source.Namespace = "gone"
+	noDestination.Spec = v1beta1.TraceflowSpec{LiveTraffic: true, Destination: v1beta1.Destination{Namespace: "gone", Pod: "server"}}
+	sentBefore := with(result(v1beta1.ActionForwarded, v1beta1.ActionDropped))
+	sentBefore.Spec.Source.Namespace = "gone"
 	failed := running("tf", 5)
 	failed.Status.Phase, failed.Status.Reason = v1beta1.TraceflowFailed, "an agent says so"
 	sent := result(v1beta1.ActionForwarded, v1beta1.ActionForwarded)
@@ -184,6 +189,9 @@ func TestHowTracesEnd(t *testing.T) {
 		"of a former agent":       {with(result(v1beta1.ActionForwarded, v1beta1.ActionForwardedOutOfOverlay)), 0, "Succeeded "},
 		"dropped by the receiver": {droppedThere, 0, "Succeeded "},
 		"receiver only":           {receiverOnly, 0, "Succeeded "},
+		"source deleted":          {noSource, 0, "Failed source Pod gone/client was deleted while the trace ran"},
+		"destination deleted":     {noDestination, 0, "Failed destination Pod gone/server was deleted"},
+		"deleted after the end":   {sentBefore, 0, "Succeeded "},
 		"failed in an agent":      {failed, 0, "Failed an agent says so"},
 		"no tag":                  {running("tf", 0), 0, "Failed the status of the running trace has the data plane tag 0"},
 	} {

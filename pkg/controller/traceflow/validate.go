@@ -111,17 +111,30 @@ func validate(t *v1beta1.Traceflow, pods Pods) error {
 			return fmt.Errorf("address %q: %w", addr, err)
 		}
 	}
-	local, what := source.Pod, "source"
-	namespace := source.Namespace
-	if local == "" {
-		local, namespace, what = destination.Pod, destination.Namespace, "destination"
-	}
+	namespace, local, what := tracedPod(spec)
 	hostNetwork, found := pods.PodNetwork(namespace, local)
 	switch {
 	case !found:
 		return fmt.Errorf("requested %s Pod %s/%s not found", what, namespace, local)
 	case hostNetwork:
 		return fmt.Errorf("using hostNetwork Pod as %s is not supported: %s/%s has no interface in Open vSwitch", what, namespace, local)
+	}
+	return nil
+}
+
+// tracedPod returns the Pod without which there is nothing to trace: the source, or the destination if the source is not a Pod.
+func tracedPod(spec *v1beta1.TraceflowSpec) (namespace, name, what string) {
+	if spec.Source.Pod != "" {
+		return spec.Source.Namespace, spec.Source.Pod, "source"
+	}
+	return spec.Destination.Namespace, spec.Destination.Pod, "destination"
+}
+
+// deleted returns why a running trace ends now; nil while its Pod is there.
+func deleted(t *v1beta1.Traceflow, pods Pods) error {
+	namespace, name, what := tracedPod(&t.Spec)
+	if _, found := pods.PodNetwork(namespace, name); !found {
+		return fmt.Errorf("%s Pod %s/%s was deleted while the trace ran", what, namespace, name)
 	}
 	return nil
 }
