@@ -42,14 +42,13 @@ fi
 	exit 1
 }
 
-# run GATE runs the tests with the gate "off" or "on". That gate is a flag of the agent and not in the ConfigMap: the tests do not know it, and
-# fail when they find it there.
+# run GATE runs the tests with the gate "off" or "on". The chart makes that gate a flag: it is not in the ConfigMap,
+# where the tests, which do not know it, would fail.
 run() {
 	local logs=$PWD/.ci-logs/e2e-$1 value=false
 	[ "$1" = off ] || value=true
 	mkdir -p "$logs"
-	ci/kind/kind-setup.sh create "$cluster" --feature-gates "$absent" "${options[@]}" -- \
-		--set "agent.antreaAgent.extraArgs={--feature-gates=ONCache=$value}"
+	ci/kind/kind-setup.sh create "$cluster" --feature-gates "$absent,ONCache=$value" "${options[@]}"
 	trap 'ci/kind/kind-setup.sh destroy "$cluster"' EXIT
 	kind get kubeconfig --name "$cluster" >"$logs/kubeconfig"
 	(cd "$upstream" && go test -count=1 -v -timeout=75m ./test/e2e -run "$tests" \

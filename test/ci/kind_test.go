@@ -207,7 +207,7 @@ func TestCheckLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// TestUpstream: both gates, as a flag, and everything absent off in the ConfigMap.
+// TestUpstream: both values of the gate, and everything absent off in the ConfigMap.
 func TestUpstream(t *testing.T) {
 	c := withKind(t)
 	c.checkArguments()
@@ -221,7 +221,7 @@ func TestUpstream(t *testing.T) {
 	var want []string
 	for _, gate := range []string{"false", "true"} {
 		logs := c.dir + "/.ci-logs/e2e-" + map[string]string{"false": "off", "true": "on"}[gate]
-		want = append(want, createCalls(cluster, "tunnelType=geneve"+images+off+" --set agent.antreaAgent.extraArgs={--feature-gates=ONCache="+gate+"}")...)
+		want = append(want, createCalls(cluster, "tunnelType=geneve"+images+off+" --set featureGates.ONCache="+gate)...)
 		want = append(want, "kind get kubeconfig --name "+cluster,
 			"go test -count=1 -v -timeout=75m ./test/e2e -run TestBasic -args -provider=kind -kind.kubeconfig="+logs+"/kubeconfig -deploy-antrea=false -logs-export-dir="+logs,
 			destroyCall(cluster))
