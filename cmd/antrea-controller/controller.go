@@ -63,7 +63,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	querier := &monitor.Querier{
 		Namespace: o.namespace, PodName: os.Getenv("POD_NAME"), NodeName: os.Getenv("NODE_NAME"), APIPort: o.config.APIPort, Store: store,
 	}
-	infos := &monitor.Monitor{Kube: clients.Kube, Dynamic: clients.Dynamic, Querier: querier, Serving: leader.Serving}
+	infos := &monitor.Monitor{Kube: clients.Kube, Dynamic: clients.Dynamic, Querier: querier, Serving: leader.Serving, SetNode: traffic.SetNode}
 	api, err := newAPIServer(ctx, o, clients, &apiserver.Config{
 		Certificate: cert, Store: store, Synced: policies.Synced(), Serving: leader.Serving, Stats: traffic, NodeOfPod: policies.NodeOfPod,
 		Routes: controllerinfo.Routes(querier, supportbundle.Resources()...),

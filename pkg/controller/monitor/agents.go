@@ -26,8 +26,8 @@ func (m *Monitor) watchNodes(ctx context.Context) (stop func(), err error) {
 	factory := informers.NewSharedInformerFactoryWithOptions(m.Kube, 0, informers.WithTransform(nameOnly))
 	informer := factory.Core().V1().Nodes().Informer()
 	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { m.nodes.nodeAdded(nameOf(object)); m.changed() },
-		DeleteFunc: func(object any) { m.nodes.nodeDeleted(nameOf(object)); m.changed() },
+		AddFunc:    func(object any) { m.nodes.nodeAdded(nameOf(object)); m.setNode(object, true) },
+		DeleteFunc: func(object any) { m.nodes.nodeDeleted(nameOf(object)); m.setNode(object, false) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("watching Nodes: %w", err)
@@ -35,6 +35,13 @@ func (m *Monitor) watchNodes(ctx context.Context) (stop func(), err error) {
 	factory.Start(ctx.Done())
 	cache.WaitForCacheSync(ctx.Done(), registration.HasSynced)
 	return factory.Shutdown, nil
+}
+
+func (m *Monitor) setNode(object any, exists bool) {
+	if m.SetNode != nil {
+		m.SetNode(nameOf(object), exists)
+	}
+	m.changed()
 }
 
 // nameOnly drops everything else, so that the informer's cache is small.

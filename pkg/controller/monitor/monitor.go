@@ -39,6 +39,8 @@ type Monitor struct {
 	Querier *Querier
 	// Serving returns an error while another controller serves, which writes the objects.
 	Serving func() error
+	// SetNode, unless it is nil, learns whether the cluster has a Node.
+	SetNode func(name string, exists bool)
 
 	nodes *nodes
 	// wake has a value when Nodes have come or gone.

@@ -28,13 +28,15 @@ type Aggregator struct {
 
 	mu    sync.Mutex
 	stats map[types.NamespacedName]*v1alpha1.NetworkPolicyStats
-	// last are the latest reports that were counted, by Node.
-	last map[string]report
+	// last are the latest reports that were counted, by Node. They are for Nodes in nodes, and for others for a while.
+	last  map[string]report
+	nodes map[string]struct{}
+	swept time.Time
 }
 
 // New makes an Aggregator without policies.
 func New(policies Policies) *Aggregator {
-	return &Aggregator{policies: policies, stats: map[types.NamespacedName]*v1alpha1.NetworkPolicyStats{}, last: map[string]report{}}
+	return &Aggregator{policies: policies, stats: map[types.NamespacedName]*v1alpha1.NetworkPolicyStats{}, last: map[string]report{}, nodes: map[string]struct{}{}}
 }
 
 // Handler follows the NetworkPolicies of an informer.

@@ -4,6 +4,7 @@
 package stats
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -191,5 +192,38 @@ func TestPolicies(t *testing.T) {
 		require.Equal(t, time.Now().UTC(), got.CreationTimestamp.UTC(), "it says since when it counts")
 		count("2")
 		require.Equal(t, int64(1), sums(a)["b/web"].Packets, "a report that another controller has not counted")
+	})
+}
+
+// Nodes that are gone are forgotten when their agents do not repeat reports any more. What they have counted stays.
+func TestNodesThatAreGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const count = 100
+		var names []string
+		for i := range count {
+			names = append(names, fmt.Sprint("n", i))
+		}
+		a := New(onNode{"1": append(names, "stays")})
+		a.Handler().OnAdd(policy("a", "web", "1"), true)
+		report := func(node, sequence string) {
+			t.Helper()
+			require.NoError(t, a.Report(reportOf(node, "x", sequence, traffic("a", "web", "1", 1, 1, 1))))
+		}
+		for _, name := range append(names, "stays") {
+			a.SetNode(name, true)
+			report(name, "1")
+		}
+		for _, name := range names {
+			a.SetNode(name, false)
+		}
+		report("n0", "1")
+		require.Equal(t, int64(count+1), sums(a)["a/web"].Packets, "a report that is repeated after the Node's deletion is not counted again")
+		time.Sleep(2 * remembered)
+		report("stays", "2")
+		require.Len(t, a.last, 1)
+		require.Equal(t, int64(count+2), sums(a)["a/web"].Packets)
+		time.Sleep(2 * remembered)
+		report("stays", "2")
+		require.Equal(t, int64(count+2), sums(a)["a/web"].Packets, "a Node that exists is not forgotten")
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -23,6 +24,35 @@ import (
 type report struct {
 	session  string
 	sequence uint64
+	// at is when it was counted.
+	at time.Time
+}
+
+// remembered is how long the latest report of a Node that the cluster does not have is remembered, as the agent may repeat it. What was counted
+// stays in the sums of the policies.
+const remembered = time.Hour
+
+// SetNode says whether the cluster has the Node.
+func (a *Aggregator) SetNode(name string, exists bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if exists {
+		a.nodes[name] = struct{}{}
+	} else {
+		delete(a.nodes, name)
+	}
+}
+
+// sweep forgets reports of Nodes that are gone.
+func (a *Aggregator) sweep(now time.Time) {
+	if now.Sub(a.swept) < remembered {
+		return
+	}
+	a.swept = now
+	maps.DeleteFunc(a.last, func(node string, r report) bool {
+		_, exists := a.nodes[node]
+		return !exists && now.Sub(r.at) >= remembered
+	})
 }
 
 // Report enters what an agent has counted. An error says what is wrong with the report as a whole; then none of it is counted. Entries
@@ -42,6 +72,8 @@ func (a *Aggregator) Report(summary *controlplane.NodeStatsSummary) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	now := time.Now()
+	a.sweep(now)
 	if last := a.last[summary.Name]; id.session != "" && id.session == last.session && id.sequence <= last.sequence {
 		klog.V(2).InfoS("Did not count a report again", "node", summary.Name, "session", id.session, "sequence", id.sequence)
 		return nil
@@ -63,6 +95,7 @@ func (a *Aggregator) Report(summary *controlplane.NodeStatsSummary) error {
 	}
 	// A report of which nothing was counted may come again. So only Nodes that a policy concerns are remembered.
 	if counted && id.session != "" {
+		id.at = now
 		a.last[summary.Name] = id
 	}
 	return nil
