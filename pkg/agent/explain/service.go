@@ -167,8 +167,10 @@ func (c *serviceCase) refused() *api.Treatment {
 		return nil
 	case c.frontend.Restricted && !slices.ContainsFunc(c.frontend.SourceRanges, contains):
 		return denied(api.ReasonSourceRanges, fmt.Sprintf("loadBalancerSourceRanges (%v) do not admit the Pod", c.frontend.SourceRanges))
+	case len(endpoints) == 0 && c.frontend.Elsewhere:
+		return denied(api.ReasonDropped, "the traffic policy is Local, and only other Nodes have Endpoints")
 	case len(endpoints) == 0:
-		return denied(api.ReasonRejected, "the Service has no Endpoint for this Node")
+		return denied(api.ReasonRejected, "the Service has no Endpoint")
 	case !slices.ContainsFunc(endpoints, func(e api.ExplainedEndpoint) bool { return e.Path != api.PathDenied }):
 		return denied(api.ReasonPolicy, "of all Endpoints")
 	}

@@ -178,6 +178,8 @@ var serviceTests = []serviceTest{
 		want:   [3]string{"slow", "node_port"}, connection: [3]string{"slow", "node_port"}},
 
 	{name: "no Endpoint", want: [3]string{"denied", "rejected"}},
+	{name: "Endpoints elsewhere only", change: func(_ *Explainer, s *fakeServices, _ *fakeCache) { s.Elsewhere = true },
+		want: [3]string{"denied", "dropped", "Local"}},
 	{name: "source ranges", endpoints: []openflow.Endpoint{remoteEndpoint}, want: [3]string{"denied", "source_ranges", "10.9.0.0/16"},
 		change: func(_ *Explainer, s *fakeServices, _ *fakeCache) {
 			s.Restricted, s.SourceRanges = true, []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")}

@@ -19,8 +19,10 @@ type Frontend struct {
 	// Service is its namespace/name.
 	Service  string
 	Protocol corev1.Protocol
-	// Endpoints are those to which new connections of Pods go, by their addresses; none: such connections are rejected.
+	// Endpoints are those to which new connections of Pods go, by their addresses. If there are none, such connections are
+	// rejected, or dropped if Elsewhere is set (see openflow.ServicePort).
 	Endpoints []openflow.Endpoint
+	Elsewhere bool
 	// SourceRanges are the clients that a restricted frontend serves.
 	SourceRanges []netip.Prefix
 }
@@ -66,7 +68,7 @@ func (c *Controller) FrontendsOf(namespace, name string) (frontends []Frontend) 
 func (p *port) frontend(i int) Frontend {
 	service, _, _ := strings.Cut(p.Name, ":")
 	return Frontend{
-		Frontend: p.Frontends[i], Service: service, Protocol: p.Protocol,
+		Frontend: p.Frontends[i], Service: service, Protocol: p.Protocol, Elsewhere: p.Elsewhere,
 		Endpoints: slices.Clone(p.ForPods(p.Frontends[i])), SourceRanges: slices.Clone(p.SourceRanges),
 	}
 }

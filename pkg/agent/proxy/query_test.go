@@ -46,3 +46,17 @@ func TestFrontends(t *testing.T) {
 		require.Empty(t, c.FrontendsOf("ns", "absent"))
 	})
 }
+
+// TestFrontendWithoutLocalEndpoint: whoever asks learns whether connections are dropped or rejected.
+func TestFrontendWithoutLocalEndpoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := startProxyAll(t, &fakeHost{}, &lockedSwitch{fakeSwitch: newFakeSwitch(t)}, testService("web", "10.96.0.1", "a:80", internalLocal),
+			testService("none", "10.96.0.2", "a:80", internalLocal), testSlice("web-1", "web", "a:8080", there), testNode(otherNode, "", "10.0.2.0/24"))
+		for address, elsewhere := range map[string]bool{"10.96.0.1:80": true, "10.96.0.2:80": false} {
+			f, ok := c.FrontendAt(corev1.ProtocolTCP, netip.MustParseAddrPort(address))
+			require.True(t, ok, address)
+			require.Empty(t, f.Endpoints, address)
+			require.Equal(t, elsewhere, f.Elsewhere, address)
+		}
+	})
+}

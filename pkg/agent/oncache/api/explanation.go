@@ -22,6 +22,7 @@ const (
 	ReasonKubeProxy    = "kube_proxy"
 	ReasonNodePort     = "node_port"
 	ReasonRejected     = "rejected"
+	ReasonDropped      = "dropped"
 	ReasonSourceRanges = "source_ranges"
 	ReasonHairpin      = "hairpin"
 	ReasonSameNode     = "same_node"
