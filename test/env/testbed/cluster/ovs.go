@@ -125,19 +125,23 @@ func (n *Node) RestartOVS(ctx context.Context) error {
 	return n.startOVS(ctx)
 }
 
-// StopOVS ends both daemons as the end of their container does, by ovs-ctl: first by the command exit, which keeps bridges and the kernel's
-// datapath, then by a signal.
-func (n *Node) StopOVS() error { return errors.Join(n.stopDaemon(n.vswitchd), n.stopDaemon(n.ovsdb)) }
+// StopOVS ends both daemons as start_ovs does at the end of their container: ovs-vswitchd by SIGTERM, which keeps bridges and the kernel's
+// datapath with its flows, ovsdb-server by the command exit and then by a signal.
+func (n *Node) StopOVS() error {
+	err := n.StopVSwitchd()
+	if n.ovsdb == nil {
+		return err
+	}
+	n.commandExit(n.ovsdb)
+	return errors.Join(err, n.ovsdb.Stop(stopGrace))
+}
 
 // StopVSwitchd ends ovs-vswitchd as StopOVS does.
-func (n *Node) StopVSwitchd() error { return n.stopDaemon(n.vswitchd) }
-
-func (n *Node) stopDaemon(p *Process) error {
-	if p == nil {
+func (n *Node) StopVSwitchd() error {
+	if n.vswitchd == nil {
 		return nil
 	}
-	n.commandExit(p)
-	return p.Stop(stopGrace)
+	return n.vswitchd.Stop(stopGrace)
 }
 
 // commandExit asks a daemon to end and waits for it. A daemon that does not answer gets its signal afterwards.
