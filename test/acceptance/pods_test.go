@@ -199,13 +199,3 @@ func (c *cluster) describePods(ctx context.Context) string {
 	}
 	return text.String()
 }
-
-// removePod deletes a Pod, also at the end of a test, and waits until it is gone.
-func (c *cluster) removePod(t *testing.T, namespace, name string) {
-	ctx, now := withoutCancel(t), int64(0)
-	err := c.client.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: &now})
-	for deadline := time.Now().Add(podTimeout); err == nil && time.Now().Before(deadline); time.Sleep(pollInterval) {
-		_, err = c.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
-	}
-	require.True(t, apierrors.IsNotFound(err), err)
-}

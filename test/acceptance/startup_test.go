@@ -122,8 +122,7 @@ func (c *cluster) testRoutes(t *testing.T) {
 	stale := route{"198.51.100.0/24", "198.51.100.1"}
 	c.exec(t, agent, agentContainer, "ip", "route", "del", before[0].network, "dev", gateway)
 	c.exec(t, agent, agentContainer, "ip", "route", "add", stale.network, "via", stale.via, "dev", gateway, "onlink")
-	require.Contains(t, routes(), stale)
-	require.NotContains(t, routes(), before[0])
+	require.Contains(t, routes(), stale, "the running agent removes no foreign route; a missing one it may have added again")
 	c.restartAgent(t, node)
 	eventually(t, policyDelay, func() error {
 		if now := routes(); !slices.Equal(now, before) {

@@ -172,12 +172,12 @@ func (k *podKeeper) repair(ctx context.Context, listed *interfacestore.Interface
 	if repair == replacePod {
 		return nil
 	}
-	return fmt.Errorf("Pod %s/%s: %w", c.PodNamespace, c.PodName, err)
+	return fmt.Errorf("interface of Pod %s/%s: %w", c.PodNamespace, c.PodName, err)
 }
 
 func (s *Server) repairInterface(ctx context.Context, c *interfacestore.InterfaceConfig, link netlink.Link, repair podRepair) error {
 	if repair != nothingToRepair && repair != replacePod {
-		klog.InfoS("Somebody has changed the interface of a Pod, repairing it", "pod", klog.KRef(c.PodNamespace, c.PodName), "interface", c.InterfaceName)
+		klog.InfoS("Repairing the interface of a Pod, which another program has changed", "pod", klog.KRef(c.PodNamespace, c.PodName), "interface", c.InterfaceName)
 	}
 	switch repair {
 	case setUp:
@@ -193,14 +193,14 @@ func (s *Server) repairInterface(ctx context.Context, c *interfacestore.Interfac
 		return s.installAnew(ctx, c)
 	case attach:
 		if err := s.cfg.Reconfigure(ctx); err != nil {
-			return fmt.Errorf("Open vSwitch does not have its host interface %s: %w", c.InterfaceName, err)
+			return fmt.Errorf("its host interface %s is not attached to Open vSwitch: %w", c.InterfaceName, err)
 		}
 		link, err := netlink.LinkByName(c.InterfaceName)
 		if err == nil && link.Attrs().MasterIndex == 0 {
 			err = errors.New("it has not added it again; delete the Pod, so that another one replaces it")
 		}
 		if err != nil {
-			return fmt.Errorf("Open vSwitch does not have its host interface %s: %w", c.InterfaceName, err)
+			return fmt.Errorf("its host interface %s is not attached to Open vSwitch: %w", c.InterfaceName, err)
 		}
 	case replacePod:
 		return fmt.Errorf("its host interface %s is gone, and with it the Pod's; delete the Pod, so that another one replaces it", c.InterfaceName)

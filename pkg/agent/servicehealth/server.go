@@ -130,7 +130,7 @@ func (s *service) serve(addresses []netip.Addr) error {
 		return err
 	}
 	if err := s.server.node.OpenPort(s.port); err != nil {
-		return fmt.Errorf("Service %s: %w", s.name, err)
+		return fmt.Errorf("health check port of Service %s: %w", s.name, err)
 	}
 	s.opened = true
 	return nil
@@ -143,7 +143,7 @@ func (s *service) end() error {
 		return nil
 	}
 	if err := s.server.node.ClosePort(s.port); err != nil {
-		return fmt.Errorf("Service %s: %w", s.name, err)
+		return fmt.Errorf("health check port of Service %s: %w", s.name, err)
 	}
 	return nil
 }

@@ -72,6 +72,7 @@ func impossible(t *v1beta1.Traceflow, pods Pods) error {
 		}
 	}
 	if source.Pod == "" && t.Spec.Destination.Pod == "" {
+		//lint:ignore ST1005 Antrea's words
 		return fmt.Errorf("Traceflow %s has neither source nor destination Pod specified", t.Name)
 	}
 	return nil

@@ -40,6 +40,7 @@ func (w *World) Telling(key uint16, ttl uint8) Outer {
 func (w *World) Hear(out, in Packet, key uint16) {
 	w.T.Helper()
 	w.Learn(out, in)
+	w.KeepLeases()
 	r := w.Ingress(0, w.Telling(key, out.TTL-1).Wrap(w.T, in.Bytes(w.T)))
 	require.Equal(w.T, w.Decapsulated(), r.Reason)
 }
@@ -54,6 +55,7 @@ func (w *World) Give(out, in Packet) uint16 {
 // GiveAgain is Give for a flow that is in the cache.
 func (w *World) GiveAgain(out, in Packet) uint16 {
 	w.T.Helper()
+	w.KeepLeases()
 	w.DueForKeys()
 	require.Equal(w.T, w.Decapsulated(), w.Ingress(0, w.FromPeer().Wrap(w.T, in.Bytes(w.T))).Reason)
 	r := w.Egress(0, out.Bytes(w.T))
