@@ -146,9 +146,13 @@ func (c *cluster) testOVSRestart(t *testing.T) {
 	namespace, node := c.namespace(t), c.nodes[1]
 	first := c.pod(t, namespace, "test-pod-0", node, podOptions{})
 	second := c.pod(t, namespace, "test-pod-1", node, podOptions{})
-	// While Open vSwitch is away only those packets pass for which the kernel has a flow.
+	// While Open vSwitch is away only those packets pass for which the kernel has a flow, which it forgets within seconds.
 	c.exec(t, first, "", "arping", "-c", "3", "-i", "eth0", second.Status.PodIP)
-	wait := c.start(t, first, execTimeout, "arping", "-c", "25", "-i", "eth0", second.Status.PodIP)
+	wait := c.start(t, first, execTimeout, "sh", "-c", "touch /tmp/begun; exec arping -c 25 -i eth0 "+second.Status.PodIP)
+	eventually(t, execTimeout, func() error {
+		_, _, err := c.run(t.Context(), first, "", "test", "-e", "/tmp/begun")
+		return err
+	})
 	c.deletePod(t, c.agentOn(t, node), 30)
 	r := wait()
 	require.NoError(t, r.err, r.stdout+r.stderr)
