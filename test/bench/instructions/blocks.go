@@ -6,6 +6,7 @@ package main
 import (
 	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -97,11 +98,14 @@ func readBlocks(r io.Reader, s *symbols) (map[string]function, error) {
 	return functions, lines.Err()
 }
 
-// perTransaction divides by the number of transactions.
+// errIdle tells that nothing was sent in an interval.
+var errIdle = errors.New("nothing was sent in this interval, or /proc/kallsyms shows no addresses")
+
+// perTransaction divides by the number of transactions. It returns errIdle if there was none.
 func perTransaction(functions map[string]function) (map[string]function, error) {
 	transactions := functions[call].calls / 2
 	if transactions == 0 {
-		return nil, fmt.Errorf("no block begins %s: nothing was sent in this interval, or /proc/kallsyms shows no addresses", call)
+		return nil, fmt.Errorf("no block begins %s: %w", call, errIdle)
 	}
 	for name, f := range functions {
 		functions[name] = function{f.instructions / transactions, f.calls / transactions}

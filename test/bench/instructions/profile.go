@@ -29,6 +29,9 @@ const (
 	intervals      = 15
 	intervalLength = 20 * time.Millisecond
 	intervalPause  = 117 * time.Millisecond
+	// idleIntervals is the highest number of intervals without any message in a profile: the machine has one CPU, which loading an eBPF
+	// program, or a message that is sent again, keeps from the traffic for longer than an interval.
+	idleIntervals = intervals / 3
 	// profileTries is how often a profile is tried until it adds up: longer activity of others is rare.
 	profileTries = 3
 	// profileTolerance is how much the sum of all functions may differ from the median of the transactions at the same
@@ -70,11 +73,11 @@ func newProfiler(artifacts string) (*profiler, error) {
 	return &profiler{blocks: blocks, tables: artifacts, segments: map[result.State]map[string]float64{}}, nil
 }
 
-// profile counts the instructions of a transaction by function. It fails if their sum differs from the workload's own
-// measurement each time.
+// profile counts the instructions of a transaction by function. It fails if each time their sum differs from the
+// workload's own measurement, or too many intervals had no traffic.
 func (f *profiler) profile(ctx context.Context, r row, p protocol, link benchbed.Link) (err error) {
 	for range profileTries {
-		if err = f.profileOnce(ctx, r, p, link); !errors.Is(err, errUnequal) {
+		if err = f.profileOnce(ctx, r, p, link); !errors.Is(err, errUnequal) && !errors.Is(err, errIdle) {
 			return err
 		}
 	}
@@ -116,13 +119,9 @@ func (f *profiler) profileOnce(ctx context.Context, r row, p protocol, link benc
 	if err != nil {
 		return err
 	}
-	var all []map[string]function
-	for range intervals {
-		one, err := f.readInterval(symbols)
-		if err != nil {
-			return err
-		}
-		all = append(all, one)
+	all, err := f.readIntervals(symbols)
+	if err != nil {
+		return fmt.Errorf("%s, %s: %w", r, p, err)
 	}
 	functions := medians(all)
 	if err := writeFunctions(filepath.Join(f.tables, fmt.Sprintf("functions-%s-%s.txt", p, profiled[r])), functions); err != nil {
@@ -139,6 +138,26 @@ func (f *profiler) profileOnce(ctx context.Context, r row, p protocol, link benc
 		return fmt.Errorf("%s, %s: %w: the profile adds up to %.0f instructions, but a transaction takes %d", r, p, errUnequal, sum, measured)
 	}
 	return nil
+}
+
+// readIntervals reads the files of one profile, and leaves out intervals without traffic.
+func (f *profiler) readIntervals(s *symbols) (all []map[string]function, err error) {
+	var idle error
+	for range intervals {
+		one, err := f.readInterval(s)
+		switch {
+		case errors.Is(err, errIdle):
+			idle = err
+		case err != nil:
+			return nil, err
+		default:
+			all = append(all, one)
+		}
+	}
+	if n := intervals - len(all); n > idleIntervals {
+		return nil, fmt.Errorf("%d of %d intervals were idle, of which %d would pass: %w", n, intervals, idleIntervals, idle)
+	}
+	return all, nil
 }
 
 // readInterval reads the next file of the profiler: functions by name, per transaction.
