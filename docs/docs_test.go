@@ -182,38 +182,6 @@ func TestMakeTargets(t *testing.T) {
 	}
 }
 
-func TestFeatureGates(t *testing.T) {
-	gates, err := features.New(nil)
-	require.NoError(t, err)
-	want := map[string][]string{}
-	for component, list := range map[string][]string{"agent": toStrings(features.AgentGates()), "controller": toStrings(features.ControllerGates())} {
-		for _, name := range list {
-			want[name] = append(want[name], component)
-		}
-	}
-	table := rows(t, read(t, "docs/feature-gates.md"))
-	requireSameNames(t, names(want), names(table))
-	for name, components := range want {
-		slices.Sort(components)
-		feature := features.ONCache
-		for _, f := range append(features.AgentGates(), features.ControllerGates()...) {
-			if string(f) == name {
-				feature = f
-			}
-		}
-		require.True(t, strings.EqualFold(features.Stage(feature), table[name][1]), "stage of %s", name)
-		require.Equal(t, fmt.Sprint(gates.Enabled(feature)), table[name][2], "default of %s", name)
-		require.Equal(t, strings.Join(components, ", "), table[name][3], "component of %s", name)
-	}
-}
-
-func toStrings[S ~string](list []S) (out []string) {
-	for _, s := range list {
-		out = append(out, string(s))
-	}
-	return out
-}
-
 func TestConfigurationKeys(t *testing.T) {
 	c, err := agentconfig.Parse(nil)
 	require.NoError(t, err)

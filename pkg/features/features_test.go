@@ -21,9 +21,9 @@ func TestDefaults(t *testing.T) {
 		{ONCache, false, "ALPHA"},
 		{AntreaPolicy, true, "BETA"},
 		{AntreaProxy, true, "GA"},
-		{AdminNetworkPolicy, false, "DEPRECATED"},
-		{NodeIPAM, true, "BETA"},
-		{EgressTrafficShaping, false, "ALPHA"},
+		{"AdminNetworkPolicy", false, "DEPRECATED"},
+		{"NodeIPAM", true, "BETA"},
+		{"EgressTrafficShaping", false, "ALPHA"},
 	} {
 		require.Equal(t, tc.enabled, gates.Enabled(tc.feature), tc.feature)
 		require.Equal(t, tc.stage, Stage(tc.feature), tc.feature)
@@ -40,11 +40,21 @@ func TestSets(t *testing.T) {
 	require.Contains(t, agent, ONCache)
 	require.NotContains(t, controller, ONCache)
 	require.NotContains(t, agent, NodeIPAM)
-	for feature := range specs {
-		if !contains(agent, feature) && !contains(controller, feature) {
-			t.Errorf("gate %s is displayed by no component", feature)
-		}
+	sections := map[string]bool{"": false}
+	for i, g := range table {
+		require.NotEmpty(t, g.components(), "gate %s is displayed by no component", g.name)
+		require.True(t, i == 0 || table[i-1].name < g.name, "gate %s is in the wrong place", g.name)
+		require.NotEmpty(t, g.about, g.name)
+		require.False(t, sections[g.section], "section %s has two gates", g.section)
+		sections[g.section] = g.section != ""
 	}
+}
+
+func TestOfKey(t *testing.T) {
+	require.Equal(t, FlowExporter, OfKey("flowExporter.enable"))
+	require.Equal(t, ONCache, OfKey("oncache"))
+	require.Empty(t, OfKey("hostGateway"))
+	require.Empty(t, OfKey(""))
 }
 
 func TestGatesWithoutEffect(t *testing.T) {
@@ -56,21 +66,12 @@ func TestGatesWithoutEffect(t *testing.T) {
 // Antrea locks these and no others.
 func TestLocked(t *testing.T) {
 	var refused []string
-	for feature, spec := range specs {
-		if _, err := New(map[string]bool{string(feature): !spec.Default}); err != nil {
-			refused = append(refused, string(feature))
+	for _, g := range table {
+		if _, err := New(map[string]bool{string(g.name): !g.spec.Default}); err != nil {
+			refused = append(refused, string(g.name))
 		}
 	}
 	require.ElementsMatch(t, []string{"EndpointSlice", "ServiceTrafficDistribution", "TopologyAwareHints"}, refused)
-}
-
-func contains(features []featuregate.Feature, want featuregate.Feature) bool {
-	for _, f := range features {
-		if f == want {
-			return true
-		}
-	}
-	return false
 }
 
 func TestNew(t *testing.T) {
@@ -80,15 +81,15 @@ func TestNew(t *testing.T) {
 		enabled   map[featuregate.Feature]bool
 		err       []string
 	}{
-		{name: "gate switched on", overrides: map[string]bool{"ONCache": true}, enabled: map[featuregate.Feature]bool{ONCache: true, BGPPolicy: false}},
+		{name: "gate switched on", overrides: map[string]bool{"ONCache": true}, enabled: map[featuregate.Feature]bool{ONCache: true, "BGPPolicy": false}},
 		{name: "gate of the other component", overrides: map[string]bool{"NodeIPAM": false}, enabled: map[featuregate.Feature]bool{NodeIPAM: false}},
-		{name: "all alpha but one", overrides: map[string]bool{"AllAlpha": true, "ONCache": false}, enabled: map[featuregate.Feature]bool{ONCache: false, BGPPolicy: true}},
+		{name: "all alpha but one", overrides: map[string]bool{"AllAlpha": true, "ONCache": false}, enabled: map[featuregate.Feature]bool{ONCache: false, "BGPPolicy": true}},
 		{name: "all beta off", overrides: map[string]bool{"AllBeta": false}, enabled: map[featuregate.Feature]bool{AntreaPolicy: false, AntreaProxy: true}},
 		{name: "unknown name", overrides: map[string]bool{"OnCache": true}, err: []string{`"OnCache"`, "valid feature gates: AdminNetworkPolicy, AllAlpha, AllBeta, ", "ONCache"}},
 		{name: "locked", overrides: map[string]bool{"EndpointSlice": false}, err: []string{"EndpointSlice", "locked"}},
-		{name: "locked to its default is accepted", overrides: map[string]bool{"EndpointSlice": true}, enabled: map[featuregate.Feature]bool{EndpointSlice: true}},
+		{name: "locked to its default is accepted", overrides: map[string]bool{"EndpointSlice": true}, enabled: map[featuregate.Feature]bool{"EndpointSlice": true}},
 		{name: "GA, not locked", overrides: map[string]bool{"AntreaProxy": false, "NodePortLocal": false},
-			enabled: map[featuregate.Feature]bool{AntreaProxy: false, NodePortLocal: false, EndpointSlice: true}},
+			enabled: map[featuregate.Feature]bool{AntreaProxy: false, "NodePortLocal": false, "EndpointSlice": true}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			gates, err := New(tc.overrides)

@@ -16,8 +16,6 @@ import (
 type unbuiltSwitch struct {
 	name string
 	on   bool
-	// gate, if any, is the feature gate without which the setting has no effect in Antrea either.
-	gate featuregate.Feature
 	// remedy is set when the agent must not run as if the setting were off: it says what to do. An agent that does not start takes
 	// the whole Node off the network, so there has to be a reason.
 	remedy string
@@ -25,15 +23,15 @@ type unbuiltSwitch struct {
 
 func unbuiltSwitches(c *AgentConfig) []unbuiltSwitch {
 	return []unbuiltSwitch{
-		{"noSNAT", c.NoSNAT, "", "it is for trafficEncapMode noEncap: leave it out"},
-		{"enableBridgingMode", c.EnableBridgingMode, "", "Pods would not be connected to the Node's network: leave it out if they may have addresses of the Pod network only"},
-		{"nodePortLocal.enable", c.NodePortLocal.Enable, features.NodePortLocal, ""},
-		{"multicast.enable", c.Multicast.Enable, features.Multicast, ""},
-		{"multicluster.enableGateway", c.Multicluster.EnableGateway, features.Multicluster, ""},
-		{"multicluster.enableStretchedNetworkPolicy", c.Multicluster.EnableStretchedNetworkPolicy, features.Multicluster,
+		{"noSNAT", c.NoSNAT, "it is for trafficEncapMode noEncap: leave it out"},
+		{"enableBridgingMode", c.EnableBridgingMode, "Pods would not be connected to the Node's network: leave it out if they may have addresses of the Pod network only"},
+		{"nodePortLocal.enable", c.NodePortLocal.Enable, ""},
+		{"multicast.enable", c.Multicast.Enable, ""},
+		{"multicluster.enableGateway", c.Multicluster.EnableGateway, ""},
+		{"multicluster.enableStretchedNetworkPolicy", c.Multicluster.EnableStretchedNetworkPolicy,
 			"rules for Pods of other clusters would not be enforced: leave it out if there are none"},
-		{"multicluster.enablePodToPodConnectivity", c.Multicluster.EnablePodToPodConnectivity, features.Multicluster, ""},
-		{"secondaryNetwork.ovsBridges", len(c.SecondaryNetwork.OVSBridges) > 0, features.SecondaryNetwork, ""},
+		{"multicluster.enablePodToPodConnectivity", c.Multicluster.EnablePodToPodConnectivity, ""},
+		{"secondaryNetwork.ovsBridges", len(c.SecondaryNetwork.OVSBridges) > 0, ""},
 	}
 }
 
@@ -45,10 +43,11 @@ func (c *AgentConfig) WithoutEffect(gates featuregate.FeatureGate) []string {
 		lines = append(lines, fmt.Sprintf("flowExporter.enable needs the feature gate %s", features.FlowExporter))
 	}
 	for _, s := range unbuiltSwitches(c) {
+		gate := features.OfKey(s.name)
 		switch {
 		case !s.on:
-		case s.gate != "" && !gates.Enabled(s.gate):
-			lines = append(lines, fmt.Sprintf("%s needs the feature gate %s", s.name, s.gate))
+		case gate != "" && !gates.Enabled(gate):
+			lines = append(lines, fmt.Sprintf("%s needs the feature gate %s", s.name, gate))
 		case s.remedy == "":
 			lines = append(lines, s.name+": this version does not have the feature")
 		}

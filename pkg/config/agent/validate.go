@@ -58,7 +58,7 @@ func choices(c *AgentConfig) []choice {
 func (c *AgentConfig) Validate(gates featuregate.FeatureGate) error {
 	errs := validateChoices(c, gates.Enabled(features.ONCache))
 	for _, s := range unbuiltSwitches(c) {
-		if s.on && s.remedy != "" && (s.gate == "" || gates.Enabled(s.gate)) {
+		if gate := features.OfKey(s.name); s.on && s.remedy != "" && (gate == "" || gates.Enabled(gate)) {
 			errs = append(errs, fmt.Errorf("%s: true is not supported by this version; supported: false; %s", s.name, s.remedy))
 		}
 	}
