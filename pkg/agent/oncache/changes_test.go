@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 )
 
 // changeCase is a change and what it must write: before the bundle (marks), after the barrier (writes), and when the bundle was refused
@@ -88,7 +89,18 @@ func changesOfPods() []changeCase {
 // changesOfNodes are changes of Nodes and Pod networks.
 func changesOfNodes() []changeCase {
 	n2 := remote("node-2", "192.168.77.12", "10.10.2.0/24")
+	direct, unknown := n2, n2
+	direct.Reach.Kind, unknown.Reach.Kind = reach.Direct, 77
 	return []changeCase{
+		{name: "new Node behind no tunnel", change: coherency.Change{Nodes: []coherency.Node{direct}}},
+		{name: "new Node that is reached in an unknown way", change: coherency.Change{Nodes: []coherency.Node{unknown}}},
+		{name: "Node no longer behind the tunnel", known: []coherency.Node{n2},
+			change: coherency.Change{Nodes: []coherency.Node{direct}},
+			marks:  []string{"a=2", "b=2"},
+			writes: []string{"publish 0 generation=3 epoch=2", "publish 1 generation=3 epoch=2", "no network 10.10.2.0/24", "clear node 0"}},
+		{name: "Node from now on behind the tunnel", known: []coherency.Node{direct},
+			change: coherency.Change{Nodes: []coherency.Node{n2}},
+			writes: []string{"node 0 192.168.77.12", "network 10.10.2.0/24 -> 0"}},
 		{name: "new Node evicts nobody",
 			change: coherency.Change{Nodes: []coherency.Node{n2}},
 			writes: []string{"node 0 192.168.77.12", "network 10.10.2.0/24 -> 0"}},

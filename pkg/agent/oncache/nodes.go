@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 )
 
 // node is one transport address of a remote Node. Most Nodes have one. A Node with addresses of both families has two, and
@@ -25,7 +26,7 @@ type node struct {
 
 // changesNodes reports whether a change alters or removes a Node that flows may refer to.
 func (t *table) changesNodes(c coherency.Change) bool {
-	for name, wanted := range byName(c.Nodes) {
+	for name, wanted := range announced(c.Nodes) {
 		if old := t.nodes[name]; old != nil && !sameNodes(old, wanted) {
 			return true
 		}
@@ -33,17 +34,23 @@ func (t *table) changesNodes(c coherency.Change) bool {
 	return slices.ContainsFunc(c.RemovedNodes, func(name string) bool { return t.nodes[name] != nil })
 }
 
-func byName(nodes []coherency.Node) map[string][]coherency.Node {
+// announced returns, by name, what the datapath may know of Nodes: the cache sends packets through the tunnel only. Packets to what is
+// left out stay on Open vSwitch.
+func announced(nodes []coherency.Node) map[string][]coherency.Node {
 	named := map[string][]coherency.Node{}
 	for _, n := range nodes {
-		named[n.Name] = append(named[n.Name], n)
+		tunneled := named[n.Name]
+		if n.Reach.Kind == reach.Tunnel {
+			tunneled = append(tunneled, n)
+		}
+		named[n.Name] = tunneled // even if there is none: the Node may have been announced before
 	}
 	return named
 }
 
 func sameNodes(have []*node, want []coherency.Node) bool {
 	return slices.EqualFunc(have, want, func(n *node, w coherency.Node) bool {
-		return n.TunnelIP == w.TunnelIP && slices.Equal(n.PodCIDRs, w.PodCIDRs)
+		return n.Reach == w.Reach && slices.Equal(n.PodCIDRs, w.PodCIDRs)
 	})
 }
 
@@ -51,7 +58,7 @@ func (t *table) applyNodes(c coherency.Change) {
 	for _, name := range c.RemovedNodes {
 		t.removeNodes(name)
 	}
-	wanted := byName(c.Nodes)
+	wanted := announced(c.Nodes)
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		if sameNodes(t.nodes[name], wanted[name]) {
 			continue
@@ -60,7 +67,7 @@ func (t *table) applyNodes(c coherency.Change) {
 		for _, n := range wanted[name] {
 			if err := t.addNode(n); err != nil {
 				t.failures.add(operationNode)
-				klog.ErrorS(err, "Flows to this Node stay on Open vSwitch", "node", n.Name, "address", n.TunnelIP)
+				klog.ErrorS(err, "Flows to this Node stay on Open vSwitch", "node", n.Name, "address", n.Reach.Address)
 			}
 		}
 	}
@@ -74,7 +81,7 @@ func (t *table) addNode(info coherency.Node) error {
 	t.nodeSerial++
 	n := &node{Node: info, slot: slot, serial: t.nodeSerial}
 	t.slotNodes[slot], t.nodes[info.Name] = n, append(t.nodes[info.Name], n)
-	t.dp.SetNode(slot, info.TunnelIP)
+	t.dp.SetNode(slot, info.Reach.Address)
 	t.dp.SetNodeRewrites(slot, t.rewrites(info.Name))
 	t.wake() // the worker finds out the MTU of the route
 	for _, p := range info.PodCIDRs {

@@ -295,7 +295,7 @@ func (m *Manager) Nodes() []api.NodeInfo {
 	m.table.mu.Lock()
 	defer m.table.mu.Unlock()
 	for _, n := range m.table.eachNode() {
-		info := api.NodeInfo{Name: n.Name, TunnelIP: n.TunnelIP.String(), Slot: n.slot, PodCIDRs: []string{}}
+		info := api.NodeInfo{Name: n.Name, TunnelIP: n.Reach.Address.String(), Slot: n.slot, PodCIDRs: []string{}}
 		for _, p := range n.PodCIDRs {
 			info.PodCIDRs = append(info.PodCIDRs, p.String())
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 )
 
 // fakeSlots records the core's writes in order, and the current values.
@@ -137,7 +138,7 @@ func (e *env) writeMarks() []coherency.Mark {
 }
 
 func remote(name, ip string, cidrs ...string) coherency.Node {
-	n := coherency.Node{Name: name, TunnelIP: netip.MustParseAddr(ip)}
+	n := coherency.Node{Name: name, Reach: reach.ThroughTunnel(netip.MustParseAddr(ip))}
 	for _, c := range cidrs {
 		n.PodCIDRs = append(n.PodCIDRs, netip.MustParsePrefix(c))
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -105,13 +106,22 @@ func TestRefusedArguments(t *testing.T) {
 			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podAIP}, gwMAC, podAPort)
 		}, "belongs to the gateway"},
 		{"Node without name", func() error { return c.InstallNodeFlows("", remotePeers) }, "without name"},
-		{"Node without tunnel address", func() error { return c.InstallNodeFlows("node-b", peersVia(netip.Addr{})) }, "tunnel address"},
+		{"Node without tunnel address", func() error { return c.InstallNodeFlows("node-b", peersVia(netip.Addr{})) }, "address invalid IP of the tunnel"},
+		{"Node by a way without flows", func() error {
+			return c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR: {remoteGW, reach.Reach{Kind: reach.Direct, Address: remotePeer, Device: "eth0"}}})
+		}, `remote Node node-b: the Pod network 10.10.1.0/24: flows cannot lead to a peer by "direct" (direct to 192.168.77.102 on eth0)`},
+		{"Node by an unknown way", func() error {
+			return c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR: {remoteGW, reach.Reach{Kind: 77, Address: remotePeer}}})
+		}, `by "kind 77"`},
+		{"Node by no way", func() error {
+			return c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR: {remoteGW, reach.Reach{Address: remotePeer}}})
+		}, `by "kind 0"`},
 		{"Node without Pod network", func() error { return c.InstallNodeFlows("node-b", nil) }, "without Pod network"},
 		{"Node gateway outside its network", func() error {
-			return c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR: {gwIP, remotePeer}})
+			return c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR: peerAt(gwIP, remotePeer)})
 		}, "must be an address in"},
 		{"Node with the local network", func() error {
-			return c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{testNode.PodIPv4CIDR: {gwIP, remotePeer}})
+			return c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{testNode.PodIPv4CIDR: peerAt(gwIP, remotePeer)})
 		}, "overlaps"},
 		{"mark with epoch 1024", func() error { return c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", podAPort, 1024)}) }, "epoch 1024"},
 		{"mark without port", func() error { return c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", 0, 1)}) }, "OpenFlow port"},
@@ -372,7 +382,7 @@ func TestNetworksOfTwoNodesDoNotOverlap(t *testing.T) {
 			require.NoError(t, installRemoteNode(c))
 			want := fake.Flows()
 			cidr := netip.MustParsePrefix(overlapping)
-			other := map[netip.Prefix]Peer{cidr: {cidr.Addr().Next(), netip.MustParseAddr("192.168.77.103")}}
+			other := map[netip.Prefix]Peer{cidr: peerAt(cidr.Addr().Next(), netip.MustParseAddr("192.168.77.103"))}
 			require.ErrorContains(t, c.InstallNodeFlows("node-c", other), "overlaps "+remoteCIDR.String()+" of remote Node node-b")
 			require.NoError(t, c.UninstallNodeFlows("node-c"))
 			require.Equal(t, want, fake.Flows())
@@ -465,7 +475,7 @@ func TestIPv6AddressesGetNoFlowsWithoutIPv6PodNetwork(t *testing.T) {
 	v6 := netip.MustParseAddr("fd00::11")
 	require.NoError(t, c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podAIP, v6}, podAMAC, podAPort))
 	require.Equal(t, want, fake.Flows())
-	require.NoError(t, c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR6: {remoteGW6, remotePeer}}))
+	require.NoError(t, c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR6: peerAt(remoteGW6, remotePeer)}))
 	require.Equal(t, want, fake.Flows())
 }
 

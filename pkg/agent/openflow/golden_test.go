@@ -68,7 +68,7 @@ func TestObjectFlowsGolden(t *testing.T) {
 			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podA6IP}, podAMAC, podAPort)
 		}},
 		{"node_dualstack.txt", dualStackNode, func(c Client) error {
-			return c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR: {remoteGW, remotePeer}, remoteCIDR6: {remoteGW6, remotePeer6}})
+			return c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR: peerAt(remoteGW, remotePeer), remoteCIDR6: peerAt(remoteGW6, remotePeer6)})
 		}},
 		{"mark_dualstack.txt", dualStackNode, installMark},
 		{"mark_gateway.txt", dualStackNode, func(c Client) error {

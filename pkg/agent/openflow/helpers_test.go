@@ -20,6 +20,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -234,8 +235,11 @@ func (s *recordingSwitch) Commit(ctx context.Context, mods []of.FlowMod) error {
 
 // peersVia is the network of the remote Node, behind a tunnel address.
 func peersVia(tunnelIP netip.Addr) map[netip.Prefix]Peer {
-	return map[netip.Prefix]Peer{remoteCIDR: {Gateway: remoteGW, TunnelIP: tunnelIP}}
+	return map[netip.Prefix]Peer{remoteCIDR: peerAt(remoteGW, tunnelIP)}
 }
+
+// peerAt is a peer behind the tunnel.
+func peerAt(gateway, tunnelIP netip.Addr) Peer { return Peer{gateway, reach.ThroughTunnel(tunnelIP)} }
 
 func nodeWith(ipv4 bool) *config.NodeConfig {
 	node := *testNode

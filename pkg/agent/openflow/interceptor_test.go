@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -79,9 +80,9 @@ func TestAcceptedReplay(t *testing.T) {
 }
 
 func TestInterceptorIsTold(t *testing.T) {
-	nodeB := coherency.Node{Name: "node-b", TunnelIP: remotePeer, PodCIDRs: []netip.Prefix{remoteCIDR}}
+	nodeB := coherency.Node{Name: "node-b", Reach: reach.ThroughTunnel(remotePeer), PodCIDRs: []netip.Prefix{remoteCIDR}}
 	moved := nodeB
-	moved.TunnelIP = netip.MustParseAddr("192.168.77.103")
+	moved.Reach.Address = netip.MustParseAddr("192.168.77.103")
 	for _, test := range []struct {
 		name   string
 		before func(Client) error
@@ -110,7 +111,7 @@ func TestInterceptorIsTold(t *testing.T) {
 		{"new Node", nil, installRemoteNode, coherency.Change{Nodes: []coherency.Node{nodeB}}},
 		{"identical Node", installRemoteNode, installRemoteNode, coherency.Change{Nodes: []coherency.Node{nodeB}}},
 		{"Node with a new address", installRemoteNode, func(c Client) error {
-			return c.InstallNodeFlows("node-b", peersVia(moved.TunnelIP))
+			return c.InstallNodeFlows("node-b", peersVia(moved.Reach.Address))
 		}, coherency.Change{Nodes: []coherency.Node{moved}}},
 		{"removed Node", installRemoteNode, func(c Client) error { return c.UninstallNodeFlows("node-b") },
 			coherency.Change{RemovedNodes: []string{"node-b"}}},
@@ -156,7 +157,7 @@ func TestInterceptorIsToldOfExistingNodes(t *testing.T) {
 
 	r := &recorder{}
 	c.SetInterceptor(r)
-	want := coherency.Change{Nodes: []coherency.Node{{Name: "node-b", TunnelIP: moved, PodCIDRs: []netip.Prefix{remoteCIDR}}}}
+	want := coherency.Change{Nodes: []coherency.Node{{Name: "node-b", Reach: reach.ThroughTunnel(moved), PodCIDRs: []netip.Prefix{remoteCIDR}}}}
 	require.Equal(t, []coherency.Change{want}, r.changes)
 	require.Equal(t, []string{"begin", "end"}, r.events)
 	require.Empty(t, fake.History())

@@ -12,6 +12,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
 	"github.com/antrea-oncache/antrea/pkg/agent/prefixindex"
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -20,7 +21,7 @@ const arpOpRequest, arpOpReply = 1, 2
 // NodeClient is the part of Client for remote Nodes.
 type NodeClient interface {
 	// InstallNodeFlows sends traffic for the Pod CIDRs of a remote Node (the keys of peers) to that Node. It refuses CIDRs that
-	// overlap the local ones, or those of a Node whose flows are installed.
+	// overlap the local ones, or the CIDRs of a Node whose flows are installed, and each kind of Reach without flows.
 	InstallNodeFlows(nodeName string, peers map[netip.Prefix]Peer) error
 	UninstallNodeFlows(nodeName string) error
 	// GetNodeFlowKeys returns the match strings of cached flows, for antctl get ovsflows.
@@ -29,13 +30,11 @@ type NodeClient interface {
 
 // Peer says how one Pod CIDR of a remote Node is reached.
 type Peer struct {
-	// Gateway is the remote gateway's address in the Pod CIDR.
-	Gateway netip.Addr
-	// TunnelIP is the transport address that tunnel packets are sent to, of either family.
-	TunnelIP netip.Addr
+	Gateway netip.Addr // the remote gateway's address in the Pod CIDR
+	Reach   reach.Reach
 }
 
-// nodeConnectivity is the feature that connects the Node to others through the tunnel. It uses the tables of Pod connectivity.
+// nodeConnectivity is the feature that connects the Node to other Nodes. It uses the tables of Pod connectivity.
 type nodeConnectivity struct {
 	socket *socket
 	nodes  *flowstore.Cache
@@ -65,8 +64,11 @@ func (n *nodeConnectivity) InstallNodeFlows(nodeName string, peers map[netip.Pre
 		if err := n.checkNetworks(t.g, nodeName, peers); err != nil {
 			return fmt.Errorf("remote Node %s: %w", nodeName, err)
 		}
-		flows := nodeFlows(t.g, peers)
-		if err := n.socket.checkNotBase(flows); err != nil {
+		flows, err := nodeFlows(t.g, peers)
+		if err == nil {
+			err = n.socket.checkNotBase(flows)
+		}
+		if err != nil {
 			return fmt.Errorf("remote Node %s: %w", nodeName, err)
 		}
 		change := coherency.Change{Nodes: coherencyNodes(nodeName, peers)}
@@ -108,14 +110,14 @@ func (n *nodeConnectivity) setNetworks(nodeName string, cidrs []netip.Prefix) {
 	}
 }
 
-// coherencyNodes groups the Pod networks of a Node by the transport address that leads to them.
+// coherencyNodes groups the Pod networks of a Node by how they are reached.
 func coherencyNodes(name string, peers map[netip.Prefix]Peer) []coherency.Node {
 	var nodes []coherency.Node
 	for _, cidr := range sortedPrefixes(peers) {
-		ip := peers[cidr].TunnelIP
-		i := slices.IndexFunc(nodes, func(n coherency.Node) bool { return n.TunnelIP == ip })
+		r := peers[cidr].Reach
+		i := slices.IndexFunc(nodes, func(n coherency.Node) bool { return n.Reach == r })
 		if i < 0 {
-			i, nodes = len(nodes), append(nodes, coherency.Node{Name: name, TunnelIP: ip})
+			i, nodes = len(nodes), append(nodes, coherency.Node{Name: name, Reach: r})
 		}
 		nodes[i].PodCIDRs = append(nodes[i].PodCIDRs, cidr)
 	}
@@ -150,23 +152,33 @@ func tunnelFlows(g *generator) []of.Flow {
 	}
 }
 
-// nodeFlows returns the flows of one remote Node. IPv6 needs no responder: the host has a permanent neighbor entry for the
-// remote gateway (package route).
-func nodeFlows(g *generator, peers map[netip.Prefix]Peer) []of.Flow {
-	const category = cookiePodConnectivity
+// nodeFlows returns the flows of one remote Node.
+func nodeFlows(g *generator, peers map[netip.Prefix]Peer) ([]of.Flow, error) {
 	var flows []of.Flow
 	for _, cidr := range sortedPrefixes(peers) {
-		if gateway := peers[cidr].Gateway; gateway.Is4() && g.node.Gateway.IPv4.IsValid() {
-			flows = append(flows, arpResponderFlow(g, gateway))
+		switch peer := peers[cidr]; peer.Reach.Kind {
+		case reach.Tunnel:
+			flows = append(flows, tunnelPeerFlows(g, cidr, peer)...)
+		default:
+			return nil, fmt.Errorf("the Pod network %v: %w", cidr, peer.Reach.NotBuilt("flows"))
 		}
-		for _, f := range g.families() {
-			if !f.contains(cidr.Addr()) {
-				continue
-			}
-			flows = append(flows, g.flow(category, tableL3Forwarding, priorityNormal, matches(f.ethType, f.dst(cidr)),
-				of.SetEthSrc{MAC: g.node.Gateway.MAC}, of.SetEthDst{MAC: config.GlobalVirtualMAC},
-				of.SetTunnelDst{IP: peers[cidr].TunnelIP}, toTunnel.load(), g.toTable(tableL3DecTTL)))
+	}
+	return flows, nil
+}
+
+// tunnelPeerFlows returns the flows to a Pod network behind the tunnel. IPv6 needs no responder: the host has a permanent neighbor
+// entry for the remote gateway (package route).
+func tunnelPeerFlows(g *generator, cidr netip.Prefix, peer Peer) (flows []of.Flow) {
+	if peer.Gateway.Is4() && g.node.Gateway.IPv4.IsValid() {
+		flows = append(flows, arpResponderFlow(g, peer.Gateway))
+	}
+	for _, f := range g.families() {
+		if !f.contains(cidr.Addr()) {
+			continue
 		}
+		flows = append(flows, g.flow(cookiePodConnectivity, tableL3Forwarding, priorityNormal, matches(f.ethType, f.dst(cidr)),
+			of.SetEthSrc{MAC: g.node.Gateway.MAC}, of.SetEthDst{MAC: config.GlobalVirtualMAC},
+			of.SetTunnelDst{IP: peer.Reach.Address}, toTunnel.load(), g.toTable(tableL3DecTTL)))
 	}
 	return flows
 }

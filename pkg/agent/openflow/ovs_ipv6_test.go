@@ -32,9 +32,9 @@ func newBridge6(t *testing.T, node *config.NodeConfig) *bridge {
 	}
 	require.NoError(t, b.c.InstallPodFlows(context.Background(), "pod-a", ips(podAIP, podA6IP), podAMAC, podAPort))
 	require.NoError(t, b.c.InstallPodFlows(context.Background(), "pod-b", ips(podBIP, podB6IP), podBMAC, podBPort))
-	peers := map[netip.Prefix]Peer{remoteCIDR6: {remoteGW6, remotePeer6}}
+	peers := map[netip.Prefix]Peer{remoteCIDR6: peerAt(remoteGW6, remotePeer6)}
 	if node.PodIPv4CIDR.IsValid() {
-		peers[remoteCIDR] = Peer{remoteGW, remotePeer}
+		peers[remoteCIDR] = peerAt(remoteGW, remotePeer)
 	}
 	require.NoError(t, b.c.InstallNodeFlows("node-b", peers))
 	require.NoError(t, b.c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", podAPort, 7), markOf("pod-b", podBPort, 8)}))

@@ -69,8 +69,8 @@ func validateNode(nodeName string, peers map[netip.Prefix]Peer) error {
 		if !cidr.IsValid() || !cidr.Contains(peer.Gateway) {
 			return fmt.Errorf("remote Node %s: the gateway %v must be an address in the Pod network %v", nodeName, peer.Gateway, cidr)
 		}
-		if !peer.TunnelIP.Is4() && !isIPv6(peer.TunnelIP) {
-			return fmt.Errorf("remote Node %s: tunnel address %v is neither an IPv4 nor an IPv6 address", nodeName, peer.TunnelIP)
+		if err := peer.Reach.CheckAddress(); err != nil {
+			return fmt.Errorf("remote Node %s: %w", nodeName, err)
 		}
 	}
 	return nil

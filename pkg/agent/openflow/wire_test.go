@@ -74,7 +74,7 @@ func (w *wire) connect() {
 	}{"pod-a": {[]netip.Addr{podAIP, podA6IP}, podAMAC, podAPort}, "pod-b": {[]netip.Addr{podBIP, podB6IP}, podBMAC, podBPort}} {
 		require.NoError(w.t, w.c.InstallPodFlows(w.t.Context(), name, pod.ips, pod.mac, pod.port))
 	}
-	require.NoError(w.t, w.c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR: {remoteGW, remotePeer}, remoteCIDR6: {remoteGW6, remotePeer6}}))
+	require.NoError(w.t, w.c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR: peerAt(remoteGW, remotePeer), remoteCIDR6: peerAt(remoteGW6, remotePeer6)}))
 }
 
 // segment is a packet on the wire. A packet without flags is a UDP datagram.

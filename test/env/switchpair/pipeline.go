@@ -11,6 +11,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -40,7 +41,7 @@ func (n Identity) StartPipeline(ctx context.Context, bridge of.Switch, round ope
 func (n Identity) InstallPods(flows openflow.Client, places []Place) error {
 	peers := map[netip.Prefix]openflow.Peer{}
 	for i, gateway := range []netip.Addr{n.Peer().GatewayIPv4(), n.Peer().GatewayIPv6()} {
-		peers[n.Peer().PodCIDRs()[i]] = openflow.Peer{Gateway: gateway, TunnelIP: n.Peer().TunnelIP()}
+		peers[n.Peer().PodCIDRs()[i]] = openflow.Peer{Gateway: gateway, Reach: reach.ThroughTunnel(n.Peer().TunnelIP())}
 	}
 	if err := flows.InstallNodeFlows(n.Peer().Name(), peers); err != nil {
 		return err

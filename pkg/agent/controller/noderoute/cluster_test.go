@@ -56,8 +56,8 @@ func (h *testHost) InstallNodeFlows(node string, peers map[netip.Prefix]openflow
 				h.wrong = append(h.wrong, fmt.Sprintf("flows of %s to %s, while %s has some to %v", node, cidr, other, cidrs))
 			}
 		}
-		if !slices.Contains(h.addresses[node], p.TunnelIP) {
-			h.wrong = append(h.wrong, fmt.Sprintf("flows of %s lead to %s before that is known to be an address of a Node", node, p.TunnelIP))
+		if !slices.Contains(h.addresses[node], p.Reach.Address) {
+			h.wrong = append(h.wrong, fmt.Sprintf("flows of %s lead to %s before that is known to be an address of a Node", node, p.Reach.Address))
 		}
 	}
 	if node == refusedNode {

@@ -106,7 +106,7 @@ func (r *recorder) InstallNodeFlows(node string, peers map[netip.Prefix]openflow
 	}
 	gateways, ip := map[netip.Prefix]netip.Addr{}, netip.Addr{}
 	for cidr, p := range peers {
-		gateways[cidr], ip = p.Gateway, p.TunnelIP
+		gateways[cidr], ip = p.Gateway, p.Reach.Address
 	}
 	return r.call("flows+ %s %v %s", node, gateways, ip) // fmt prints maps in the order of their keys' bytes
 }

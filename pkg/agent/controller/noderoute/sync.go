@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 )
 
 // syncNode brings one Node from the installed state to the content of its object. For this Node that means its addresses.
@@ -109,7 +110,7 @@ func (c *Controller) execute(op operation) error {
 	case installFlows:
 		peers := make(map[netip.Prefix]openflow.Peer, len(op.peer.Networks))
 		for _, n := range op.peer.Networks {
-			peers[n.CIDR] = openflow.Peer{Gateway: gatewayOf(n.CIDR), TunnelIP: n.IP}
+			peers[n.CIDR] = openflow.Peer{Gateway: gatewayOf(n.CIDR), Reach: reach.ThroughTunnel(n.IP)}
 		}
 		if err := c.flows.InstallNodeFlows(op.peer.Name, peers); err != nil {
 			return fmt.Errorf("install flows to Node %s, networks %v: %w", op.peer.Name, op.peer.Networks, err)

@@ -3,18 +3,21 @@
 
 // Package coherency declares the contract that keeps ONCache never older than Open vSwitch. A component that changes
 // forwarding state tells an Interceptor before it sends the change, carries the Interceptor's marks in the same atomic
-// OpenFlow bundle, and then tells it whether the switch has accepted. The package has no dependencies, so that the OpenFlow
+// OpenFlow bundle, and then tells it whether the switch has accepted. It depends on package reach alone, so that the OpenFlow
 // client can use it without knowing the cache.
 package coherency
 
-import "net/netip"
+import (
+	"net/netip"
 
-// Node is a remote Node as the overlay reaches it through one transport address.
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
+)
+
+// Node is one way to a remote Node.
 type Node struct {
-	Name string
-	// TunnelIP is the transport address that tunnel packets to the Node are sent to.
-	TunnelIP netip.Addr
-	// PodCIDRs are the Pod networks reached through the address.
+	Name  string
+	Reach reach.Reach
+	// PodCIDRs are the Pod networks reached in this way.
 	PodCIDRs []netip.Prefix
 }
 
@@ -25,8 +28,8 @@ type Change struct {
 	Interfaces []string
 	// RemovedInterfaces are local Pod interfaces that cease to exist with this change.
 	RemovedInterfaces []string
-	// Nodes are remote Nodes in their state after the change. A Node that is reached through more than one transport
-	// address has an entry for each. A Node that is new, or unchanged, affects nothing.
+	// Nodes are remote Nodes in their state after the change. A Node that is reached in more than one way has
+	// an entry for each. A Node that is new, or unchanged, affects nothing.
 	Nodes []Node
 	// RemovedNodes are names of remote Nodes that cease to exist with this change.
 	RemovedNodes []string

@@ -22,6 +22,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
 	"github.com/antrea-oncache/antrea/test/env/nodepair"
 )
@@ -86,7 +87,7 @@ func Run(ctx context.Context, c Config) error {
 		return fmt.Errorf("the cache is %s: %s", status.State, status.Reason)
 	}
 	a.manager.SetNodeAnnotation(peer, a.manager.Annotation()) // the other Node is like this one
-	change := coherency.Change{Nodes: []coherency.Node{{Name: peer, TunnelIP: c.Peer, PodCIDRs: []netip.Prefix{c.PeerNetwork}}}}
+	change := coherency.Change{Nodes: []coherency.Node{{Name: peer, Reach: reach.ThroughTunnel(c.Peer), PodCIDRs: []netip.Prefix{c.PeerNetwork}}}}
 	if c.Service.IsValid() {
 		change.Services = map[netip.Addr]bool{c.Service: true}
 	}
