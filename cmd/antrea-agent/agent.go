@@ -18,9 +18,11 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/nodelock"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/podfeed"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/report"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
+	"github.com/antrea-oncache/antrea/pkg/agent/round"
 	"github.com/antrea-oncache/antrea/pkg/agent/route"
 	"github.com/antrea-oncache/antrea/pkg/agent/switchhealth"
 	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
@@ -49,8 +51,8 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 		return err
 	}
 	defer legacyregistry.Registerer().Unregister(n.problems)
-	n.away = newSwitchProblem(n.problems, n.name)
-	n.vswitchd = switchhealth.New(ovsctl.NewVswitchd(o.config.OVSRunDir), n.away.hung)
+	n.away = report.NewSwitch(n.problems, n.name)
+	n.vswitchd = switchhealth.New(ovsctl.NewVswitchd(o.config.OVSRunDir), n.away.Hung)
 	if err := n.connectSwitch(ctx, o); err != nil {
 		return err
 	}
@@ -112,7 +114,7 @@ type node struct {
 	flows    openflow.Client
 	// vswitchd knows whether ovs-vswitchd answers, and away is the problem that it does not.
 	vswitchd *switchhealth.Watch
-	away     *switchProblem
+	away     *report.Switch
 
 	initializer *agent.Initializer
 	// host leads connections to Services to the bridge, with proxyAll.
@@ -166,7 +168,7 @@ func pipelineFeatures(o *options) openflow.Features {
 }
 
 // formerCache is used regardless of the gate: until the cache is started or removed, it must not forward packets by old flows.
-var formerCache = agent.FormerCache{
+var formerCache = round.FormerCache{
 	Suspend:  func() error { return oncache.Suspend(oncache.DefaultPinPath) },
 	StopHits: func() error { return oncache.StopHits(oncache.DefaultPinPath) },
 }
@@ -190,7 +192,7 @@ func (n *node) bringUp(ctx context.Context, o *options) error {
 			n.dependOn(ctx, o, network, node)
 			options := route.Options{Ports: ports, Sysctls: n.sysctls, ProxyAll: o.proxiesAll(), Needed: neededAtStart(o.sources)}
 			if o.gates.Enabled(features.ONCache) {
-				options.ForeignMarks = foreignMarks(n.problems)
+				options.ForeignMarks = report.ForeignMarks(n.problems)
 			}
 			host, err := route.NewClient(network, node, options)
 			if err != nil {

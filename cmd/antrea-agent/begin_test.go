@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/rewriteport"
 )
 
 // TestControllersDoNotWaitForKeys: the cache starts while an earlier agent's keys end, and so do the controllers soon, after its programs have
@@ -26,7 +28,7 @@ func TestControllersDoNotWaitForKeys(t *testing.T) {
 				defer stop()
 				suspended, started, stopped, open := false, false, false, make(chan struct{})
 				formerCache.Suspend = func() error { suspended = true; return nil }
-				c := &onCache{announcer: newAnnouncer(fake.NewClientset(), "node1"), prepared: make(chan struct{}), start: func(ctx context.Context) error {
+				c := &onCache{announcer: rewriteport.NewAnnouncer(fake.NewClientset(), "node1"), prepared: make(chan struct{}), start: func(ctx context.Context) error {
 					started = true
 					<-ctx.Done() // keys end much later
 					stopped = true
@@ -78,7 +80,7 @@ func TestControllersWaitForAQuickStart(t *testing.T) {
 				defer stop()
 				forwards := make(chan struct{})
 				close(forwards)
-				c := &onCache{announcer: newAnnouncer(fake.NewClientset(), "node1"), prepared: make(chan struct{}), start: func(context.Context) error {
+				c := &onCache{announcer: rewriteport.NewAnnouncer(fake.NewClientset(), "node1"), prepared: make(chan struct{}), start: func(context.Context) error {
 					time.Sleep(tc.takes)
 					return tc.err
 				}}

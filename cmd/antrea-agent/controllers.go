@@ -24,6 +24,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/traceflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/flowexporter"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/podfeed"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/rewriteport"
 	"github.com/antrea-oncache/antrea/pkg/agent/proxy"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	"github.com/antrea-oncache/antrea/pkg/agent/servicehealth"
@@ -91,7 +92,7 @@ func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed) (*c
 		return nil, fmt.Errorf("watch local Pods: %w", err)
 	}
 	if port := o.rewritePort(); port != 0 {
-		if _, err := podInformer.AddEventHandler(recovery.Handler("hostports", "Pod", hostPortHandler(n.problems, port))); err != nil {
+		if _, err := podInformer.AddEventHandler(recovery.Handler("hostports", "Pod", rewriteport.HostPortHandler(n.problems, port))); err != nil {
 			return nil, fmt.Errorf("watch hostPorts of local Pods: %w", err)
 		}
 	}
@@ -100,11 +101,11 @@ func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed) (*c
 		return nil, err
 	}
 	nodeInformer := c.nodes.Core().V1().Nodes().Informer()
-	if _, err := nodeInformer.AddEventHandler(recovery.Handler("oncache", "Node", cache.announcer.handler())); err != nil {
+	if _, err := nodeInformer.AddEventHandler(recovery.Handler("oncache", "Node", cache.announcer.Handler())); err != nil {
 		return nil, fmt.Errorf("watch Nodes: %w", err)
 	}
 	if cache.manager != nil {
-		if _, err := nodeInformer.AddEventHandler(recovery.Handler("oncache", "Node", rewriterHandler(cache.manager))); err != nil {
+		if _, err := nodeInformer.AddEventHandler(recovery.Handler("oncache", "Node", rewriteport.PeerHandler(cache.manager))); err != nil {
 			return nil, fmt.Errorf("watch Nodes: %w", err)
 		}
 	}

@@ -12,14 +12,16 @@ import (
 
 	"k8s.io/component-base/metrics/legacyregistry"
 
-	"github.com/antrea-oncache/antrea/pkg/agent"
 	oncachehandler "github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/oncache"
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/podfeed"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/report"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/rewriteport"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+	"github.com/antrea-oncache/antrea/pkg/agent/round"
 	"github.com/antrea-oncache/antrea/pkg/features"
 	"github.com/antrea-oncache/antrea/pkg/ovs/kerneldp"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsconfig"
@@ -30,7 +32,7 @@ type onCache struct {
 	// manager is nil when the feature gate is off.
 	manager *oncache.Manager
 	// announcer tells the other Nodes whether this one understands keys.
-	announcer *announcer
+	announcer *rewriteport.Announcer
 	// prepare does what start need not do itself; nil if there is nothing. prepared is closed when it has done so, or is not needed.
 	prepare  func()
 	prepared chan struct{}
@@ -42,13 +44,13 @@ type onCache struct {
 
 // newONCache makes the cache, and the handlers of its API paths.
 func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
-	announcer := newAnnouncer(n.clients.Kube, n.name)
+	announcer := rewriteport.NewAnnouncer(n.clients.Kube, n.name)
 	if !o.gates.Enabled(features.ONCache) {
 		return &onCache{
 			announcer: announcer,
 			prepared:  make(chan struct{}),
 			start: func(ctx context.Context) error {
-				announcer.want("")
+				announcer.Want("")
 				return removeONCache(ctx, n)
 			},
 			routes:  oncacheRoutes(nil, nil),
@@ -82,7 +84,7 @@ func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 		VirtualMAC: config.GlobalVirtualMAC,
 		Gateway:    oncache.Gateway{Name: node.Gateway.Name, IPv4: node.Gateway.IPv4, IPv6: node.Gateway.IPv6, OFPort: node.Gateway.OFPort},
 	}, pods, n.flows, n.sysctls)
-	manager.Observe(&cacheObserver{problems: n.problems, node: n.name, away: n.away})
+	manager.Observe(&report.Observer{Problems: n.problems, Node: n.name, Away: n.away})
 	if err := legacyregistry.Registerer().Register(manager); err != nil {
 		return nil, fmt.Errorf("register the metrics of %s: %w", features.ONCache, err)
 	}
@@ -93,7 +95,7 @@ func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 			rewrites := o.config.ONCache.RewritesPackets()
 			if !rewrites {
 				// Before Start, which waits for keys of an earlier agent to end.
-				announcer.want("")
+				announcer.Want("")
 			}
 			manager.Start(ctx)
 			if ctx.Err() != nil {
@@ -102,7 +104,7 @@ func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 			reportUnavailable(n, manager)
 			go manager.Run(ctx.Done())
 			if rewrites {
-				announcer.want(manager.Annotation())
+				announcer.Want(manager.Annotation())
 			}
 			return nil
 		},
@@ -136,8 +138,8 @@ const startPatience = 3 * time.Second
 // installed their flows, until forwards closes, it starts after that. They must when ovs-vswitchd waits for these: without their stamps, packets would
 // miss the flows that the kernel has kept. forget removes the rules for former ports.
 func (c *onCache) begin(p *parts, forwards <-chan struct{}, forget func(context.Context) error) error {
-	p.background(c.announcer.run)
-	p.background(func(ctx context.Context) { forgetFormerPorts(ctx, c.announcer, forget) })
+	p.background(c.announcer.Run)
+	p.background(func(ctx context.Context) { rewriteport.ForgetFormerPorts(ctx, c.announcer.Settled(), forget) })
 	select {
 	case <-forwards:
 		close(c.prepared)
@@ -174,7 +176,7 @@ func (c *onCache) begin(p *parts, forwards <-chan struct{}, forget func(context.
 }
 
 // formerCacheOf is formerCache with the condition under which its hits may go on while this agent starts: its own cache would have them.
-func formerCacheOf(o *options) agent.FormerCache {
+func formerCacheOf(o *options) round.FormerCache {
 	former := formerCache
 	if o.gates.Enabled(features.ONCache) && o.config.ONCache.Mode == datapath.ModeEnforce.String() && !o.config.TunnelCsum {
 		former.Agrees = func(epochs map[netip.Addr]uint16) (bool, error) {

@@ -95,3 +95,12 @@ func (o *options) proxiesServices() bool {
 
 // proxiesAll reports whether those of the Node, and those from outside the cluster, are, too.
 func (o *options) proxiesAll() bool { return o.proxiesServices() && o.config.AntreaProxy.ProxyAll }
+
+// rewritePort is the port of packets that are rewritten instead of encapsulated, 0 without the gate. The rules that keep Pods out of it are
+// there on Nodes that encapsulate, too: their Pods could send to Nodes that restore.
+func (o *options) rewritePort() uint16 {
+	if !o.gates.Enabled(features.ONCache) {
+		return 0
+	}
+	return uint16(o.config.ONCache.RewritePort)
+}

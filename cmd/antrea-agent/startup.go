@@ -9,9 +9,9 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"github.com/antrea-oncache/antrea/pkg/agent"
 	"github.com/antrea-oncache/antrea/pkg/agent/proxy"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
+	"github.com/antrea-oncache/antrea/pkg/agent/round"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsctl"
 	"github.com/antrea-oncache/antrea/pkg/retry"
 )
@@ -46,7 +46,7 @@ func (f *forwarding) WaitRevalidation(ctx context.Context) error {
 
 // restorePods installs the flows of the Pods that an earlier agent has connected, once the policies are in force, and then
 // allows new Pods to be connected.
-func (c *controllers) restorePods(p *parts, rounds *agent.Rounds) {
+func (c *controllers) restorePods(p *parts, rounds *round.Rounds) {
 	podInformer := c.localPods.Core().V1().Pods()
 	lister, synced := podInformer.Lister(), podInformer.Informer().HasSynced
 	p.background(func(ctx context.Context) {
@@ -65,8 +65,8 @@ func (c *controllers) restorePods(p *parts, rounds *agent.Rounds) {
 }
 
 // completeRound lets Open vSwitch forward when the controllers have installed their flows, and then deletes those of earlier agents.
-func (c *controllers) completeRound(p *parts, rounds *agent.Rounds) {
-	installed := agent.Installed{
+func (c *controllers) completeRound(p *parts, rounds *round.Rounds) {
+	installed := round.Installed{
 		Before: []<-chan struct{}{c.podsInstalled, c.nodeRoutes.Synced(), c.policies.Synced()}, Patience: servicePatience,
 		Cache: c.cachePrepared,
 	}

@@ -21,7 +21,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/round"
 	"github.com/antrea-oncache/antrea/pkg/agent/route"
+	clientkubernetes "github.com/antrea-oncache/antrea/pkg/client/kubernetes"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsconfig"
 )
 
@@ -33,11 +35,11 @@ type Initializer struct {
 	options   Options
 	kube      kubernetes.Interface
 	ovs       ovsconfig.BridgeClient
-	datapath  Datapath
+	datapath  round.Datapath
 	store     interfacestore.InterfaceStore
 	flows     openflow.Client
 	newRoutes NewRoutes
-	former    FormerCache
+	former    round.FormerCache
 	clock     clock.WithTicker
 
 	nodeInterval, bridgeAttempt time.Duration
@@ -49,8 +51,8 @@ type Initializer struct {
 }
 
 // NewInitializer does nothing yet. The interface store must be empty and without subscribers.
-func NewInitializer(options Options, kube kubernetes.Interface, ovs ovsconfig.BridgeClient, datapath Datapath,
-	store interfacestore.InterfaceStore, flows openflow.Client, newRoutes NewRoutes, former FormerCache,
+func NewInitializer(options Options, kube kubernetes.Interface, ovs ovsconfig.BridgeClient, datapath round.Datapath,
+	store interfacestore.InterfaceStore, flows openflow.Client, newRoutes NewRoutes, former round.FormerCache,
 ) *Initializer {
 	return &Initializer{
 		options: options, kube: kube, ovs: ovs, datapath: datapath, store: store, flows: flows, newRoutes: newRoutes, former: former,
@@ -64,7 +66,7 @@ type State struct {
 	Network *config.NetworkConfig
 	Routes  route.Interface
 	// Rounds must be told when all controllers have installed their flows (Complete) and be run with Reconnected (Run).
-	Rounds *Rounds
+	Rounds *round.Rounds
 	// Reconnected receives a value after each later reconnection of the switch.
 	Reconnected <-chan struct{}
 }
@@ -95,24 +97,24 @@ func (i *Initializer) Initialize(ctx context.Context) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	waiting, err := waitsForFlows(i.ovs)
+	waiting, err := round.WaitsForFlows(i.ovs)
 	if err != nil {
 		return nil, err
 	}
-	round := nextRound(externalIDs)
-	var hits *formerHits
+	info := round.Next(externalIDs)
+	var hits *round.FormerHits
 	if !waiting {
 		if hits, err = i.formerHits(); err != nil {
 			return nil, err
 		}
 	}
-	if round.FormerTables, err = i.ovs.TableNames(); err != nil {
+	if info.FormerTables, err = i.ovs.TableNames(); err != nil {
 		return nil, err
 	}
-	if err := i.ovs.SetExternalID(startedRoundKey, strconv.Itoa(int(round.RoundNum))); err != nil {
-		return nil, fmt.Errorf("record that round %d begins: %w", round.RoundNum, err)
+	if err := i.ovs.SetExternalID(round.StartedKey, strconv.Itoa(int(info.RoundNum))); err != nil {
+		return nil, fmt.Errorf("record that round %d begins: %w", info.RoundNum, err)
 	}
-	initial := round
+	initial := info
 	if hits != nil && i.former.Agrees != nil {
 		initial.Hits = hits
 	}
@@ -121,16 +123,16 @@ func (i *Initializer) Initialize(ctx context.Context) (*State, error) {
 		return nil, fmt.Errorf("prepare the pipeline: %w", err)
 	}
 	klog.InfoS("Initialized the Node", "node", i.node.Name, "podIPv4CIDR", i.node.PodIPv4CIDR, "podIPv6CIDR", i.node.PodIPv6CIDR,
-		"uplink", i.node.Uplink.Name, "mtu", i.node.MTU, "round", round.RoundNum, "restoredPods", i.store.GetContainerInterfaceNum(), "flowRestoreWait", waiting)
+		"uplink", i.node.Uplink.Name, "mtu", i.node.MTU, "round", info.RoundNum, "restoredPods", i.store.GetContainerInterfaceNum(), "flowRestoreWait", waiting)
 	return &State{
 		Node: i.node, Network: i.network, Routes: routes, Reconnected: reconnected,
-		Rounds: newRounds(i.flows, i.ovs, i.datapath, round, i.clock, i.restorePorts, i.former, hits),
+		Rounds: round.New(i.flows, i.ovs, i.datapath, info, i.clock, i.restorePorts, i.former, hits),
 	}, nil
 }
 
 // formerHits returns the hits of the former cache, or ends them if they cannot go on. Open vSwitch forwards.
-func (i *Initializer) formerHits() (*formerHits, error) {
-	hits := newFormerHits(i.former, i.store)
+func (i *Initializer) formerHits() (*round.FormerHits, error) {
+	hits := round.NewFormerHits(i.former, i.store)
 	if i.former.Agrees != nil {
 		return hits, nil
 	}
@@ -161,7 +163,7 @@ func (i *Initializer) discover(ctx context.Context) error {
 		return fmt.Errorf("choose the MTU of Pods: %w", err)
 	}
 	if want := transportAnnotation(uplink, info.addresses); want != info.transportAnnotation {
-		if err := AnnotateNode(ctx, i.kube, i.options.NodeName, transportAddressesAnnotation, want); err != nil {
+		if err := clientkubernetes.AnnotateNode(ctx, i.kube, i.options.NodeName, transportAddressesAnnotation, want); err != nil {
 			return err
 		}
 	}

@@ -22,10 +22,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/round"
 	"github.com/antrea-oncache/antrea/pkg/agent/route"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsconfig"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
@@ -76,6 +78,10 @@ type routesStub struct{ route.Interface }
 
 func (routesStub) Initialize() error { return nil }
 
+type datapathStub struct{}
+
+func (datapathStub) WaitRevalidation(context.Context) error { return nil }
+
 type bed struct {
 	ovs      *ovstest.OVS
 	bridge   ovsconfig.BridgeClient
@@ -108,9 +114,9 @@ func newBed(t *testing.T) *bed {
 // initializer is a freshly started agent on the bed.
 func (b *bed) initializer() *Initializer {
 	b.store, b.pipeline = interfacestore.NewInterfaceStore(), &pipelineStub{}
-	i := NewInitializer(b.options, b.kube, b.bridge, newRecorder(), b.store, b.pipeline,
+	i := NewInitializer(b.options, b.kube, b.bridge, datapathStub{}, b.store, b.pipeline,
 		func(*config.NetworkConfig, *config.NodeConfig) (route.Interface, error) { return routesStub{}, nil },
-		FormerCache{Suspend: func() error { b.suspended++; return nil }, Agrees: b.agrees})
+		round.FormerCache{Suspend: func() error { b.suspended++; return nil }, Agrees: b.agrees})
 	i.nodeInterval, i.bridgeAttempt = time.Millisecond, 100*time.Millisecond
 	return i
 }
@@ -241,16 +247,19 @@ func TestInitializeOnAFreshNode(t *testing.T) {
 
 func TestInitializeAgainKeepsWhatIsThere(t *testing.T) {
 	b := newBed(t)
-	_, first := b.start(t)
-	b.ovs.Vsctl("set", "Open_vSwitch", ".", "other_config:flow-restore-wait=true")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	first.Rounds.started = first.Rounds.started.Add(-minRoundAge)
-	require.NoError(t, first.Rounds.Complete(ctx, Installed{}))
+	i, old := b.initializer(), clocktesting.NewFakeClock(time.Now())
+	i.clock = old
+	first, err := i.Initialize(ctx)
+	require.NoError(t, err)
+	b.ovs.Vsctl("set", "Open_vSwitch", ".", "other_config:flow-restore-wait=true")
+	old.Step(time.Minute) // the round is old enough to be completed
+	require.NoError(t, first.Rounds.Complete(ctx, round.Installed{}))
 	require.Equal(t, "{}", b.ovs.Vsctl("get", "Open_vSwitch", ".", "other_config"))
 	require.Equal(t, `"1"`, b.ovs.Vsctl("get", "bridge", "br-int", "external_ids:roundNum"))
 	// A Pod's port, as the CNI server makes it.
-	_, err := b.bridge.CreatePort("eth1-peer", map[string]string{
+	_, err = b.bridge.CreatePort("eth1-peer", map[string]string{
 		"antrea-type": "container", "attached-mac": "02:00:00:00:00:02", "ip-address": "10.10.1.2",
 		"container-id": "c1", "pod-name": "web", "pod-namespace": "default",
 	})
@@ -275,7 +284,12 @@ func TestInitializeSuspendsTheFormerCache(t *testing.T) {
 	start := func() (suspended int, forwards bool) {
 		b.suspended = 0
 		_, state := b.start(t)
-		return b.suspended, isClosed(state.Rounds.Forwards())
+		select {
+		case <-state.Rounds.Forwards():
+			forwards = true
+		default:
+		}
+		return b.suspended, forwards
 	}
 	b.start(t)
 	suspended, forwards := start()

@@ -317,17 +317,3 @@ func TestTunnelAddresses(t *testing.T) {
 	require.Equal(t, node, tunnelAddresses(&config.Uplink{IPv4: netip.MustParsePrefix("192.168.0.1/24")}, node))
 	require.Len(t, node, 3, "the Node's addresses are not changed")
 }
-
-func TestAnnotateNode(t *testing.T) {
-	kube := fake.NewClientset(testNode([]string{"10.10.1.0/24"}))
-	get := func() map[string]string {
-		node, err := kube.CoreV1().Nodes().Get(t.Context(), "node1", metav1.GetOptions{})
-		require.NoError(t, err)
-		return node.Annotations
-	}
-	require.NoError(t, AnnotateNode(t.Context(), kube, "node1", transportAddressesAnnotation, "172.16.0.1"))
-	require.Equal(t, map[string]string{transportAddressesAnnotation: "172.16.0.1"}, get())
-	require.NoError(t, AnnotateNode(t.Context(), kube, "node1", transportAddressesAnnotation, ""))
-	require.Empty(t, get())
-	require.ErrorContains(t, AnnotateNode(t.Context(), kube, "absent", transportAddressesAnnotation, "172.16.0.1"), `"absent"`)
-}

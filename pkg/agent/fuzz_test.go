@@ -56,22 +56,6 @@ func FuzzPorts(f *testing.F) {
 	})
 }
 
-// FuzzRounds reads rounds from arbitrary external_ids. The next round is none of those that may have flows on the switch.
-func FuzzRounds(f *testing.F) {
-	f.Add("3", "4")
-	f.Add("65535", "0")
-	f.Add("-1", "70000")
-	f.Add("0x10", "")
-	f.Fuzz(func(t *testing.T, completed, started string) {
-		ids := map[string]string{roundNumKey: completed, startedRoundKey: started}
-		next := nextRound(ids)
-		if last, ok := roundOf(ids, roundNumKey); ok {
-			require.NotEqual(t, last, next.RoundNum)
-			require.NotNil(t, next.PrevRoundNum)
-		}
-	})
-}
-
 // FuzzNode feeds an arbitrary Node to the agent that runs on it. It waits for what is missing, or has what it needs.
 func FuzzNode(f *testing.F) {
 	f.Add("10.10.1.0/24 fd00:10::/64", "192.168.1.1 name fd00::1")

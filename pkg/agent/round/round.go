@@ -1,7 +1,9 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+// Package round ends rounds of flows: it waits until the controllers have installed their flows, lets Open vSwitch forward by them, deletes
+// the former round's flows, and replays all flows when Open vSwitch has lost them.
+package round
 
 import (
 	"context"
@@ -20,9 +22,9 @@ import (
 const (
 	// roundNumKey is the key of the bridge's external_ids with the round of the last complete install, in decimal.
 	roundNumKey = "roundNum"
-	// startedRoundKey is the key with the round of the last install that was begun. It is not Antrea's: there an agent that
+	// StartedKey is the key with the round of the last install that was begun. It is not Antrea's: there an agent that
 	// ends before its round is complete begins the same round again, by deleting the flows that forward at that moment.
-	startedRoundKey = "startedRoundNum"
+	StartedKey = "startedRoundNum"
 	// maxUnfinishedRounds is how many rounds may be begun without one being completed.
 	maxUnfinishedRounds = 1000
 	// flowRestoreWaitKey is the key of Open_vSwitch other_config that makes vswitchd keep the datapath's flows and answer
@@ -44,11 +46,11 @@ const (
 // firstRound is the round of a bridge without history.
 const firstRound = 1
 
-// nextRound returns a round that no flow on the bridge has: the one after the last that was completed, or begun since. The
+// Next returns a round that no flow on the bridge has: the one after the last that was completed, or begun since. The
 // last completed one is the oldest of which there may be flows; without one there is no previous round, unless one was begun.
-func nextRound(externalIDs map[string]string) openflow.RoundInfo {
+func Next(externalIDs map[string]string) openflow.RoundInfo {
 	completed, hasCompleted := roundOf(externalIDs, roundNumKey)
-	started, hasStarted := roundOf(externalIDs, startedRoundKey)
+	started, hasStarted := roundOf(externalIDs, StartedKey)
 	oldest, latest := completed, completed
 	if !hasCompleted {
 		if !hasStarted {
@@ -76,16 +78,16 @@ func roundOf(externalIDs map[string]string, key string) (round uint16, ok bool) 
 	return uint16(n), true
 }
 
-// roundFlows is the part of openflow.Client that rounds need.
-type roundFlows interface {
+// Flows is the part of openflow.Client that rounds need.
+type Flows interface {
 	ReplayFlows(accepted func()) error
 	DeleteStaleFlows() error
 	GetFlowTableStatus(ctx context.Context) ([]openflow.TableStatus, error)
 	MissingFlows(ctx context.Context) (missing string, err error)
 }
 
-// roundStore is the part of ovsconfig.BridgeClient that rounds need.
-type roundStore interface {
+// Store is the part of ovsconfig.BridgeClient that rounds need.
+type Store interface {
 	SetExternalID(key, value string) error
 	GetOVSOtherConfig() (map[string]string, error)
 	DeleteOVSOtherConfig(keys ...string) error
@@ -99,8 +101,8 @@ type Datapath interface {
 	WaitRevalidation(ctx context.Context) error
 }
 
-// waitsForFlows reports whether ovs-vswitchd, which runs, lets packets have only the flows that the kernel has kept.
-func waitsForFlows(store roundStore) (bool, error) {
+// WaitsForFlows reports whether ovs-vswitchd, which runs, lets packets have only the flows that the kernel has kept.
+func WaitsForFlows(store Store) (bool, error) {
 	settings, err := store.GetOVSOtherConfig()
 	return settings[flowRestoreWaitKey] == "true", err
 }
@@ -118,17 +120,17 @@ type Installed struct {
 
 // Rounds ends rounds of flows. It starts with the base flows of a round in place.
 type Rounds struct {
-	flows    roundFlows
-	store    roundStore
+	flows    Flows
+	store    Store
 	datapath Datapath
 	clock    clock.Clock
 	// afterReplay restores what else vswitchd may have lost.
 	afterReplay func(context.Context) error
 	former      FormerCache
-	// waiting is set while ovs-vswitchd has forwarded by none of this agent's flows. After newRounds it belongs to Complete.
+	// waiting is set while ovs-vswitchd has forwarded by none of this agent's flows. After New it belongs to Complete.
 	waiting bool
 	// hits are those of the former cache, if packets have its agent's flows; else nil, and waiting is set.
-	hits *formerHits
+	hits *FormerHits
 
 	round   openflow.RoundInfo
 	started time.Time
@@ -139,9 +141,9 @@ type Rounds struct {
 	forwards chan struct{}
 }
 
-// newRounds makes rounds for an ovs-vswitchd that forwards, with hits, or for one that waits for flows, without.
-func newRounds(flows roundFlows, store roundStore, datapath Datapath, round openflow.RoundInfo, c clock.Clock, afterReplay func(context.Context) error,
-	former FormerCache, hits *formerHits,
+// New makes rounds for an ovs-vswitchd that forwards, with hits, or for one that waits for flows, without.
+func New(flows Flows, store Store, datapath Datapath, round openflow.RoundInfo, c clock.Clock, afterReplay func(context.Context) error,
+	former FormerCache, hits *FormerHits,
 ) *Rounds {
 	r := &Rounds{
 		flows: flows, store: store, datapath: datapath, clock: c, round: round, started: c.Now(), restored: make(chan struct{}), forwards: make(chan struct{}),
@@ -279,7 +281,7 @@ func (r *Rounds) await(ctx context.Context, installed <-chan struct{}, over <-ch
 
 // checkWaiting suspends the former cache when ovs-vswitchd forwards, because somebody else has cleared flow-restore-wait.
 func (r *Rounds) checkWaiting() {
-	waiting, err := waitsForFlows(r.store)
+	waiting, err := WaitsForFlows(r.store)
 	if err != nil || waiting {
 		return // without a database there is no ovs-vswitchd that changes the kernel's flows
 	}
@@ -362,7 +364,7 @@ func (r *Rounds) forwardAgain(ctx context.Context) error {
 	default:
 		return nil
 	}
-	waiting, err := waitsForFlows(r.store)
+	waiting, err := WaitsForFlows(r.store)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+package round
 
 import (
 	"context"
@@ -31,7 +31,7 @@ const maxCheckInterval = 16 * time.Second
 // after it, which finds flows that are too many. The agent itself may have changed them meanwhile: then they are replayed needlessly, at most once
 // for each comparison.
 type recheck struct {
-	flows roundFlows
+	flows Flows
 	clock clock.Clock
 	// replayed is the number of flows by table, next the index in recheckAfter of the next comparison, and compareAt when it is due. Beyond the
 	// last one there is none. timer is for the next look at the flows.
@@ -44,7 +44,7 @@ type recheck struct {
 }
 
 // newRecheck begins with looks for missing flows.
-func newRecheck(flows roundFlows, c clock.Clock) *recheck {
+func newRecheck(flows Flows, c clock.Clock) *recheck {
 	return &recheck{flows: flows, clock: c, next: len(recheckAfter), timer: c.NewTimer(checkInterval)}
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package report
 
 import (
 	"fmt"
@@ -15,8 +15,8 @@ import (
 // namedRules is how many rules the problem names.
 const namedRules = 3
 
-// foreignMarks makes a problem of other people's rules that change the bits of the packet mark which the cache uses.
-func foreignMarks(problems problem.Reporter) route.ForeignMarks {
+// ForeignMarks makes a problem of other people's rules that change the bits of the packet mark which the cache uses.
+func ForeignMarks(problems problem.Reporter) route.ForeignMarks {
 	return route.ForeignMarks{Bits: oncache.PacketMark, Found: func(program string, rules []string) {
 		subject := problem.Subject{Kind: problem.KindFirewall, Name: program}
 		if len(rules) == 0 {

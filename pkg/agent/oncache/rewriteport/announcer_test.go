@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package rewriteport
 
 import (
 	"context"
@@ -36,13 +36,13 @@ func announced(name, port string) *corev1.Node {
 func TestAnnouncer(t *testing.T) {
 	kube := fake.NewClientset(announced("node1", "583"), announced("node2", "584"))
 	nodes := kube.CoreV1().Nodes()
-	a := newAnnouncer(kube, "node1")
+	a := NewAnnouncer(kube, "node1")
 	factory := informers.NewSharedInformerFactory(kube, 0)
-	_, err := factory.Core().V1().Nodes().Informer().AddEventHandler(a.handler())
+	_, err := factory.Core().V1().Nodes().Informer().AddEventHandler(a.Handler())
 	require.NoError(t, err)
 	factory.Start(t.Context().Done())
 	factory.WaitForCacheSync(t.Context().Done())
-	go a.run(t.Context())
+	go a.Run(t.Context())
 	becomes := func(want string) {
 		t.Helper()
 		require.Eventually(t, func() bool {
@@ -63,7 +63,7 @@ func TestAnnouncer(t *testing.T) {
 	default:
 	}
 
-	a.want("585")
+	a.Want("585")
 	becomes("585")
 	<-a.settled
 	changes("586")
@@ -72,7 +72,7 @@ func TestAnnouncer(t *testing.T) {
 	_, err = nodes.Create(t.Context(), announced("node1", ""), metav1.CreateOptions{})
 	require.NoError(t, err)
 	becomes("585")
-	a.want("")
+	a.Want("")
 	becomes("")
 	changes("585")
 	becomes("")
@@ -85,17 +85,17 @@ func TestAnnouncer(t *testing.T) {
 func TestAnnouncerYields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kube := fake.NewClientset()
-		a := newAnnouncer(kube, "node1")
+		a := NewAnnouncer(kube, "node1")
 		requests := atomic.Int64{}
 		kube.PrependReactor("*", "nodes", func(action clienttesting.Action) (bool, runtime.Object, error) {
 			requests.Add(1)
 			if action.GetVerb() == "patch" {
-				a.handler().OnUpdate(nil, announced("node1", "586"))
+				a.Handler().OnUpdate(nil, announced("node1", "586"))
 			}
 			return true, announced("node1", "586"), nil
 		})
-		go a.run(t.Context())
-		a.want("585")
+		go a.Run(t.Context())
+		a.Want("585")
 		time.Sleep(time.Hour)
 		require.Greater(t, requests.Load(), 2*int64(time.Hour/annotateInterval)-2, "it goes on trying")
 		require.Less(t, requests.Load(), 2*(int64(time.Hour/annotateInterval)+annotateBurst+1))
@@ -112,14 +112,14 @@ func TestForgetFormerPorts(t *testing.T) {
 		return refusals >= 0, nil, errors.New("not now")
 	})
 	synctest.Test(t, func(t *testing.T) {
-		a := newAnnouncer(kube, "node1")
+		a := NewAnnouncer(kube, "node1")
 		forgotten := make(chan time.Time, 1)
-		go a.run(t.Context())
-		go forgetFormerPorts(t.Context(), a, func(context.Context) error { forgotten <- time.Now(); return nil })
+		go a.Run(t.Context())
+		go ForgetFormerPorts(t.Context(), a.Settled(), func(context.Context) error { forgotten <- time.Now(); return nil })
 		time.Sleep(time.Hour)
 		require.Empty(t, forgotten, "others may still be telling keys")
 		begun := time.Now()
-		a.want("586")
-		require.Equal(t, 2*annotateInterval+hearsay+datapath.KeyRest, (<-forgotten).Sub(begun))
+		a.Want("586")
+		require.Equal(t, 2*annotateInterval+peerDelay+datapath.KeyRest, (<-forgotten).Sub(begun))
 	})
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package rewriteport
 
 import (
 	"fmt"
@@ -17,8 +17,8 @@ import (
 // host, serves hostPorts without asking the agent, so it can only say so.
 const reasonHostPortReserved problem.Reason = "HostPortReserved"
 
-// hostPortHandler reports Pods of this Node with a TCP or UDP hostPort that is the port for rewritten packets.
-func hostPortHandler(to problem.Reporter, rewritePort uint16) cache.ResourceEventHandler {
+// HostPortHandler reports Pods of this Node with a TCP or UDP hostPort that is the port for rewritten packets.
+func HostPortHandler(to problem.Reporter, rewritePort uint16) cache.ResourceEventHandler {
 	check := func(object any) {
 		pod, ok := object.(*corev1.Pod)
 		if !ok {

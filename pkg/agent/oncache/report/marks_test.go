@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package report
 
 import (
 	"testing"
@@ -14,7 +14,7 @@ import (
 
 func TestForeignMarks(t *testing.T) {
 	problems := problem.NewRecorder()
-	marks := foreignMarks(problems)
+	marks := ForeignMarks(problems)
 	require.EqualValues(t, oncache.PacketMark, marks.Bits)
 	marks.Found("iptables", []string{"mangle -A OUTPUT -j MARK --set-xmark 0x1/0xffffffff", "b", "c", "d"})
 	marks.Found("ip6tables", nil)

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+package round
 
 import (
 	"context"
@@ -41,7 +41,7 @@ func TestNextRound(t *testing.T) {
 		{"second attempt at the first was not completed", map[string]string{"startedRoundNum": "2"}, openflow.RoundInfo{RoundNum: 3, PrevRoundNum: number(1)}},
 		{"completed by an agent without that key", map[string]string{"roundNum": "9", "startedRoundNum": "7"}, openflow.RoundInfo{RoundNum: 10, PrevRoundNum: number(9)}},
 	} {
-		t.Run(tc.name, func(t *testing.T) { require.Equal(t, tc.want, nextRound(tc.externalIDs)) })
+		t.Run(tc.name, func(t *testing.T) { require.Equal(t, tc.want, Next(tc.externalIDs)) })
 	}
 }
 
@@ -143,11 +143,11 @@ func (r *recorder) rounds(c clock.Clock, waiting bool) *Rounds {
 		Suspend:  func() error { return r.step("suspend") },
 		StopHits: func() error { return r.step("stop hits") },
 	}
-	var hits *formerHits
+	var hits *FormerHits
 	if !waiting {
-		hits = newFormerHits(former, interfacestore.NewInterfaceStore())
+		hits = NewFormerHits(former, interfacestore.NewInterfaceStore())
 	}
-	return newRounds(r, r, r, openflow.RoundInfo{RoundNum: 8}, c, r.gateway, former, hits)
+	return New(r, r, r, openflow.RoundInfo{RoundNum: 8}, c, r.gateway, former, hits)
 }
 
 func (r *recorder) gateway(context.Context) error { return r.step("gateway") }

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+package round
 
 import (
 	"errors"
@@ -17,7 +17,14 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 )
 
-var _ openflow.FormerHits = (*formerHits)(nil)
+func addresses(texts ...string) (list []netip.Addr) {
+	for _, text := range texts {
+		list = append(list, netip.MustParseAddr(text))
+	}
+	return list
+}
+
+var _ openflow.FormerHits = (*FormerHits)(nil)
 
 func TestFormerHitsAreIdentifiedByAddress(t *testing.T) {
 	store := interfacestore.NewInterfaceStore()
@@ -36,7 +43,7 @@ func TestFormerHitsAreIdentifiedByAddress(t *testing.T) {
 	})
 	var asked map[netip.Addr]uint16
 	var failure error
-	hits := newFormerHits(FormerCache{Agrees: func(epochs map[netip.Addr]uint16) (bool, error) { asked = epochs; return true, failure }}, store)
+	hits := NewFormerHits(FormerCache{Agrees: func(epochs map[netip.Addr]uint16) (bool, error) { asked = epochs; return true, failure }}, store)
 	require.True(t, hits.Agree(map[uint32]uint16{2: 6, 11: 7, 12: 8, 99: 9}))
 	require.Equal(t, map[netip.Addr]uint16{
 		netip.MustParseAddr("10.10.1.2"): 7, netip.MustParseAddr("fd00::2"): 7, netip.MustParseAddr("10.10.1.3"): 8,
@@ -48,7 +55,7 @@ func TestFormerHitsAreIdentifiedByAddress(t *testing.T) {
 
 func TestFormerHitsEndOnce(t *testing.T) {
 	suspended, failure := 0, errors.New("no such map")
-	hits := newFormerHits(FormerCache{Suspend: func() error { suspended++; return failure }}, nil)
+	hits := NewFormerHits(FormerCache{Suspend: func() error { suspended++; return failure }}, nil)
 	require.ErrorIs(t, hits.End(), failure)
 	require.False(t, isClosed(hits.over), "they go on")
 	failure = nil

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+package round
 
 import (
 	"net/netip"
@@ -23,9 +23,9 @@ type FormerCache struct {
 	Agrees func(epochs map[netip.Addr]uint16) (bool, error)
 }
 
-// formerHits are the hits of the former cache while Open vSwitch forwards. They go on until the flows change, or until the new cache can
+// FormerHits are the hits of the former cache while Open vSwitch forwards. They go on until the flows change, or until the new cache can
 // replace the former one.
-type formerHits struct {
+type FormerHits struct {
 	cache FormerCache
 	store interfacestore.InterfaceStore
 
@@ -34,12 +34,12 @@ type formerHits struct {
 	over chan struct{}
 }
 
-func newFormerHits(cache FormerCache, store interfacestore.InterfaceStore) *formerHits {
-	return &formerHits{cache: cache, store: store, over: make(chan struct{})}
+func NewFormerHits(cache FormerCache, store interfacestore.InterfaceStore) *FormerHits {
+	return &FormerHits{cache: cache, store: store, over: make(chan struct{})}
 }
 
 // Agree implements openflow.FormerHits.
-func (h *formerHits) Agree(epochs map[uint32]uint16) bool {
+func (h *FormerHits) Agree(epochs map[uint32]uint16) bool {
 	byAddress := map[netip.Addr]uint16{}
 	endpoints := append(h.store.GetInterfacesByType(interfacestore.ContainerInterface), h.store.GetInterfacesByType(interfacestore.GatewayInterface)...)
 	for _, c := range endpoints {
@@ -65,7 +65,7 @@ func (h *formerHits) Agree(epochs map[uint32]uint16) bool {
 }
 
 // End implements openflow.FormerHits.
-func (h *formerHits) End() error {
+func (h *FormerHits) End() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	select {

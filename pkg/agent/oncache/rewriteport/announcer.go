@@ -1,7 +1,9 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package rewriteport makes the port of rewritten packets known: to the other Nodes, by an annotation (announcer.go); to the cache, which
+// Nodes accept such packets (peers.go); and to users, whose Pods may have it as their hostPort (hostports.go).
+package rewriteport
 
 import (
 	"context"
@@ -14,8 +16,8 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
 
-	"github.com/antrea-oncache/antrea/pkg/agent"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
+	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
 	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
@@ -26,10 +28,10 @@ const (
 	annotateBurst    = 10
 )
 
-// announcer gives this Node the annotation by which others know that they may tell it keys, or removes it, and does so again when somebody
+// Announcer gives this Node the annotation by which others know that they may tell it keys, or removes it, and does so again when somebody
 // has changed it, or has deleted the Node and registered it again. Nobody is told keys before: programs that do not understand them leave
 // such packets to Open vSwitch.
-type announcer struct {
+type Announcer struct {
 	kube clientkubernetes.Interface
 	node string
 	// wake tells run to look at the Node.
@@ -43,19 +45,23 @@ type announcer struct {
 	known  bool
 }
 
-func newAnnouncer(kube clientkubernetes.Interface, node string) *announcer {
-	return &announcer{kube: kube, node: node, wake: make(chan struct{}, 1), settled: make(chan struct{})}
+// NewAnnouncer makes the announcer of a Node. It does nothing until Run.
+func NewAnnouncer(kube clientkubernetes.Interface, node string) *Announcer {
+	return &Announcer{kube: kube, node: node, wake: make(chan struct{}, 1), settled: make(chan struct{})}
 }
 
-// want sets what the annotation should be, empty for none.
-func (a *announcer) want(value string) {
+// Want sets what the annotation should be, empty for none.
+func (a *Announcer) Want(value string) {
 	a.mu.Lock()
 	a.wanted, a.known = value, true
 	a.mu.Unlock()
 	a.look()
 }
 
-func (a *announcer) look() {
+// Settled is closed when the annotation was right for the first time.
+func (a *Announcer) Settled() <-chan struct{} { return a.settled }
+
+func (a *Announcer) look() {
 	select {
 	case a.wake <- struct{}{}:
 	default:
@@ -63,14 +69,14 @@ func (a *announcer) look() {
 }
 
 // wrong reports whether the annotation of a Node object should be another one, and which.
-func (a *announcer) wrong(object metav1.Object) (wanted string, wrong bool) {
+func (a *Announcer) wrong(object metav1.Object) (wanted string, wrong bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.wanted, a.known && object.GetAnnotations()[oncache.RewritePortAnnotation] != a.wanted
 }
 
-// handler notices that the annotation has been changed. Objects that are older than the latest change do no harm: run reads the Node again.
-func (a *announcer) handler() cache.ResourceEventHandler {
+// Handler notices that the annotation has been changed. Objects that are older than the latest change do no harm: run reads the Node again.
+func (a *Announcer) Handler() cache.ResourceEventHandler {
 	notice := func(object any) {
 		if node, ok := object.(metav1.Object); ok && node.GetName() == a.node {
 			if _, wrong := a.wrong(node); wrong {
@@ -81,10 +87,15 @@ func (a *announcer) handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{AddFunc: notice, UpdateFunc: func(_, object any) { notice(object) }}
 }
 
-// run keeps the annotation right until ctx ends.
-func (a *announcer) run(ctx context.Context) {
+// Run keeps the annotation right until ctx ends.
+func (a *Announcer) Run(ctx context.Context) {
 	looks := flowcontrol.NewTokenBucketRateLimiter(float32(1/annotateInterval.Seconds()), annotateBurst)
-	for waitFor(ctx, a.wake) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.wake:
+		}
 		for {
 			if looks.Wait(ctx) != nil {
 				return
@@ -105,13 +116,13 @@ func (a *announcer) run(ctx context.Context) {
 }
 
 // annotate makes the annotation right once. It is known what that is: nobody wakes run before.
-func (a *announcer) annotate(ctx context.Context) error {
+func (a *Announcer) annotate(ctx context.Context) error {
 	object, err := a.kube.CoreV1().Nodes().Get(ctx, a.node, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
 	if wanted, wrong := a.wrong(object); wrong {
-		if err := agent.AnnotateNode(ctx, a.kube, a.node, oncache.RewritePortAnnotation, wanted); err != nil {
+		if err := kubernetes.AnnotateNode(ctx, a.kube, a.node, oncache.RewritePortAnnotation, wanted); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package report
 
 import (
 	"errors"
@@ -24,7 +24,7 @@ func TestEventsOfTheCache(t *testing.T) {
 	kube := fake.NewSimpleClientset()
 	problems := problem.NewRecorder()
 	problem.SendEvents(t.Context(), problems, kube, "node-1")
-	o := &cacheObserver{problems: problems, node: "node-1", away: newSwitchProblem(problems, "node-1")}
+	o := &Observer{Problems: problems, Node: "node-1", Away: NewSwitch(problems, "node-1")}
 
 	o.Suspended(errors.New("transport interface eth0 is down"))
 	list, _ := problems.List()
@@ -72,7 +72,7 @@ func TestEventsOfTheCache(t *testing.T) {
 // The problem lasts until nobody finds it any more, whoever found it first.
 func TestOpenVSwitchAwayHasTwoFinders(t *testing.T) {
 	problems := problem.NewRecorder()
-	s := newSwitchProblem(problems, "node-1")
+	s := NewSwitch(problems, "node-1")
 	message := func() string {
 		list, _ := problems.List()
 		if len(list) == 0 {
@@ -82,15 +82,15 @@ func TestOpenVSwitchAwayHasTwoFinders(t *testing.T) {
 		require.Equal(t, oncache.ReasonOpenVSwitchAway, list[0].Reason)
 		return list[0].Message
 	}
-	s.hung(errors.New("ovs-vswitchd runs, but has not answered for 10s"))
+	s.Hung(errors.New("ovs-vswitchd runs, but has not answered for 10s"))
 	require.Contains(t, message(), "has not answered")
 	s.set(foundByCache, "flows are missing")
 	require.Equal(t, "flows are missing", message())
 	s.set(foundByCache, "")
 	require.Contains(t, message(), "has not answered")
-	s.hung(nil)
+	s.Hung(nil)
 	require.Empty(t, message())
 	s.set(foundByCache, "flows are missing")
-	s.hung(nil)
+	s.Hung(nil)
 	require.Equal(t, "flows are missing", message())
 }

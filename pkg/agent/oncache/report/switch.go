@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package report
 
 import (
 	"fmt"
@@ -11,30 +11,31 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 )
 
-// switchProblem is the problem OpenVSwitchAway, which several parts find in their own ways. It ends when none finds it any more.
-type switchProblem struct {
+// Switch is the problem OpenVSwitchAway, which several parts find in their own ways. It ends when none finds it any more.
+type Switch struct {
 	problems problem.Reporter
 	subject  problem.Subject
 
 	mu       sync.Mutex
-	messages [switchFinders]string
+	messages [finders]string
 }
 
-// switchFinder is a part that finds the problem. Of two messages, that of the first one is shown.
-type switchFinder int
+// finder is a part that finds the problem. Of two messages, that of the first one is shown.
+type finder int
 
 const (
-	foundByCache switchFinder = iota
+	foundByCache finder = iota
 	foundByWatch
-	switchFinders
+	finders
 )
 
-func newSwitchProblem(problems problem.Reporter, nodeName string) *switchProblem {
-	return &switchProblem{problems: problems, subject: problem.Subject{Kind: "Node", Name: nodeName}}
+// NewSwitch makes the problem of a Node.
+func NewSwitch(problems problem.Reporter, nodeName string) *Switch {
+	return &Switch{problems: problems, subject: problem.Subject{Kind: "Node", Name: nodeName}}
 }
 
 // set notes what a part has found, "" for nothing.
-func (s *switchProblem) set(by switchFinder, message string) {
+func (s *Switch) set(by finder, message string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.messages[by] = message
@@ -47,8 +48,8 @@ func (s *switchProblem) set(by switchFinder, message string) {
 	s.problems.Resolve(oncache.ReasonOpenVSwitchAway, s.subject)
 }
 
-// hung notes that ovs-vswitchd does not answer, or that it does again.
-func (s *switchProblem) hung(err error) {
+// Hung notes that ovs-vswitchd does not answer, or that it does again.
+func (s *Switch) Hung(err error) {
 	message := ""
 	if err != nil {
 		message = fmt.Sprintf("Open vSwitch is away: %v. Packets have only the flows that the kernel has kept; the kubelet restarts the container antrea-ovs, or do it yourself", err)

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package rewriteport
 
 import (
 	"testing"
@@ -42,7 +42,7 @@ func TestHostPorts(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			recorder := problem.NewRecorder()
-			handler := hostPortHandler(recorder, 585)
+			handler := HostPortHandler(recorder, 585)
 			messages := func() (all []string) {
 				problems, _ := recorder.List()
 				for _, p := range problems {

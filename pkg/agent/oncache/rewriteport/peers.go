@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package rewriteport
 
 import (
 	"context"
@@ -13,26 +13,21 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
-	"github.com/antrea-oncache/antrea/pkg/features"
 	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
-// hearsay is how long other Nodes may take to learn that the annotation of this one has changed.
-const hearsay = 10 * time.Second
+// peerDelay is how long other Nodes may take to learn that the annotation of this one has changed.
+const peerDelay = 10 * time.Second
 
-// rewritePort is the port of packets that are rewritten instead of encapsulated, 0 without the gate. The rules that keep Pods out of it are
-// there on Nodes that encapsulate, too: their Pods could send to Nodes that restore.
-func (o *options) rewritePort() uint16 {
-	if !o.gates.Enabled(features.ONCache) {
-		return 0
-	}
-	return uint16(o.config.ONCache.RewritePort)
-}
-
-// forgetFormerPorts lets Pods use the former ports for rewritten packets again when no other Node can know a key for one of them that it
+// ForgetFormerPorts lets Pods use the former ports for rewritten packets again when no other Node can know a key for one of them that it
 // has told this Node. Others tell keys as long as they see the former annotation.
-func forgetFormerPorts(ctx context.Context, a *announcer, forget func(context.Context) error) {
-	if !waitFor(ctx, a.settled) || retry.Sleep(ctx, hearsay+datapath.KeyRest) != nil {
+func ForgetFormerPorts(ctx context.Context, settled <-chan struct{}, forget func(context.Context) error) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-settled:
+	}
+	if retry.Sleep(ctx, peerDelay+datapath.KeyRest) != nil {
 		return
 	}
 	if err := forget(ctx); err != nil && ctx.Err() == nil {
@@ -40,8 +35,8 @@ func forgetFormerPorts(ctx context.Context, a *announcer, forget func(context.Co
 	}
 }
 
-// rewriterHandler tells the cache what Nodes say about rewritten packets.
-func rewriterHandler(manager *oncache.Manager) cache.ResourceEventHandler {
+// PeerHandler tells the cache what Nodes say about rewritten packets.
+func PeerHandler(manager *oncache.Manager) cache.ResourceEventHandler {
 	tell := func(object any) {
 		if node, ok := object.(metav1.Object); ok {
 			manager.SetNodeAnnotation(node.GetName(), node.GetAnnotations()[oncache.RewritePortAnnotation])
