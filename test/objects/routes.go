@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 )
 
 // routes is the host network of a Node: routes to Pod networks, and addresses from which tunnel packets are admitted. It
@@ -47,10 +49,10 @@ func (r *routes) Reconcile(podCIDRs []netip.Prefix) error {
 }
 
 // AddRoutes implements noderoute.RouteClient.
-func (r *routes) AddRoutes(peerPodCIDR netip.Prefix, nodeName string, peerNodeIP, peerGatewayIP netip.Addr) error {
+func (r *routes) AddRoutes(peerPodCIDR netip.Prefix, nodeName string, by reach.Reach, peerGatewayIP netip.Addr) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.byCIDR[peerPodCIDR] = fmt.Sprintf("via %s to %s at %s", peerGatewayIP, nodeName, peerNodeIP)
+	r.byCIDR[peerPodCIDR] = fmt.Sprintf("via %s to %s at %s", peerGatewayIP, nodeName, by.Address)
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
 )
 
@@ -139,16 +140,21 @@ func (c *Client) SetNodeAddresses(nodeName string, addresses []netip.Addr) error
 }
 
 // AddRoutes implements Interface. The CIDR must have no host bits, must differ from the local one, and must contain the
-// gateway address. peerNodeIP does not occur in encap mode's routes.
-func (c *Client) AddRoutes(peerPodCIDR netip.Prefix, nodeName string, peerNodeIP, peerGatewayIP netip.Addr) error {
+// gateway address.
+func (c *Client) AddRoutes(peerPodCIDR netip.Prefix, nodeName string, by reach.Reach, peerGatewayIP netip.Addr) error {
 	s, err := c.stackFor(peerPodCIDR)
 	if err == nil {
-		err = s.addRoutes(peerPodCIDR, peerGatewayIP)
+		switch by.Kind {
+		case reach.Tunnel:
+			err = s.addRoutes(peerPodCIDR, peerGatewayIP)
+		default:
+			err = by.NotBuilt("routes")
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("add routes to Node %s: %w", nodeName, err)
 	}
-	klog.V(2).InfoS("Added route to peer", "node", nodeName, "nodeIP", peerNodeIP, "podCIDR", peerPodCIDR, "gateway", peerGatewayIP)
+	klog.V(2).InfoS("Added route to peer", "node", nodeName, "reach", by, "podCIDR", peerPodCIDR, "gateway", peerGatewayIP)
 	return nil
 }
 

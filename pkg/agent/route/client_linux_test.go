@@ -4,6 +4,7 @@
 package route
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 )
 
 // useBackend makes the names iptables, iptables-restore and iptables-save refer to one backend during this test.
@@ -138,7 +140,7 @@ func TestUpkeepRepairsTheHostNetwork(t *testing.T) {
 	newGateway(t)
 	c := newTestClient(t, Options{})
 	require.NoError(t, c.Initialize())
-	require.NoError(t, c.AddRoutes(peerCIDR, "node2", peerIP, peerGateway))
+	require.NoError(t, c.AddRoutes(peerCIDR, "node2", byTunnel, peerGateway))
 	rules := savedRules(t)
 	repair := func() {
 		t.Helper()
@@ -206,11 +208,11 @@ func TestRoutes(t *testing.T) {
 	c := newTestClient(t, Options{})
 	require.NoError(t, c.Initialize())
 	for range 2 {
-		require.NoError(t, c.AddRoutes(peerCIDR, "node2", peerIP, peerGateway))
+		require.NoError(t, c.AddRoutes(peerCIDR, "node2", byTunnel, peerGateway))
 		require.Equal(t, map[string]string{"10.10.0.0/24": "connected", "10.10.1.0/24": "10.10.1.1 onlink"}, gatewayRoutes(t))
 		require.Equal(t, []string{"10.10.0.0/24", "10.10.1.0/24"}, setEntries(t))
 	}
-	require.NoError(t, c.AddRoutes(peerCIDR, "node2", peerIP, netip.MustParseAddr("10.10.1.9")), "a changed gateway replaces the route")
+	require.NoError(t, c.AddRoutes(peerCIDR, "node2", byTunnel, netip.MustParseAddr("10.10.1.9")), "a changed gateway replaces the route")
 	require.Equal(t, "10.10.1.9 onlink", gatewayRoutes(t)["10.10.1.0/24"])
 	for range 2 {
 		require.NoError(t, c.DeleteRoutes(peerCIDR))
@@ -226,15 +228,15 @@ func TestReconcile(t *testing.T) {
 	newGateway(t)
 	before := newTestClient(t, Options{})
 	require.NoError(t, before.Initialize())
-	require.NoError(t, before.AddRoutes(peerCIDR, "node2", peerIP, peerGateway))
-	require.NoError(t, before.AddRoutes(netip.MustParsePrefix("10.10.9.0/24"), "gone", peerIP, netip.MustParseAddr("10.10.9.1")))
+	require.NoError(t, before.AddRoutes(peerCIDR, "node2", byTunnel, peerGateway))
+	require.NoError(t, before.AddRoutes(netip.MustParsePrefix("10.10.9.0/24"), "gone", byTunnel, netip.MustParseAddr("10.10.9.1")))
 	run(t, "ip", "route", "add", "198.51.100.0/24", "via", "198.51.100.1", "dev", "antrea-gw0", "onlink")
 	run(t, "ip", "route", "add", "198.51.101.0/24", "dev", "antrea-gw0", "metric", "7")
 	run(t, "ip", "route", "add", "198.51.102.0/24", "dev", "pipeline")
 
 	after := newTestClient(t, Options{}) // the agent started again
 	require.NoError(t, after.Initialize())
-	require.NoError(t, after.AddRoutes(otherCIDR, "node3", peerIP, otherGW))
+	require.NoError(t, after.AddRoutes(otherCIDR, "node3", byTunnel, otherGW))
 	require.NoError(t, after.Reconcile([]netip.Prefix{peerCIDR}))
 	require.Empty(t, cmp.Diff(map[string]string{
 		"10.10.0.0/24": "connected", "10.10.1.0/24": "10.10.1.1 onlink", "10.10.2.0/24": "10.10.2.1 onlink",
@@ -248,7 +250,7 @@ func TestPacketsFollowOnlinkRoute(t *testing.T) {
 	pipeline := newGateway(t)
 	c := newTestClient(t, Options{})
 	require.NoError(t, c.Initialize())
-	require.NoError(t, c.AddRoutes(peerCIDR, "node2", peerIP, peerGateway))
+	require.NoError(t, c.AddRoutes(peerCIDR, "node2", byTunnel, peerGateway))
 
 	// The other end of the gateway port plays the tunnel and the peer: it owns the peer's gateway address and a Pod's.
 	ready := make(chan net.PacketConn)
@@ -300,11 +302,17 @@ func TestBadInputChangesNothing(t *testing.T) {
 		"gateway elsewhere":     {"10.10.1.0/24", "10.10.2.1", "gateway 10.10.2.1"},
 		"refused by the kernel": {"224.0.0.0/24", "224.0.0.1", "route 224.0.0.0/24 via 224.0.0.1"},
 	} { // no subtests: they would run on threads of the root namespace
-		err := c.AddRoutes(netip.MustParsePrefix(tc.cidr), "node2", peerIP, netip.MustParseAddr(tc.gateway))
+		err := c.AddRoutes(netip.MustParsePrefix(tc.cidr), "node2", byTunnel, netip.MustParseAddr(tc.gateway))
 		require.ErrorContains(t, err, tc.want, name)
 		require.ErrorContains(t, err, "node2", name)
 		require.Equal(t, map[string]string{"10.10.0.0/24": "connected"}, gatewayRoutes(t), name)
 		require.Equal(t, []string{"10.10.0.0/24"}, setEntries(t), name)
+	}
+	for _, kind := range []reach.Kind{reach.Direct, 77, 0} {
+		err := c.AddRoutes(peerCIDR, "node2", reach.Reach{Kind: kind, Address: peerIP}, peerGateway)
+		require.ErrorContains(t, err, fmt.Sprintf(`add routes to Node node2: routes cannot lead to a peer by "%v" (%v to 192.168.77.102)`, kind, kind))
+		require.Equal(t, map[string]string{"10.10.0.0/24": "connected"}, gatewayRoutes(t), kind)
+		require.Equal(t, []string{"10.10.0.0/24"}, setEntries(t), kind)
 	}
 	require.Error(t, c.DeleteRoutes(localCIDR))
 }
@@ -314,9 +322,9 @@ func TestGatewayPortGone(t *testing.T) {
 	peer := newGateway(t)
 	c := newTestClient(t, Options{})
 	require.NoError(t, c.Initialize())
-	require.NoError(t, c.AddRoutes(peerCIDR, "node2", peerIP, peerGateway))
+	require.NoError(t, c.AddRoutes(peerCIDR, "node2", byTunnel, peerGateway))
 	require.NoError(t, netlink.LinkDel(peer))
-	require.ErrorContains(t, c.AddRoutes(otherCIDR, "node3", peerIP, otherGW), "antrea-gw0")
+	require.ErrorContains(t, c.AddRoutes(otherCIDR, "node3", byTunnel, otherGW), "antrea-gw0")
 	require.ErrorContains(t, c.stacks[0].syncRoutes(), "antrea-gw0")
 
 	newGateway(t)

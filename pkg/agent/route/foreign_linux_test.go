@@ -33,7 +33,7 @@ func TestRoutesOfTheNodeStay(t *testing.T) {
 			err := c.SetServicePort("a", ServicePort{ClusterIPs: []netip.Addr{gateway}, Protocol: unix.IPPROTO_TCP, Port: 80})
 			require.ErrorContains(t, err, "the Node has a route of its own to it, which is not replaced")
 			require.NoError(t, c.SetServicePort("b", ServicePort{External: []netip.Addr{gateway}, Protocol: unix.IPPROTO_TCP, Port: 80}))
-			require.ErrorContains(t, c.AddRoutes(peerCIDR, "node2", peerIP, peerGateway), "the Node has a route of its own to it")
+			require.ErrorContains(t, c.AddRoutes(peerCIDR, "node2", byTunnel, peerGateway), "the Node has a route of its own to it")
 			require.Equal(t, before, run(t, "ip", "route"))
 			require.NoError(t, c.DeleteServicePort("a"))
 			require.NoError(t, c.DeleteServicePort("b"))
@@ -54,7 +54,7 @@ func TestNeighborsOfTheNodeStay(t *testing.T) {
 	c := newTestClient6(t, true)
 	require.NoError(t, c.Initialize())
 	add := func(cidr, gateway string) error {
-		return c.AddRoutes(netip.MustParsePrefix(cidr), "node2", peerIP, netip.MustParseAddr(gateway))
+		return c.AddRoutes(netip.MustParsePrefix(cidr), "node2", byTunnel, netip.MustParseAddr(gateway))
 	}
 	require.ErrorContains(t, add("fd00:10:10:1::/64", "fd00:10:10:1::1"), "a permanent neighbor with MAC address 02:00:00:00:00:01, which the agent has not made")
 	require.Contains(t, run(t, "ip", "-6", "neighbor"), "fd00:10:10:1::1 dev antrea-gw0 lladdr 02:00:00:00:00:01 PERMANENT")

@@ -8,6 +8,7 @@ import (
 	"context"
 	"net/netip"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 	"github.com/antrea-oncache/antrea/pkg/agent/upkeep"
 )
 
@@ -26,8 +27,9 @@ type Interface interface {
 	// Reconcile deletes routes on the gateway whose destination is neither the local Pod CIDR nor in podCIDRs. It also
 	// deletes addresses of Nodes that SetNodeAddresses has not set since the start.
 	Reconcile(podCIDRs []netip.Prefix) error
-	// AddRoutes makes peerPodCIDR reachable through the peer's gateway address. Idempotent.
-	AddRoutes(peerPodCIDR netip.Prefix, nodeName string, peerNodeIP, peerGatewayIP netip.Addr) error
+	// AddRoutes makes peerPodCIDR reachable, through the tunnel by the peer's gateway address. It refuses kinds of Reach that need other
+	// routes. Idempotent.
+	AddRoutes(peerPodCIDR netip.Prefix, nodeName string, by reach.Reach, peerGatewayIP netip.Addr) error
 	// DeleteRoutes undoes AddRoutes. Idempotent.
 	DeleteRoutes(peerPodCIDR netip.Prefix) error
 }

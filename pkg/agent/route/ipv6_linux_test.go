@@ -92,9 +92,9 @@ func TestIPv6RoutesAndNeighbors(t *testing.T) {
 	require.Contains(t, rules, `! --match-set ANTREA-POD-IP6 dst -j MASQUERADE`)
 	require.Contains(t, rules, `-A ANTREA-INPUT -p udp -m comment --comment "Antrea: accept tunnel packets" -m udp --dport 6081 -m conntrack ! --ctstate DNAT -j ACCEPT`)
 
-	require.NoError(t, c.AddRoutes(peerCIDR, "node2", peerIP, peerGateway))
-	require.NoError(t, c.AddRoutes(peerCIDR6, "node2", peerIP, peerGateway6))
-	require.NoError(t, c.AddRoutes(otherCIDR6, "node3", peerIP, otherGW6))
+	require.NoError(t, c.AddRoutes(peerCIDR, "node2", byTunnel, peerGateway))
+	require.NoError(t, c.AddRoutes(peerCIDR6, "node2", byTunnel, peerGateway6))
+	require.NoError(t, c.AddRoutes(otherCIDR6, "node3", byTunnel, otherGW6))
 	routes, neighbors := podRoutes6(t)
 	require.Equal(t, map[string]string{peerCIDR6.String(): "fd00:10:10:1::1", otherCIDR6.String(): "fd00:10:10:2::1"}, routes)
 	require.ElementsMatch(t, []string{"fd00:10:10:1::1 aa:bb:cc:dd:ee:ff", "fd00:10:10:2::1 aa:bb:cc:dd:ee:ff"}, neighbors)
@@ -112,7 +112,7 @@ func TestIPv6RoutesAndNeighbors(t *testing.T) {
 	// The agent starts again; meanwhile one Node has been deleted.
 	after := newTestClient6(t, true)
 	require.NoError(t, after.Initialize())
-	require.NoError(t, after.AddRoutes(peerCIDR6, "node2", peerIP, peerGateway6))
+	require.NoError(t, after.AddRoutes(peerCIDR6, "node2", byTunnel, peerGateway6))
 	require.NoError(t, after.Reconcile([]netip.Prefix{peerCIDR, peerCIDR6}))
 	routes, neighbors = podRoutes6(t)
 	require.Equal(t, map[string]string{peerCIDR6.String(): "fd00:10:10:1::1"}, routes)
@@ -147,8 +147,8 @@ func TestTunnelOfAnotherFamily(t *testing.T) {
 	require.NotContains(t, rules, "MASQUERADE")
 	require.NotContains(t, rules, "antrea-gw0")
 	require.Contains(t, run(t, "ip6tables-save"), "MASQUERADE")
-	require.NoError(t, c.AddRoutes(peerCIDR6, "node2", peerIP, peerGateway6))
-	require.ErrorContains(t, c.AddRoutes(peerCIDR, "node2", peerIP, peerGateway), "want [IPv6]")
+	require.NoError(t, c.AddRoutes(peerCIDR6, "node2", byTunnel, peerGateway6))
+	require.ErrorContains(t, c.AddRoutes(peerCIDR, "node2", byTunnel, peerGateway), "want [IPv6]")
 	require.NoError(t, c.Reconcile(nil))
 	require.NoError(t, c.sync(t.Context()))
 }

@@ -80,7 +80,7 @@ func TestBesideBusyKubeProxy(t *testing.T) {
 			routes := map[string]string{"10.10.0.0/24": "connected"}
 			for i := range 20 {
 				cidr := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 10, byte(1 + i), 0}), 24)
-				require.NoError(t, c.AddRoutes(cidr, fmt.Sprint("node", i), peerIP, cidr.Addr().Next()))
+				require.NoError(t, c.AddRoutes(cidr, fmt.Sprint("node", i), byTunnel, cidr.Addr().Next()))
 				routes[cidr.String()] = cidr.Addr().Next().String() + " onlink"
 			}
 			ours := func() (rules []string) {
@@ -142,7 +142,7 @@ func TestLockIsKept(t *testing.T) {
 	newGateway(t)
 	c := newTestClient(t, Options{})
 	require.NoError(t, c.Initialize())
-	require.NoError(t, c.AddRoutes(peerCIDR, "node2", peerIP, peerGateway))
+	require.NoError(t, c.AddRoutes(peerCIDR, "node2", byTunnel, peerGateway))
 	c.stacks[0].firewall.lockWait = 1
 	lock, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	require.NoError(t, err)

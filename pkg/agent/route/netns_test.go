@@ -20,6 +20,7 @@ import (
 	"github.com/vishvananda/netns"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
 )
 
@@ -28,6 +29,7 @@ var (
 	peerCIDR    = netip.MustParsePrefix("10.10.1.0/24")
 	peerGateway = netip.MustParseAddr("10.10.1.1")
 	peerIP      = netip.MustParseAddr("192.168.77.102")
+	byTunnel    = reach.ThroughTunnel(peerIP)
 	otherCIDR   = netip.MustParsePrefix("10.10.2.0/24")
 	otherGW     = netip.MustParseAddr("10.10.2.1")
 )

@@ -28,6 +28,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -83,7 +84,7 @@ func (h *testHost) SetNodeAddresses(node string, addresses []netip.Addr) error {
 	return nil
 }
 
-func (h *testHost) AddRoutes(cidr netip.Prefix, node string, _, _ netip.Addr) error {
+func (h *testHost) AddRoutes(cidr netip.Prefix, node string, _ reach.Reach, _ netip.Addr) error {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	for other, name := range h.routes {
@@ -322,7 +323,7 @@ func (a *testAgent) connections() map[string]bool {
 	all := map[string]bool{}
 	for _, p := range a.Peers() {
 		for _, n := range p.Networks {
-			all[fmt.Sprintf("%s %s %s", p.Name, n.CIDR, n.IP)] = true
+			all[fmt.Sprintf("%s %s %s", p.Name, n.CIDR, n.Reach.Address)] = true
 		}
 	}
 	return all

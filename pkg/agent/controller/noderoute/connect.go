@@ -13,6 +13,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/dependency"
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 )
 
 // local is this Node, as the agent found it at its start. It is right regardless of Node objects.
@@ -23,8 +24,10 @@ type local struct {
 	addresses []netip.Addr
 	// needed returns what the Node depends on outside of Pod networks; nil for nothing.
 	needed func() []dependency.Address
-	// pods are the families in use between Pods, uplink those of this Node's transport addresses.
+	// pods are the families in use between Pods, uplink the families of this Node's transport addresses.
 	pods, uplink families
+	// reach returns how Pods behind a transport address are reached. Nothing else chooses a kind of Reach.
+	reach func(address netip.Addr) reach.Reach
 }
 
 func newLocal(network *config.NetworkConfig, node *config.NodeConfig) local {
@@ -33,6 +36,7 @@ func newLocal(network *config.NetworkConfig, node *config.NodeConfig) local {
 		addresses: slices.Clone(node.Addresses),
 		pods:      families{ipv4: network.IPv4Enabled, ipv6: network.IPv6Enabled},
 		uplink:    families{ipv4: node.Uplink.IPv4.IsValid(), ipv6: node.Uplink.IPv6.IsValid()},
+		reach:     reach.ThroughTunnel,
 	}
 	for _, cidr := range []netip.Prefix{node.PodIPv4CIDR, node.PodIPv6CIDR} {
 		if cidr.IsValid() {
@@ -94,7 +98,7 @@ func (l *local) peer(o *object, all *claims, have map[netip.Prefix]netip.Addr) (
 			findings = append(findings, finding{ReasonNodeAddressInvalid, why})
 		}
 		if ip.IsValid() {
-			peer.Networks = append(peer.Networks, Network{CIDR: cidr, IP: ip})
+			peer.Networks = append(peer.Networks, Network{CIDR: cidr, Reach: l.reach(ip)})
 		}
 	}
 	if len(peer.Networks) == 0 {

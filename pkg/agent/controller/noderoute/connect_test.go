@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 )
 
 func prefixes(texts ...string) []netip.Prefix {
@@ -78,7 +80,7 @@ func TestPeerOf(t *testing.T) {
 			}
 			o, all := readNode(node), newClaims()
 			all.set("node2", o)
-			l := local{name: "node1", pods: tc.families, uplink: tc.uplink}
+			l := local{name: "node1", pods: tc.families, uplink: tc.uplink, reach: reach.ThroughTunnel}
 			got, findings := l.peer(o, all, nil)
 			switch {
 			case tc.wantErr != "":
@@ -95,7 +97,7 @@ func TestPeerOf(t *testing.T) {
 					if cidr.Addr().Is6() && tc.wantIP6 != "" {
 						ip = tc.wantIP6
 					}
-					want.Networks = append(want.Networks, Network{cidr, netip.MustParseAddr(ip)})
+					want.Networks = append(want.Networks, Network{cidr, reach.ThroughTunnel(netip.MustParseAddr(ip))})
 				}
 				require.Equal(t, want, got)
 			}

@@ -24,6 +24,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/dependency"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 )
 
@@ -47,7 +48,7 @@ type FlowClient interface {
 type RouteClient interface {
 	SetNodeAddresses(nodeName string, addresses []netip.Addr) error
 	Reconcile(podCIDRs []netip.Prefix) error
-	AddRoutes(peerPodCIDR netip.Prefix, nodeName string, peerNodeIP, peerGatewayIP netip.Addr) error
+	AddRoutes(peerPodCIDR netip.Prefix, nodeName string, by reach.Reach, peerGatewayIP netip.Addr) error
 	DeleteRoutes(peerPodCIDR netip.Prefix) error
 }
 

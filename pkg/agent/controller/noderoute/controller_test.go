@@ -29,6 +29,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	"github.com/antrea-oncache/antrea/pkg/agent/route"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
@@ -116,8 +117,8 @@ func (r *recorder) UninstallNodeFlows(node string) error {
 	}
 	return r.call("flows- %s", node)
 }
-func (r *recorder) AddRoutes(cidr netip.Prefix, node string, ip, gateway netip.Addr) error {
-	return r.call("route+ %s %s %s %s", cidr, node, ip, gateway)
+func (r *recorder) AddRoutes(cidr netip.Prefix, node string, by reach.Reach, gateway netip.Addr) error {
+	return r.call("route+ %s %s %s %s", cidr, node, by.Address, gateway)
 }
 func (r *recorder) DeleteRoutes(cidr netip.Prefix) error    { return r.call("route- %s", cidr) }
 func (r *recorder) Reconcile(podCIDRs []netip.Prefix) error { return r.call("reconcile %v", podCIDRs) }

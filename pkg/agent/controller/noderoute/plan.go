@@ -7,6 +7,8 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 )
 
 // Peer is another Node and the location of its Pods.
@@ -17,9 +19,8 @@ type Peer struct {
 
 // Network is one Pod CIDR of a Node, without host bits. Its first address belongs to the Node's gateway.
 type Network struct {
-	CIDR netip.Prefix
-	// IP is the destination of tunnel packets for the CIDR, an address of either family.
-	IP netip.Addr
+	CIDR  netip.Prefix
+	Reach reach.Reach
 }
 
 // cidrs lists the Pod CIDRs of the peer.
@@ -52,30 +53,42 @@ type operation struct {
 type installed struct {
 	// flows is nil when there are none.
 	flows *flows
-	// routes maps a CIDR to the transport address that the route was added with.
-	routes map[netip.Prefix]netip.Addr
+	// routes are the routes by CIDR.
+	routes map[netip.Prefix]routeTo
 	// holds are the CIDRs that belong to the Node: those that it wants and those for which flows or routes still exist.
 	holds []netip.Prefix
 }
 
-// flows are the parameters of the Node's flows. Without known (in routes: a zero address) an operation was started and did
-// not succeed. Something may exist, so a later removal must not skip it, but it is not known to be right.
+// flows are the parameters of the Node's flows. Unless known is set, an operation was started and did not succeed: something may exist,
+// so a later removal must not skip it, but it is not known to be right.
 type flows struct {
 	peer  Peer
 	known bool
 }
 
+// routeTo is how the Node was reached when its route was added. Known means the same as for flows.
+type routeTo struct {
+	reach reach.Reach
+	known bool
+}
+
+// sameWay reports whether two Nodes have the Pod network in common, reached by the same kind of Reach.
+func (n Network) sameWay(other Network) bool {
+	return n.CIDR == other.CIDR && n.Reach.Kind == other.Reach.Kind
+}
+
 // plan lists the operations that lead from the installed state to the wanted one (nil: nothing). Routes lead into the
-// pipeline only while its flows exist: flows are added before routes, and removed after them. When the CIDRs change, the
-// flows are removed and added again, so that everything derived from them forgets the old CIDR.
+// pipeline only while its flows exist: flows are added before routes, and removed after them. When a CIDR or its kind of Reach changes,
+// routes and flows are removed and added again, so that everything derived from them forgets the old one. If the new ones are refused,
+// packets go nowhere, rather than in a way that is no longer wanted.
 func plan(name string, have installed, want *Peer) []operation {
 	var ops []operation
 	for _, cidr := range slices.SortedFunc(maps.Keys(have.routes), netip.Prefix.Compare) {
-		if want == nil || !slices.Contains(want.cidrs(), cidr) {
+		if want == nil || !slices.ContainsFunc(want.Networks, Network{cidr, have.routes[cidr].reach}.sameWay) {
 			ops = append(ops, operation{kind: deleteRoute, peer: Peer{Name: name}, network: Network{CIDR: cidr}})
 		}
 	}
-	flowsGo := have.flows != nil && (want == nil || !slices.Equal(have.flows.peer.cidrs(), want.cidrs()))
+	flowsGo := have.flows != nil && (want == nil || !slices.EqualFunc(have.flows.peer.Networks, want.Networks, Network.sameWay))
 	if flowsGo {
 		ops = append(ops, operation{kind: uninstallFlows, peer: Peer{Name: name}})
 	}
@@ -86,7 +99,7 @@ func plan(name string, have installed, want *Peer) []operation {
 		ops = append(ops, operation{kind: installFlows, peer: *want})
 	}
 	for _, network := range want.Networks {
-		if have.routes[network.CIDR] != network.IP {
+		if have.routes[network.CIDR] != (routeTo{network.Reach, true}) {
 			ops = append(ops, operation{kind: addRoute, peer: *want, network: network})
 		}
 	}

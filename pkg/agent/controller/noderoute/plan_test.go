@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 )
 
 func (op operation) String() string {
@@ -18,10 +20,10 @@ func (op operation) String() string {
 		ips := map[netip.Addr]bool{}
 		text := "install flows " + op.peer.Name
 		for _, n := range op.peer.Networks {
-			if !ips[n.IP] {
-				text += " " + n.IP.String()
+			if !ips[n.Reach.Address] {
+				text += " " + n.Reach.Address.String()
 			}
-			ips[n.IP] = true
+			ips[n.Reach.Address] = true
 		}
 		return fmt.Sprintf("%s %v", text, op.peer.cidrs())
 	case uninstallFlows:
@@ -43,18 +45,19 @@ func texts(ops []operation) []string {
 func peer(name, ip string, cidrs ...string) *Peer {
 	p := &Peer{Name: name}
 	for _, cidr := range prefixes(cidrs...) {
-		p.Networks = append(p.Networks, Network{CIDR: cidr, IP: netip.MustParseAddr(ip)})
+		p.Networks = append(p.Networks, Network{CIDR: cidr, Reach: reach.ThroughTunnel(netip.MustParseAddr(ip))})
 	}
 	return p
 }
 
 func TestPlan(t *testing.T) {
-	ip1, ip2 := netip.MustParseAddr("192.168.0.1"), netip.MustParseAddr("192.168.0.2")
+	ip1, ip2 := reach.ThroughTunnel(netip.MustParseAddr("192.168.0.1")), reach.ThroughTunnel(netip.MustParseAddr("192.168.0.2"))
 	a, b := netip.MustParsePrefix("10.0.1.0/24"), netip.MustParsePrefix("10.0.2.0/24")
-	all := installed{flows: &flows{peer: *peer("n", "192.168.0.1", "10.0.1.0/24"), known: true}, routes: map[netip.Prefix]netip.Addr{a: ip1}}
-	c, ip6 := netip.MustParsePrefix("fd00:a::/64"), netip.MustParseAddr("fd00::1")
+	direct := reach.Reach{Kind: reach.Direct, Address: ip1.Address}
+	all := installed{flows: &flows{peer: *peer("n", "192.168.0.1", "10.0.1.0/24"), known: true}, routes: map[netip.Prefix]routeTo{a: {ip1, true}}}
+	c, ip6 := netip.MustParsePrefix("fd00:a::/64"), reach.ThroughTunnel(netip.MustParseAddr("fd00::1"))
 	dualPeer := Peer{Name: "n", Networks: []Network{{a, ip1}, {c, ip6}}}
-	dual := installed{flows: &flows{peer: dualPeer, known: true}, routes: map[netip.Prefix]netip.Addr{a: ip1, c: ip6}}
+	dual := installed{flows: &flows{peer: dualPeer, known: true}, routes: map[netip.Prefix]routeTo{a: {ip1, true}, c: {ip6, true}}}
 	dualMoved := &Peer{Name: "n", Networks: []Network{{a, ip2}, {c, ip6}}}
 	for name, tc := range map[string]struct {
 		have installed
@@ -71,12 +74,16 @@ func TestPlan(t *testing.T) {
 		"CIDR added: its route only": {have: all, want: peer("n", "192.168.0.1", "10.0.1.0/24", "10.0.2.0/24"), ops: []string{
 			"uninstall flows n", "install flows n 192.168.0.1 [10.0.1.0/24 10.0.2.0/24]", "add route n 10.0.2.0/24"}},
 		"flows failed before": {have: installed{flows: &flows{peer: *peer("n", "192.168.0.1", "10.0.1.0/24")}}, want: peer("n", "192.168.0.1", "10.0.1.0/24"), ops: []string{"install flows n 192.168.0.1 [10.0.1.0/24]", "add route n 10.0.1.0/24"}},
-		"route failed before": {have: installed{flows: all.flows, routes: map[netip.Prefix]netip.Addr{a: {}}}, want: peer("n", "192.168.0.1", "10.0.1.0/24"), ops: []string{"add route n 10.0.1.0/24"}},
-		"delete what may be":  {have: installed{flows: &flows{peer: *peer("n", "192.168.0.1", "10.0.1.0/24")}, routes: map[netip.Prefix]netip.Addr{a: {}}}, ops: []string{"delete route n 10.0.1.0/24", "uninstall flows n"}},
-		"leftover route":      {have: installed{routes: map[netip.Prefix]netip.Addr{b: ip2}}, ops: []string{"delete route n 10.0.2.0/24"}},
+		"route failed before": {have: installed{flows: all.flows, routes: map[netip.Prefix]routeTo{a: {reach: ip1}}}, want: peer("n", "192.168.0.1", "10.0.1.0/24"), ops: []string{"add route n 10.0.1.0/24"}},
+		"delete what may be":  {have: installed{flows: &flows{peer: *peer("n", "192.168.0.1", "10.0.1.0/24")}, routes: map[netip.Prefix]routeTo{a: {reach: ip1}}}, ops: []string{"delete route n 10.0.1.0/24", "uninstall flows n"}},
+		"leftover route":      {have: installed{routes: map[netip.Prefix]routeTo{b: {ip2, true}}}, ops: []string{"delete route n 10.0.2.0/24"}},
 		"one of two addresses changed": {have: dual, want: dualMoved, ops: []string{
 			"install flows n 192.168.0.2 fd00::1 [10.0.1.0/24 fd00:a::/64]", "add route n 10.0.1.0/24"}},
-		"half of a change":     {have: installed{flows: all.flows}, want: peer("n", "192.168.0.1", "10.0.2.0/24"), ops: []string{"uninstall flows n", "install flows n 192.168.0.1 [10.0.2.0/24]", "add route n 10.0.2.0/24"}},
+		"half of a change": {have: installed{flows: all.flows}, want: peer("n", "192.168.0.1", "10.0.2.0/24"), ops: []string{"uninstall flows n", "install flows n 192.168.0.1 [10.0.2.0/24]", "add route n 10.0.2.0/24"}},
+		"kind of Reach changed: delete and add": {have: all, want: &Peer{Name: "n", Networks: []Network{{a, direct}}}, ops: []string{
+			"delete route n 10.0.1.0/24", "uninstall flows n", "install flows n 192.168.0.1 [10.0.1.0/24]", "add route n 10.0.1.0/24"}},
+		"kind of Reach was refused": {have: installed{flows: &flows{peer: Peer{Name: "n", Networks: []Network{{a, direct}}}}}, want: peer("n", "192.168.0.1", "10.0.1.0/24"), ops: []string{
+			"uninstall flows n", "install flows n 192.168.0.1 [10.0.1.0/24]", "add route n 10.0.1.0/24"}},
 		"route of old address": {have: installed{flows: &flows{peer: *peer("n", "192.168.0.2", "10.0.1.0/24"), known: true}, routes: all.routes}, want: peer("n", "192.168.0.2", "10.0.1.0/24"), ops: []string{"add route n 10.0.1.0/24"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -86,7 +86,7 @@ func (s *state) holder(name string, cidr netip.Prefix) (netip.Prefix, string) {
 func (s *state) hold(peer *Peer) {
 	node := s.nodes[peer.Name]
 	if node == nil {
-		node = &installed{routes: map[netip.Prefix]netip.Addr{}}
+		node = &installed{routes: map[netip.Prefix]routeTo{}}
 		s.nodes[peer.Name] = node
 	}
 	for _, cidr := range peer.cidrs() {
@@ -106,7 +106,7 @@ func (s *state) begin(op operation) {
 	case installFlows:
 		node.flows = &flows{peer: op.peer}
 	case addRoute:
-		node.routes[op.network.CIDR] = netip.Addr{}
+		node.routes[op.network.CIDR] = routeTo{reach: op.network.Reach}
 	}
 }
 
@@ -121,7 +121,7 @@ func (s *state) succeed(op operation) {
 	case uninstallFlows:
 		node.flows = nil
 	case addRoute:
-		node.routes[op.network.CIDR] = op.network.IP
+		node.routes[op.network.CIDR] = routeTo{reach: op.network.Reach, known: true}
 	case deleteRoute:
 		delete(node.routes, op.network.CIDR)
 	}
@@ -164,7 +164,7 @@ func (s *state) transport(name string, known bool) map[netip.Prefix]netip.Addr {
 	addresses := map[netip.Prefix]netip.Addr{}
 	if node := s.nodes[name]; node != nil && node.flows != nil && (node.flows.known || !known) {
 		for _, n := range node.flows.peer.Networks {
-			addresses[n.CIDR] = n.IP
+			addresses[n.CIDR] = n.Reach.Address
 		}
 	}
 	return addresses

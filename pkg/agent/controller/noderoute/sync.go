@@ -13,7 +13,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
-	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 )
 
 // syncNode brings one Node from the installed state to the content of its object. For this Node that means its addresses.
@@ -110,7 +109,7 @@ func (c *Controller) execute(op operation) error {
 	case installFlows:
 		peers := make(map[netip.Prefix]openflow.Peer, len(op.peer.Networks))
 		for _, n := range op.peer.Networks {
-			peers[n.CIDR] = openflow.Peer{Gateway: gatewayOf(n.CIDR), Reach: reach.ThroughTunnel(n.IP)}
+			peers[n.CIDR] = openflow.Peer{Gateway: gatewayOf(n.CIDR), Reach: n.Reach}
 		}
 		if err := c.flows.InstallNodeFlows(op.peer.Name, peers); err != nil {
 			return fmt.Errorf("install flows to Node %s, networks %v: %w", op.peer.Name, op.peer.Networks, err)
@@ -120,7 +119,7 @@ func (c *Controller) execute(op operation) error {
 			return fmt.Errorf("uninstall flows to Node %s: %w", op.peer.Name, err)
 		}
 	case addRoute:
-		if err := c.routes.AddRoutes(op.network.CIDR, op.peer.Name, op.network.IP, gatewayOf(op.network.CIDR)); err != nil {
+		if err := c.routes.AddRoutes(op.network.CIDR, op.peer.Name, op.network.Reach, gatewayOf(op.network.CIDR)); err != nil {
 			return fmt.Errorf("add route to Pod CIDR %s of Node %s: %w", op.network.CIDR, op.peer.Name, err)
 		}
 	case deleteRoute:
