@@ -60,7 +60,7 @@ func NewInitializer(options Options, kube kubernetes.Interface, ovs ovsconfig.Br
 	}
 }
 
-// State is what Initialize has set up.
+// State is the result of Initialize.
 type State struct {
 	Node    *config.NodeConfig
 	Network *config.NetworkConfig
@@ -71,14 +71,15 @@ type State struct {
 	Reconnected <-chan struct{}
 }
 
-// Initialize works on the calling goroutine, in the network namespace of its thread. It waits, with log messages, for the
-// Node object to be complete and for ovsdb-server and ovs-vswitchd to run, until ctx ends. It can be repeated after an
-// error as long as the OpenFlow client was not initialized, and every part of it leaves alone what is already right:
-// traffic goes on while an agent restarts.
+// Initialize works on the calling goroutine, in the network namespace of its thread. It waits, with log messages, for
+// the Node object to be complete and for ovsdb-server and ovs-vswitchd to run, until ctx ends. It can be repeated after
+// an error as long as the OpenFlow client was not initialized, and leaves alone everything that is already right, so
+// traffic continues while an agent restarts.
 //
-// The former cache is suspended before anything that its entries rely on changes. When ovs-vswitchd waits for the agent's flows, these change
-// nothing yet: packets have the kernel's flows that the entries are results of. So its hits go on, and Rounds stops them. Nor do flows change
-// anything that are the former agent's, but for their cookies: while all are, the hits go on, too, until Rounds or the first other flow ends them.
+// The former cache is suspended before anything that its entries rely on changes. While ovs-vswitchd waits for the
+// agent's flows, changing them has no effect: packets follow the kernel's flows, of which the entries are results. So
+// hits continue until Rounds stops them. Hits also continue while all flows equal the former agent's, except for their
+// cookies, until Rounds or the first different flow ends them.
 func (i *Initializer) Initialize(ctx context.Context) (*State, error) {
 	if err := i.discover(ctx); err != nil {
 		return nil, err
@@ -130,7 +131,7 @@ func (i *Initializer) Initialize(ctx context.Context) (*State, error) {
 	}, nil
 }
 
-// formerHits returns the hits of the former cache, or ends them if they cannot go on. Open vSwitch forwards.
+// formerHits returns the hits of the former cache, or ends them if they cannot continue. Open vSwitch forwards.
 func (i *Initializer) formerHits() (*round.FormerHits, error) {
 	hits := round.NewFormerHits(i.former, i.store)
 	if i.former.Agrees != nil {

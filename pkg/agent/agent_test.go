@@ -421,7 +421,7 @@ func TestGatewayIsRestored(t *testing.T) {
 	}
 }
 
-// addForeign makes a device of somebody else's, unless this kernel does not know the kind.
+// addForeign makes a foreign device, unless this kernel does not know the kind.
 func addForeign(t *testing.T, link netlink.Link) {
 	t.Helper()
 	err := netlink.LinkAdd(link)

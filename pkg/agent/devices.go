@@ -14,8 +14,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
 
-// checkDevices refuses a Node on which somebody else's devices have the names of the bridge or the gateway, or receive packets of the tunnel:
-// what the agent cannot have, it should not begin to make. It works in the network namespace of the calling thread and changes nothing.
+// checkDevices refuses a Node on which foreign devices have the names of the bridge or the gateway, or receive packets
+// of the tunnel: the agent should not begin what it cannot complete. It works in the network namespace of the calling
+// thread and changes nothing.
 func checkDevices(o *Options) error {
 	for _, d := range []struct{ what, key, name string }{{"bridge", "ovsBridge", o.OVSBridge}, {"gateway", "hostGateway", o.HostGateway}} {
 		link, err := netlink.LinkByName(d.name)
@@ -34,8 +35,8 @@ func checkDevices(o *Options) error {
 	return checkTunnelPort(o.TunnelType, tunnelPort(o.TunnelType, o.TunnelPort))
 }
 
-// checkTunnelPort looks for devices of other network plugins that are bound to the tunnel's UDP port: with the flow-based device of Open vSwitch
-// they exclude each other. Those of Open vSwitch are named by type and port.
+// checkTunnelPort looks for devices of other network plugins that are bound to the tunnel's UDP port: they and the
+// flow-based device of Open vSwitch exclude each other. Devices of Open vSwitch are named by type and port.
 func checkTunnelPort(tunnel config.TunnelType, port uint16) error {
 	links, err := rtnl.Links()
 	if err != nil {

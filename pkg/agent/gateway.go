@@ -76,9 +76,9 @@ func waitForLink(ctx context.Context, name string, mac net.HardwareAddr) (netlin
 	}
 }
 
-// setGatewaySysctls makes ARP requests from the gateway carry the gateway's own address: Pods and the pipeline know no other
-// one of this Node. With ipv6 it makes sure that the device can have IPv6 addresses and takes no router's word: this Node is
-// the router of its Pods.
+// setGatewaySysctls makes ARP requests from the gateway carry the gateway's own address, the only address of this Node
+// that Pods and the pipeline know. With ipv6 it makes sure that the device can have IPv6 addresses and ignores router
+// advertisements: this Node is the router of its Pods.
 func setGatewaySysctls(name string, ipv6 bool) error {
 	settings := []struct{ key, value string }{{"ipv4/conf/" + name + "/arp_announce", "1"}}
 	if ipv6 {
@@ -124,7 +124,7 @@ func ensureAddresses(link netlink.Link, addresses []netip.Prefix) error {
 	for _, p := range missing {
 		a := &netlink.Addr{IPNet: &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}}
 		if p.Addr().Is6() {
-			// Nobody else can have the address, and without this it is unusable for a second.
+			// The address cannot be in use elsewhere, and without this flag it is unusable for a second.
 			a.Flags = unix.IFA_F_NODAD
 		}
 		if err := netlink.AddrReplace(link, a); err != nil {

@@ -59,7 +59,8 @@ func (i *Initializer) restoreGateway(ctx context.Context) error {
 	return err
 }
 
-// restoreGatewayDevice makes the port anew if its device is gone: deleted from the kernel's datapath, or moved to another network namespace.
+// restoreGatewayDevice recreates the port if its device is gone: deleted from the kernel's datapath, or moved to
+// another network namespace.
 func (i *Initializer) restoreGatewayDevice(ctx context.Context, gateway *config.GatewayConfig) error {
 	present := func() (bool, error) {
 		_, err := netlink.LinkByName(gateway.Name)
@@ -76,7 +77,7 @@ func (i *Initializer) restoreTunnel(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The cache's entries have headers for the tunnel as it is to be.
+	// The cache's entries contain headers for the tunnel as configured.
 	ofPort, err := i.ensureTunnelPort(ctx, ports, func() error { return nil })
 	if err != nil {
 		return errors.Join(fmt.Errorf("restore the tunnel port: %w", err), checkTunnelPort(i.network.TunnelType, i.network.TunnelPort))
@@ -107,8 +108,8 @@ func (i *Initializer) restoreBridge(ctx context.Context) ([]ovsconfig.Port, erro
 	return i.ovs.ListPorts()
 }
 
-// Reconfigure makes ovs-vswitchd apply again what is in the database. Then it adds devices that others have removed from the kernel's datapath,
-// those of tunnels excepted.
+// Reconfigure makes ovs-vswitchd apply the database again. Then it adds devices that others have removed from the
+// kernel's datapath, except tunnels.
 func (i *Initializer) Reconfigure(ctx context.Context) error { return i.applied(ctx) }
 
 // applied returns when ovs-vswitchd has applied what is in the database.
@@ -118,12 +119,12 @@ func (i *Initializer) applied(ctx context.Context) error {
 	return i.ovs.Create(ctx)
 }
 
-// keepOFPort gives a port the number that flows of the whole pipeline know, if somebody has changed it.
+// keepOFPort restores the port number that the pipeline's flows use, if it has changed.
 func (i *Initializer) keepOFPort(ctx context.Context, name string, have, want uint32) error {
 	if have == want {
 		return nil
 	}
-	klog.InfoS("Somebody has changed the OpenFlow port, changing it back", "port", name, "ofPort", have, "wantOFPort", want)
+	klog.InfoS("The OpenFlow port was changed, changing it back", "port", name, "ofPort", have, "wantOFPort", want)
 	err := i.ovs.RequestOFPort(name, want)
 	if err == nil {
 		err = i.applied(ctx)
@@ -155,7 +156,7 @@ func (i *Initializer) remake(ctx context.Context, name string, present func() (b
 	if there, err := present(); there || err != nil {
 		return err
 	}
-	klog.InfoS("Somebody has removed the device of a port, making it anew", "port", name)
+	klog.InfoS("The device of a port was removed, recreating it", "port", name)
 	if err := i.ovs.DeletePort(name); err != nil {
 		return err
 	}
@@ -164,7 +165,7 @@ func (i *Initializer) remake(ctx context.Context, name string, present func() (b
 		return err
 	}
 	if _, err := create(); err != nil {
-		return fmt.Errorf("make port %s anew: %w", name, err)
+		return fmt.Errorf("recreate port %s: %w", name, err)
 	}
 	deadline := time.Now().Add(portTimeout)
 	for {
@@ -173,7 +174,7 @@ func (i *Initializer) remake(ctx context.Context, name string, present func() (b
 			return err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("port %s was made anew, but it has no device after %s: see the log of ovs-vswitchd", name, portTimeout)
+			return fmt.Errorf("port %s was recreated, but has no device after %s: see the log of ovs-vswitchd", name, portTimeout)
 		}
 		select {
 		case <-ctx.Done():

@@ -23,7 +23,7 @@ func (b *bed) portNames() []string {
 	return names
 }
 
-// fixedPorts is what the database and the kernel have of the two fixed ports.
+// fixedPorts returns the two fixed ports as the database and the kernel have them.
 func (b *bed) fixedPorts(t *testing.T) string {
 	t.Helper()
 	state := append(b.portNames(), gatewayAddresses(t)...)
@@ -39,7 +39,8 @@ func (b *bed) fixedPorts(t *testing.T) string {
 	return strings.Join(state, "\n")
 }
 
-// What others do to the bridge and its fixed ports, in the database or to devices, is undone by the first look that sees it.
+// Foreign changes of the bridge and its fixed ports, in the database or to devices, are undone by the first look that
+// sees them.
 func TestFixedPortsAreRestored(t *testing.T) {
 	b := newBed(t)
 	i, _ := b.start(t)
@@ -67,7 +68,7 @@ func TestFixedPortsAreRestored(t *testing.T) {
 		}
 		require.Equal(t, want, have, "%v", spoil)
 	}
-	require.Equal(t, suspended, b.suspended, "the cache of this agent goes on")
+	require.Equal(t, suspended, b.suspended, "the cache of this agent continues")
 }
 
 // One row that others have made, or changed, stops neither maintenance nor the next agent, and costs no port.

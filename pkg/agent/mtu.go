@@ -19,12 +19,13 @@ const (
 	// without key (8), and the inner Ethernet header (14). RFC 8926, RFC 7348, RFC 2784.
 	udpTunnelOverhead = 50
 	greOverhead       = 42
-	// extraIPv6Overhead is how much longer an IPv6 header is than an IPv4 header.
+	// extraIPv6Overhead is the difference between the lengths of an IPv6 and an IPv4 header.
 	extraIPv6Overhead = 20
 
 	// maxMTU is Antrea's upper limit: larger values break GSO once the tunnel's headers are added.
 	maxMTU = 65000
-	// minMTU is what every IPv4 host must be able to receive (RFC 791), minIPv6MTU what every link must carry (RFC 8200).
+	// minMTU is the size that every IPv4 host must be able to receive (RFC 791), minIPv6MTU the size that every link
+	// must carry (RFC 8200).
 	minMTU     = 576
 	minIPv6MTU = 1280
 )

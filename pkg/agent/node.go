@@ -44,7 +44,7 @@ func NodeName() (string, error) {
 	return name, nil
 }
 
-// nodeInfo is what the Node object tells.
+// nodeInfo is the part of the Node object that the agent needs.
 type nodeInfo struct {
 	// podIPv4CIDR, podIPv6CIDR are the Pod networks; zero when the family is absent.
 	podIPv4CIDR, podIPv6CIDR netip.Prefix

@@ -12,7 +12,7 @@ import (
 	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
 )
 
-// Options is what the Initializer needs of the configuration file, parsed and checked.
+// Options is the part of the configuration file that the Initializer needs, parsed and checked.
 type Options struct {
 	// NodeName is the name of the own Node object; see NodeName.
 	NodeName string

@@ -24,8 +24,9 @@ func typeIDs(t interfacestore.InterfaceType) map[string]string {
 	return map[string]string{typeKey: t.String()}
 }
 
-// existingPort finds the port of a type that there is one of: the one with the configured name, else the first with that
-// type in external_ids; stale are the others with the type. What external_ids say of a port that cannot be of the type is not true.
+// existingPort finds the port of a type of which there is one: the port with the configured name, else the first with
+// that type in external_ids; stale are the others with the type. The external_ids of a port that cannot be of the type
+// are ignored.
 func existingPort(ports []ovsconfig.Port, t interfacestore.InterfaceType, name string) (found *ovsconfig.Port, stale []string) {
 	for i := range ports {
 		p := &ports[i]

@@ -29,7 +29,7 @@ func TestRestoreInterfaces(t *testing.T) {
 		{UUID: "u2", Name: "antrea-tun0", Type: "geneve", OFPort: 32768, ExternalIDs: map[string]string{"antrea-type": "tunnel"}},
 		{UUID: "u3", Name: "web-123456", OFPort: 5, ExternalIDs: pod},
 		{UUID: "u4", Name: "broken", OFPort: 6, ExternalIDs: map[string]string{"antrea-type": "container"}},
-		{UUID: "u5", Name: "somebody-s", OFPort: 7},
+		{UUID: "u5", Name: "foreign", OFPort: 7},
 		{UUID: "u6", Name: "uplink", OFPort: 8, ExternalIDs: map[string]string{"antrea-type": "uplink"}},
 	}
 	want := []*interfacestore.InterfaceConfig{

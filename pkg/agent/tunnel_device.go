@@ -17,7 +17,7 @@ import (
 // much; the kernel's datapath drops packets that are longer.
 const tunnelDeviceMTU = 65000
 
-// tunnelRepair is what a tunnel device needs.
+// tunnelRepair lists the repairs that a tunnel device needs.
 type tunnelRepair struct{ setUp, raiseMTU bool }
 
 // tunnelRepairOf compares the device with what Open vSwitch has made: up, and with an MTU for all packets of Pods.
@@ -42,13 +42,13 @@ func (i *Initializer) restoreTunnelDevice(ctx context.Context, port, name string
 	}
 	repair := tunnelRepairOf(link.Attrs(), i.node.MTU)
 	if repair.setUp {
-		klog.InfoS("Somebody has set the tunnel device down, setting it up", "device", name)
+		klog.InfoS("The tunnel device was set down, setting it up", "device", name)
 		if err := netlink.LinkSetUp(link); err != nil {
 			return fmt.Errorf("set tunnel device %s up: %w", name, err)
 		}
 	}
 	if repair.raiseMTU {
-		klog.InfoS("Somebody has lowered the MTU of the tunnel device, raising it", "device", name, "mtu", link.Attrs().MTU, "newMTU", tunnelDeviceMTU)
+		klog.InfoS("The MTU of the tunnel device was lowered, raising it", "device", name, "mtu", link.Attrs().MTU, "newMTU", tunnelDeviceMTU)
 		if err := netlink.LinkSetMTU(link, tunnelDeviceMTU); err != nil {
 			return fmt.Errorf("set the MTU of tunnel device %s to %d: %w", name, tunnelDeviceMTU, err)
 		}

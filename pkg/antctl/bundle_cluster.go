@@ -32,8 +32,8 @@ var clusterPaths = []string{
 	"/api/v1/namespaces/" + apis.DefaultNamespace + "/configmaps/antrea-cluster-identity",
 }
 
-// writeClusterInfo writes objects of the Kubernetes API as documents of YAML. What cannot be read is said there and in log: it is no
-// failure, because it depends on the user's rights.
+// writeClusterInfo writes objects of the Kubernetes API as YAML documents. Objects that cannot be read are noted there
+// and in log, without an error: it depends on the user's rights.
 func writeClusterInfo(ctx context.Context, kubernetes *client, w, log io.Writer) error {
 	for _, path := range clusterPaths {
 		if _, err := fmt.Fprintf(w, "---\n# %s\n", path); err != nil {

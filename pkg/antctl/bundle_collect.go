@@ -27,8 +27,8 @@ import (
 const (
 	// parallelBundles bounds the load on this machine and on the Kubernetes API.
 	parallelBundles = 8
-	// bundleRequestLimit is how long each request but the download may take, unless --timeout says so; bundleLimit is the time for a
-	// component, which takes a minute at most to collect.
+	// bundleRequestLimit limits each request except the download, unless --timeout is set. bundleLimit limits the
+	// collection of one component, which takes a minute at most.
 	bundleRequestLimit = 15 * time.Second
 	bundleLimit        = 10 * time.Minute
 	bundlePoll         = 500 * time.Millisecond
@@ -38,10 +38,10 @@ const (
 
 // bundleSource is a component.
 type bundleSource struct {
-	// name is for messages; component is the name of its bundle at its API; file is that of the result.
+	// name is for messages, component the name of the bundle at its API, file the name of the result.
 	name, component, file string
 	connect               func(context.Context) (*client, error)
-	// logs are what is collected if the component does not answer; nil in its Pod.
+	// logs are collected if the component does not answer; nil in its Pod.
 	logs *podLogs
 }
 
@@ -49,7 +49,7 @@ type bundleSource struct {
 type bundleCollection struct {
 	directory string
 	since     time.Duration
-	// limit is how long a request may take; 0 means bundleRequestLimit.
+	// limit bounds one request; 0 means bundleRequestLimit.
 	limit    time.Duration
 	progress *bundleProgress
 }

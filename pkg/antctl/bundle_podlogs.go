@@ -24,16 +24,16 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/redact"
 )
 
-// maxPodLog is how much is taken of each container's log, from its end, in lines and bytes.
+// maxPodLog limits what is taken of each container's log, from its end, in lines and bytes.
 const (
 	maxPodLogLines = 50_000
 	maxPodLog      = 16 << 20
 )
 
-// podLogs reads the logs of a component's Pods from the Kubernetes API: those of a component that does not answer.
+// podLogs reads the logs of the Pods of a component that does not answer, from the Kubernetes API.
 type podLogs struct {
 	kubernetes *client
-	// component is the value of the Pods' label; node is empty for those of all Nodes.
+	// component is the value of the Pods' label. An empty node means the Pods of all Nodes.
 	component, node string
 }
 
@@ -83,7 +83,7 @@ func (p *podLogs) collect(ctx context.Context, directory, file string, since tim
 
 // podLog is the log of a container.
 type podLog struct {
-	// name is that of the file.
+	// name is the name of the file.
 	name, pod, container string
 	previous             bool
 }

@@ -78,8 +78,8 @@ func escapeEncoded(text string, wide func(rune) string) string {
 	return b.String()
 }
 
-// steers reports whether a character is not visible text: controls (C0, C1, DEL), formats (including those for the
-// direction of text), and separators of lines and paragraphs.
+// steers reports whether a character is not visible text: controls (C0, C1, DEL), formats (including text direction),
+// and line and paragraph separators.
 func steers(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs)
 }

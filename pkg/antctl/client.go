@@ -27,7 +27,7 @@ import (
 // maxResponse bounds how much antctl accepts from a server: in an agent's Pod it shares the agent's memory.
 const maxResponse = 64 << 20
 
-// maxRedirects is how often a server may redirect to another of its paths.
+// maxRedirects limits how often a server may redirect to another of its paths.
 const maxRedirects = 3
 
 // connection holds the global flags about the server.
@@ -194,7 +194,7 @@ func (c *client) download(ctx context.Context, path string, w io.Writer) (int64,
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		// What cannot be read of the message is missing in the error.
+		// The error lacks the part of the message that cannot be read.
 		body, _ := io.ReadAll(io.LimitReader(response.Body, maxResponse))
 		return 0, serverError(response, body)
 	}

@@ -14,8 +14,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// NewCommand returns the command antctl for env. tokenFile is where the component in the same Pod has put its loopback
-// token. Output goes to the command's writers.
+// NewCommand returns the command antctl for env. tokenFile is the file in which the component in the same Pod stores
+// its loopback token. Output goes to the command's writers.
 func NewCommand(env Environment, tokenFile string) *cobra.Command {
 	s := &session{env: env, tokenFile: tokenFile}
 	conn := &s.conn
@@ -75,7 +75,7 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 	return root
 }
 
-// session is how the commands of one command line reach their servers.
+// session holds the connections of one command line to its servers.
 type session struct {
 	env       Environment
 	conn      connection

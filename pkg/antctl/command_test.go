@@ -150,14 +150,14 @@ func TestErrors(t *testing.T) {
 		{"feature off", tokenFile, []string{"get", "of", "-G", "all"}, "Error: groups is not enabled\n"},
 		{"wrong token", wrongToken, []string{"version"}, "Error: Unauthorized\n"},
 		{"no token file", tokenFile + "x", []string{"version"}, "is it running?"},
-		{"answer is no JSON", tokenFile, []string{"get", "of", "-T", "garbage"}, "decoding the server's answer"},
+		{"answer is not JSON", tokenFile, []string{"get", "of", "-T", "garbage"}, "decoding the server's answer"},
 		{"answer says nothing", tokenFile, []string{"get", "of", "-T", "silent"}, "the server answers 502 Bad Gateway"},
 		{"timeout", tokenFile, []string{"get", "of", "-T", "slow", "-t", "50ms"}, "deadline exceeded"},
 		{"format", tokenFile, []string{"version", "-o", "xml"}, `--output: "xml" is not a format; allowed: table, json, yaml`},
 		{"no format for featuregates", tokenFile, []string{"get", "featuregates", "-o", "json"}, "unknown shorthand flag"},
 		{"unknown command", tokenFile, []string{"get", "nonsense"}, "unknown command"},
 		{"too many arguments", tokenFile, []string{"get", "podinterface", "a", "b"}, "accepts at most 1 arg"},
-		{"server is no address", tokenFile, []string{"version", "-s", "http://x"}, `--server: "http://x" is not an address`},
+		{"server is not an address", tokenFile, []string{"version", "-s", "http://x"}, `--server: "http://x" is not an address`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			stdout, stderr, err := run(inAgent, tc.token, append([]string{"-s", address}, tc.args...)...)

@@ -12,7 +12,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
 )
 
-// controllerInfoPath is where the controller describes itself, also through the Kubernetes API.
+// controllerInfoPath is the path of the controller's description, also through the Kubernetes API.
 const controllerInfoPath = "/apis/system.antrea.io/v1beta1/controllerinfos/antrea-controller"
 
 // controllerInfo is AntreaControllerInfo (system.antrea.io/v1beta1) without its metadata.

@@ -46,7 +46,7 @@ var agentDefinitions = []Definition{
 	{
 		Use: "ovsflows", Aliases: []string{"of"}, Group: Get,
 		Short:   "Dump OVS flows",
-		Long:    "Dump all OVS flows, or those of a local Pod, of a Service, of a NetworkPolicy or of flow tables.",
+		Long:    "Dump all OVS flows, or the flows of a local Pod, a Service, a NetworkPolicy or tables.",
 		Example: "  antctl get ovsflows\n  antctl get ovsflows -p pod1 -n ns1\n  antctl get ovsflows -S svc1 -n ns1\n  antctl get ovsflows -T Classifier,Output\n  antctl get ovsflows --table-names-only",
 		Flags: []Flag{
 			{Name: "pod", Shorthand: "p", Usage: "Name of a local Pod; needs --namespace"},

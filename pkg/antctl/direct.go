@@ -28,7 +28,7 @@ import (
 const (
 	// account is the service account, in the default Namespace, whose rights antctl uses at agents and the controller.
 	account = "antctl"
-	// recheck is how long the user's own token is used before it is read again.
+	// recheck is the time after which the user's own token is read again.
 	recheck = time.Minute
 	// agentServerName is the name in an agent's certificate.
 	agentServerName = "localhost"
@@ -128,15 +128,16 @@ func (c *component) client(ctx context.Context) (*client, error) {
 	return &client{http: httpClient, base: c.base, token: token}, nil
 }
 
-// tokenSource has tokens of the service account antctl made. A user who may not have them, such as an account that has the ClusterRole
-// antctl, sends the own token: a component learns no token that can do more than the account antctl, unless that is all that there is.
+// tokenSource holds tokens of the service account antctl, which it requests. A user who may not request them (who has
+// only the ClusterRole antctl, for example) sends their own token. So a component never learns a token with more rights
+// than that account, unless there is no other.
 type tokenSource struct {
 	kubernetes *client
 	now        func() time.Time
 
 	mu      sync.Mutex
 	current string
-	// renew is when a new token is needed.
+	// renew is the time at which a new token is needed.
 	renew time.Time
 }
 

@@ -21,10 +21,10 @@
 // layout of the output: Transform(func([]apis.Thing) ([]row, error) {...}, List(...)).
 //
 // In a Pod of Antrea (environment variable POD_NAME) the server is the component in the same Pod, accessed with the
-// loopback token. Elsewhere it is the controller's API through the Kubernetes API, accessed with a kubeconfig. A command
-// exists only in the modes for which it has an Endpoint. What the Kubernetes API does not forward is asked of agents and controller
-// themselves (direct.go).
+// loopback token. Elsewhere it is the controller's API through the Kubernetes API, accessed with a kubeconfig. A
+// command exists only in the modes for which it has an Endpoint. Requests that the Kubernetes API does not forward go
+// directly to agents and controller (direct.go).
 //
-// Commands that are more than one question have files of their own: proxy.go, supportbundle.go (with bundle_*.go), and
-// check.go with package check.
+// Commands of several requests have files of their own: proxy.go, supportbundle.go (with bundle_*.go), and check.go
+// with package check.
 package antctl

@@ -16,7 +16,7 @@ const (
 	ModeFlowAggregator Mode = "flow-aggregator"
 )
 
-// Environment is where antctl runs.
+// Environment is the place where antctl runs.
 type Environment struct {
 	Mode Mode
 	// InPod is set when the component runs in the same Pod.

@@ -10,7 +10,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 )
 
-// maxExplainedRows is how many Endpoints, and how many connections, of a Service the table shows.
+// maxExplainedRows limits the Endpoints and the connections of a Service in the table.
 const maxExplainedRows = 10
 
 var oncacheExplainDefinition = Definition{

@@ -64,7 +64,7 @@ var oncacheModeDefinition = Definition{
 var oncacheFlushDefinition = Definition{
 	Use: "flush", Group: ONCache,
 	Short: "Evict entries of the ONCache fast path on this Node",
-	Long: "Evict the entries of a local Pod, of those to and from a remote Node, or all entries of the ONCache fast path on this Node.\n" +
+	Long: "Evict the entries of a local Pod, the entries to and from a remote Node, or all entries of the ONCache fast path on this Node.\n" +
 		"No connection is interrupted: its next packets go through Open vSwitch, and the cache learns from them again.",
 	Example: "  antctl oncache flush --pod ns1/pod1\n  antctl oncache flush --node node-2\n  antctl oncache flush --all",
 	Flags: []Flag{

@@ -24,9 +24,10 @@ import (
 const (
 	// shortestInterval protects the agent: an answer costs it a walk through all flows.
 	shortestInterval = 500 * time.Millisecond
-	// samplePatience is how long one answer may take without --timeout.
+	// samplePatience limits the time of one answer without --timeout.
 	samplePatience = 10 * time.Second
-	// watchedFlows is how many flows, those with the most packets, are asked for. The busiest ones of the moment are found among them.
+	// watchedFlows is the number of flows with the most packets to ask for. The busiest flows of the moment are among
+	// them.
 	watchedFlows = "500"
 	// headingEvery is the number of lines between two headings.
 	headingEvery = 20
@@ -143,10 +144,10 @@ func (s *sampler) ask(ctx context.Context, query url.Values, answer any) error {
 	return nil
 }
 
-// canvas is where a watch is drawn: a terminal, which is redrawn, or anything else, which gets one line for each sample.
+// canvas is the output of a watch: a terminal, which is redrawn, or anything else, which gets one line per sample.
 type canvas struct {
 	out io.Writer
-	// size is that of the terminal; nil for anything else.
+	// size returns the size of the terminal; nil for anything else.
 	size  func() (width, height int, err error)
 	ascii bool
 	lines int

@@ -116,7 +116,7 @@ func (m *missingParts) Error() string {
 	if len(m.failed) == 1 {
 		parts = "1 part of the support bundle is"
 	}
-	lines := []string{clean(fmt.Sprintf("%s missing; what could be collected is in %s:", parts, m.directory))}
+	lines := []string{clean(fmt.Sprintf("%s missing; the rest is in %s:", parts, m.directory))}
 	for _, err := range m.failed {
 		lines = append(lines, clean(err.Error()))
 	}

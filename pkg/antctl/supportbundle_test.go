@@ -70,8 +70,8 @@ func (b *bundleServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(state)
 }
 
-// bundleCluster has Node n1 with an agent, and Node n2 whose agent has never started. The controller is absent, too, unless the test
-// adds it.
+// bundleCluster has Node n1 with an agent, and Node n2 whose agent has never started. The controller is absent unless
+// the test adds it.
 func bundleCluster(t *testing.T, b *bundleServer) *cluster {
 	serverName := "localhost"
 	if b.component == "controller" {
@@ -118,10 +118,10 @@ func TestSupportBundleOfTheCluster(t *testing.T) {
 	require.Empty(t, stdout)
 	require.Contains(t, stderr, "[3/3] ")
 	require.Regexp(t, `Node n1: 1 KiB in`, stderr)
-	require.Contains(t, stderr, "2 parts of the support bundle are missing; what could be collected is in "+directory+":\n")
+	require.Contains(t, stderr, "2 parts of the support bundle are missing; the rest is in "+directory+":\n")
 	require.Contains(t, stderr, "\nNode n2: finding the agent of Node n2")
 	require.NotContains(t, stderr, `\n`)
-	require.Contains(t, stderr, "controller: ", "its certificate is not that of the controller")
+	require.Contains(t, stderr, "controller: ", "its certificate is not the controller's")
 	require.Equal(t, []string{"agent_n1.tar.gz", "clusterinfo"}, entries(t, directory))
 	content, err := os.ReadFile(filepath.Join(directory, "agent_n1.tar.gz"))
 	require.NoError(t, err)
@@ -146,7 +146,7 @@ func TestSupportBundleOfTheController(t *testing.T) {
 	require.Equal(t, []string{"clusterinfo", "controller.tar.gz"}, entries(t, directory))
 }
 
-// TestLogsOfAnAgentThatIsDown: those of its containers, and of their runs before, come from the Kubernetes API.
+// TestLogsOfAnAgentThatIsDown: the logs of its containers and of their former runs come from the Kubernetes API.
 func TestLogsOfAnAgentThatIsDown(t *testing.T) {
 	c := bundleCluster(t, &bundleServer{component: "controller", content: "x"})
 	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
@@ -171,7 +171,7 @@ func TestLogsOfAnAgentThatIsDown(t *testing.T) {
 	directory := t.TempDir()
 	_, stderr, err := run(outside, "", "supportbundle", "-k", c.kubeconfig, "-d", directory, "--since", "2h", "n2")
 	require.Error(t, err)
-	require.Contains(t, stderr, "1 part of the support bundle is missing; what could be collected is in "+directory+":\nNode n2: ")
+	require.Contains(t, stderr, "1 part of the support bundle is missing; the rest is in "+directory+":\nNode n2: ")
 	require.Contains(t, stderr, "; its logs are in agent_n2_logs.tar.gz")
 	require.Equal(t, []string{"agent_n2_logs.tar.gz", "clusterinfo", "controller.tar.gz"}, entries(t, directory))
 	archive, err := os.Open(filepath.Join(directory, "agent_n2_logs.tar.gz"))
@@ -210,7 +210,7 @@ func TestBadBundles(t *testing.T) {
 	}{
 		{"other checksum", func(b *v1beta1.SupportBundle) { b.Sum = "0" }, "the download has 1 bytes with SHA-256"},
 		{"shorter than announced", func(b *v1beta1.SupportBundle) { b.Size = 5 }, "the component has 5 bytes"},
-		{"removed meanwhile", func(b *v1beta1.SupportBundle) { b.Status = v1beta1.SupportBundleStatusNone }, "the bundle was removed while it was collected"},
+		{"removed during collection", func(b *v1beta1.SupportBundle) { b.Status = v1beta1.SupportBundleStatusNone }, "the bundle was removed while it was collected"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			address, tokenFile := evil(t, (&bundleServer{component: "agent", content: "x", change: tc.change}).ServeHTTP)

@@ -27,9 +27,10 @@ import (
 
 const (
 	traceflowPath = "/apis/crd.antrea.io/v1beta1/traceflows"
-	// defaultTrace is how long a trace may take without --timeout. It is Antrea's.
+	// defaultTrace limits a trace without --timeout, as in Antrea.
 	defaultTrace = 10 * time.Second
-	// tracePoll is how often the result is looked for. traceSlack is how much later than a trace the controller may end it.
+	// tracePoll is the interval between two looks at the result. traceSlack is the delay with which the controller may
+	// end a trace.
 	tracePoll, traceSlack = 200 * time.Millisecond, 5 * time.Second
 )
 
@@ -39,7 +40,7 @@ type traceOptions struct {
 	live, droppedOnly, noWait         bool
 }
 
-// traceResult is what antctl traceflow prints.
+// traceResult is the output of antctl traceflow.
 type traceResult struct {
 	Name           string                 `json:"name,omitempty"`
 	Phase          v1beta1.TraceflowPhase `json:"phase,omitempty"`
@@ -89,7 +90,7 @@ func newTraceflow(s *session) *cobra.Command {
 func (s *session) trace(cmd *cobra.Command, o *traceOptions) error {
 	format, err := parseFormat(o.output)
 	if err != nil || format == FormatTable {
-		return fmt.Errorf("--output: %q is no format of this command; allowed: json, yaml", o.output)
+		return fmt.Errorf("--output: unsupported format %q; allowed: json, yaml", o.output)
 	}
 	if o.droppedOnly && !o.live {
 		return errors.New("--dropped-only needs --live-traffic: a packet that is made is always traced")
@@ -228,7 +229,8 @@ func splitName(flag, text string) (namespace, name string, err error) {
 	return namespace, name, nil
 }
 
-// exists tells whether there is an object. It lists, because the text of an error does not say whether an object is missing.
+// exists reports whether the object exists. It lists, because the text of an error does not say whether an object is
+// missing.
 func exists(ctx context.Context, kubernetes *client, namespace, resource, name string) (bool, error) {
 	var list metav1.PartialObjectMetadataList
 	path := "/api/v1/namespaces/" + url.PathEscape(namespace) + "/" + resource
@@ -243,7 +245,7 @@ func isIPv6Text(text string) bool {
 	return err == nil && addr.Is6()
 }
 
-// traceName is a name that nobody else uses.
+// traceName returns a unique name.
 func traceName(o *traceOptions) string {
 	end := func(text string) string {
 		if text == "" {
@@ -338,7 +340,7 @@ func setTraceField(key, value string, h *v1beta1.TransportHeader) error {
 	case !ok:
 		return fmt.Errorf("unknown field; allowed: %s", fields)
 	case err != nil || number < 0 || number > maximum:
-		return fmt.Errorf("%q is no value; allowed: 0 to %d", value, maximum)
+		return fmt.Errorf("%q is not a value; allowed: 0 to %d", value, maximum)
 	}
 	set()
 	return nil

@@ -38,7 +38,7 @@ func TestTraceHeaders(t *testing.T) {
 		"tcp,udp":           "two protocols",
 		"tcp,udp_dst=1":     "fields of another protocol",
 		"udp,tcp_dst=1":     "fields of another protocol",
-		"tcp_dst=1,udp_dst": `"" is no value`,
+		"tcp_dst=1,udp_dst": `"" is not a value`,
 		"tcp_dst=65536":     "allowed: 0 to 65535",
 		"tcp_flags=256":     "allowed: 0 to 255",
 		"nw_src=10.0.0.1":   "unknown field; allowed: ip, ipv6",
@@ -61,9 +61,9 @@ func TestTraceNames(t *testing.T) {
 
 func TestTraceflowRefusals(t *testing.T) {
 	for want, args := range map[string][]string{
-		`"table" is no format of this command`: {"-S", "a", "-D", "b", "-o", "table"},
-		"--dropped-only needs --live-traffic":  {"-S", "a", "-D", "b", "--dropped-only"},
-		"finding the Kubernetes API":           {"-S", "a", "-D", "b", "-k", "/nonexistent"},
+		`unsupported format "table"`:          {"-S", "a", "-D", "b", "-o", "table"},
+		"--dropped-only needs --live-traffic": {"-S", "a", "-D", "b", "--dropped-only"},
+		"finding the Kubernetes API":          {"-S", "a", "-D", "b", "-k", "/nonexistent"},
 	} {
 		_, _, err := run(Environment{Mode: ModeController}, "", append([]string{"traceflow"}, args...)...)
 		require.ErrorContains(t, err, want)

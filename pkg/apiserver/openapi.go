@@ -12,8 +12,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/stats/v1alpha1"
 )
 
-// openAPI has the models that the API machinery needs: those of objects that clients create. It records who has set which field of such
-// an object, and logs an error for each one without a model. Nobody reads that record, so the model leaves all fields open.
+// openAPI holds the models that the API machinery needs, of objects that clients create. It records who has set which
+// field of such an object, and logs an error for each object without a model. The record is not used, so the model
+// leaves all fields open.
 func openAPI() *common.OpenAPIV3Config {
 	controlPlane := "/apis/" + v1beta2.SchemeGroupVersion.String() + "/"
 	report := v1beta2.SchemeGroupVersion.WithKind("NodeStatsSummary")

@@ -12,19 +12,19 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 )
 
-// FormerCache is what an earlier agent has left of ONCache on the Node.
+// FormerCache is the ONCache that an earlier agent has left on the Node.
 type FormerCache struct {
 	// Suspend stops its programs.
 	Suspend func() error
 	// StopHits stops the hits, but not the stamps, without which packets would miss the kernel's flows.
 	StopHits func() error
-	// Agrees reports whether it has hits, of Pods, and the gateway, with these addresses only, all of which were learned under these epochs. It is nil if they may not
-	// go on for another reason: this agent would have none.
+	// Agrees reports whether all hits belong to Pods and the gateway with these addresses, and were learned under these
+	// epochs. It is nil if hits may not continue for another reason: this agent would have none.
 	Agrees func(epochs map[netip.Addr]uint16) (bool, error)
 }
 
-// FormerHits are the hits of the former cache while Open vSwitch forwards. They go on until the flows change, or until the new cache can
-// replace the former one.
+// FormerHits are the hits of the former cache while Open vSwitch forwards. They continue until the flows change, or
+// until the new cache can replace the former one.
 type FormerHits struct {
 	cache FormerCache
 	store interfacestore.InterfaceStore
@@ -57,7 +57,7 @@ func (h *FormerHits) Agree(epochs map[uint32]uint16) bool {
 	case err != nil:
 		klog.ErrorS(err, "The former agent's ONCache cannot be examined, so its hits end now")
 	case agree:
-		klog.InfoS("Hits of the former agent's ONCache go on until flows change or the new one takes over", "pods", len(epochs))
+		klog.InfoS("Hits of the former agent's ONCache continue until flows change or the new cache takes over", "pods", len(epochs))
 	default:
 		klog.InfoS("The former agent's ONCache has no hits, or Open vSwitch has other rules than it has learned from")
 	}

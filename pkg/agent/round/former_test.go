@@ -57,7 +57,7 @@ func TestFormerHitsEndOnce(t *testing.T) {
 	suspended, failure := 0, errors.New("no such map")
 	hits := NewFormerHits(FormerCache{Suspend: func() error { suspended++; return failure }}, nil)
 	require.ErrorIs(t, hits.End(), failure)
-	require.False(t, isClosed(hits.over), "they go on")
+	require.False(t, isClosed(hits.over), "they continue")
 	failure = nil
 	require.NoError(t, hits.End())
 	require.True(t, isClosed(hits.over))
@@ -93,7 +93,7 @@ func TestFormerHitsGoOnUntilTheNewCacheCanLearn(t *testing.T) {
 	})
 }
 
-// A cache that cannot be loaded keeps nobody waiting.
+// A cache that cannot be loaded delays nothing.
 func TestFormerHitsDoNotWaitForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := newRecorder()

@@ -20,16 +20,16 @@ import (
 // replayed its flows, loses what was not among the saved ones, and gets back what it has removed since.
 var recheckAfter = []time.Duration{time.Second, 2 * time.Second, 7 * time.Second}
 
-// checkInterval is the time between two looks at the flows: somebody may have deleted some. Comparisons come with such a look.
+// checkInterval is the time between two looks for deleted flows, which include the comparisons.
 const checkInterval = time.Second
 
 // maxCheckInterval bounds that time, which doubles each time that the flows are missing again at the first look after a replay: a replay is a lot of
 // work, and does not help where something else removes them or the switch does not keep them.
 const maxCheckInterval = 16 * time.Second
 
-// recheck looks for missing flows at any time. For some seconds after a replay it also compares the number of flows in each table with that right
-// after it, which finds flows that are too many. The agent itself may have changed them meanwhile: then they are replayed needlessly, at most once
-// for each comparison.
+// recheck looks for missing flows at any time. For some seconds after a replay it also compares the number of flows in
+// each table with the number right after the replay, which finds surplus flows. If the agent itself has changed flows
+// in between, they are replayed needlessly, at most once for each comparison.
 type recheck struct {
 	flows Flows
 	clock clock.Clock
@@ -84,7 +84,7 @@ func (c *recheck) wait() {
 	c.timer = c.clock.NewTimer(max(c.interval, checkInterval))
 }
 
-// lost checks when it is due, and tells whether somebody has changed the flows.
+// lost checks when it is due, and reports whether flows were changed by another program.
 func (c *recheck) lost(ctx context.Context) bool {
 	if c.missing(ctx) || c.changed(ctx) {
 		return true
@@ -93,7 +93,8 @@ func (c *recheck) lost(ctx context.Context) bool {
 	return false
 }
 
-// missing tells whether flows are missing. Without a connection nobody knows, and a reconnection replays the flows.
+// missing reports whether flows are missing. Without a connection that is unknown; a reconnection replays the flows
+// anyway.
 func (c *recheck) missing(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, flowstore.SwitchTimeout)
 	defer cancel()
@@ -106,7 +107,7 @@ func (c *recheck) missing(ctx context.Context) bool {
 		return false
 	}
 	c.interval = min(max(2*c.interval, checkInterval), maxCheckInterval)
-	klog.InfoS("Somebody has deleted flows on the bridge, replaying all", "found", missing, "nextLook", c.interval)
+	klog.InfoS("Flows were deleted from the bridge, replaying all", "found", missing, "nextLook", c.interval)
 	return true
 }
 

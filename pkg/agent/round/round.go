@@ -25,7 +25,7 @@ const (
 	// StartedKey is the key with the round of the last install that was begun. It is not Antrea's: there an agent that
 	// ends before its round is complete begins the same round again, by deleting the flows that forward at that moment.
 	StartedKey = "startedRoundNum"
-	// maxUnfinishedRounds is how many rounds may be begun without one being completed.
+	// maxUnfinishedRounds limits the rounds that begin without one being completed.
 	maxUnfinishedRounds = 1000
 	// flowRestoreWaitKey is the key of Open_vSwitch other_config that makes vswitchd keep the datapath's flows and answer
 	// no upcalls until the agent has installed its flows. start_ovs sets it.
@@ -39,7 +39,7 @@ const (
 	waitCheckInterval = 100 * time.Millisecond
 	// applyTimeout bounds the wait for ovs-vswitchd to begin forwarding.
 	applyTimeout = 10 * time.Second
-	// revalidationTimeout bounds the wait for ovs-vswitchd to use new flows. Policies cannot change meanwhile.
+	// revalidationTimeout bounds the wait for ovs-vswitchd to use new flows. Policies cannot change during that time.
 	revalidationTimeout = 5 * time.Second
 )
 
@@ -109,12 +109,13 @@ func WaitsForFlows(store Store) (bool, error) {
 
 // Installed are channels that controllers close when they have installed their flows again.
 type Installed struct {
-	// Before are those without whose flows forwarding does not begin.
+	// Before are all closed before forwarding begins.
 	Before []<-chan struct{}
-	// Soon are those for which forwarding waits, once Before is complete, but at most Patience.
+	// Soon are waited for once Before is complete, but at most for Patience.
 	Soon     []<-chan struct{}
 	Patience time.Duration
-	// Cache is closed when the new cache can take over quickly. Hits of the former one go on until then, but at most Patience. nil: it can.
+	// Cache is closed when the new cache can take over quickly. Until then, but at most for Patience, the former one's
+	// hits continue. nil: it can.
 	Cache <-chan struct{}
 }
 
@@ -129,7 +130,7 @@ type Rounds struct {
 	former      FormerCache
 	// waiting is set while ovs-vswitchd has forwarded by none of this agent's flows. After New it belongs to Complete.
 	waiting bool
-	// hits are those of the former cache, if packets have its agent's flows; else nil, and waiting is set.
+	// hits controls the former cache while its agent's flows are in use; nil otherwise, and then waiting is set.
 	hits *FormerHits
 
 	round   openflow.RoundInfo
@@ -247,7 +248,7 @@ func (r *Rounds) awaitAll(ctx context.Context, all []<-chan struct{}, patience t
 	for _, ch := range all {
 		err := r.await(ctx, ch, timer.C())
 		if errors.Is(err, errImpatient) {
-			klog.InfoS("Going on although not all parts of the agent are ready", "round", r.round.RoundNum, "after", patience)
+			klog.InfoS("Continuing although not all parts of the agent are ready", "round", r.round.RoundNum, "after", patience)
 			return nil
 		}
 		if err != nil {
@@ -257,9 +258,10 @@ func (r *Rounds) awaitAll(ctx context.Context, all []<-chan struct{}, patience t
 	return nil
 }
 
-var errImpatient = errors.New("the time is over")
+var errImpatient = errors.New("the time has passed")
 
-// await waits for a controller, at most until the time is over. Meanwhile it looks whether somebody else has made ovs-vswitchd forward.
+// await waits for a controller until the time has passed. It also checks whether another program makes ovs-vswitchd
+// forward.
 func (r *Rounds) await(ctx context.Context, installed <-chan struct{}, over <-chan time.Time) error {
 	for {
 		var check <-chan time.Time
@@ -279,13 +281,14 @@ func (r *Rounds) await(ctx context.Context, installed <-chan struct{}, over <-ch
 	}
 }
 
-// checkWaiting suspends the former cache when ovs-vswitchd forwards, because somebody else has cleared flow-restore-wait.
+// checkWaiting suspends the former cache when ovs-vswitchd forwards because another program has cleared
+// flow-restore-wait.
 func (r *Rounds) checkWaiting() {
 	waiting, err := WaitsForFlows(r.store)
 	if err != nil || waiting {
 		return // without a database there is no ovs-vswitchd that changes the kernel's flows
 	}
-	klog.InfoS("Somebody else has cleared flow-restore-wait: Open vSwitch forwards although not all flows are installed")
+	klog.InfoS("Another program has cleared flow-restore-wait: Open vSwitch forwards although not all flows are installed")
 	if err := r.former.Suspend(); err != nil {
 		klog.ErrorS(err, "The former cache cannot be suspended, will try again", "after", waitCheckInterval)
 		return
@@ -306,8 +309,8 @@ func (r *Rounds) clearFlowRestoreWait() error {
 	return nil
 }
 
-// Run replays all flows after each value of reconnected, and when somebody has deleted them, and clears flow-restore-wait then, unless the
-// first install is still going on: then Complete will. It returns when ctx ends.
+// Run replays all flows after each value of reconnected, and when flows were deleted. Then it clears flow-restore-wait,
+// unless the first install has not finished: Complete will do that. It returns when ctx ends.
 func (r *Rounds) Run(ctx context.Context, reconnected <-chan struct{}) {
 	check := newRecheck(r.flows, r.clock)
 	defer check.end()

@@ -53,7 +53,7 @@ type recorder struct {
 	done     chan string
 	// waiting is flow-restore-wait.
 	waiting bool
-	// flows is the number of flows in the table IngressRule, learned that of session affinities.
+	// flows is the number of flows in the table IngressRule, learned the number in the table of session affinities.
 	flows, learned int
 	// missing is set while flows are missing.
 	missing bool
@@ -249,7 +249,8 @@ func TestFormerCacheWorksUntilForwardingBegins(t *testing.T) {
 	}
 }
 
-// Somebody else may clear flow-restore-wait, as ovs-ctl restart does: then ovs-vswitchd forwards by what the agent has installed so far.
+// Another program may clear flow-restore-wait, as ovs-ctl restart does: then ovs-vswitchd forwards by the flows
+// installed so far.
 func TestFormerCacheIsSuspendedWhenForwardingBeginsEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := newRecorder()
@@ -329,7 +330,7 @@ func TestReconnectionReplaysFlows(t *testing.T) {
 		<-rec.done
 	}
 	reconnected <- struct{}{}
-	// The timer that there is may still be that of the checks after the first reconnection.
+	// The existing timer may still belong to the checks after the first reconnection.
 	require.Eventually(t, func() bool { c.Step(roundRetryInterval); return len(rec.done) > 0 }, 10*time.Second, time.Millisecond)
 	require.Equal(t, "replay", <-rec.done)
 	require.Equal(t, "clear flow-restore-wait", <-rec.done)
@@ -375,7 +376,7 @@ func TestEvictionAfterReplays(t *testing.T) {
 	}
 }
 
-// TestDeletedFlowsAreReplayed: nobody tells the agent that flows were deleted.
+// TestDeletedFlowsAreReplayed: the agent gets no notice of deleted flows.
 func TestDeletedFlowsAreReplayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := newRecorder()
@@ -427,7 +428,7 @@ func TestFlowsThatDoNotStay(t *testing.T) {
 	})
 }
 
-// TestFlowsDeletedSoonAfterAReplay: that somebody may replace the flows then delays no look at whether they are there.
+// TestFlowsDeletedSoonAfterAReplay: the comparisons after a replay do not delay the look for missing flows.
 func TestFlowsDeletedSoonAfterAReplay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := newRecorder()

@@ -159,7 +159,7 @@ func daemonSets(ctx context.Context, kube kubernetes.Interface, r *Report) error
 	if len(others) > 0 {
 		r.Fail("network plugin", "%s is installed: remove it and its configuration in /etc/cni/net.d first", strings.Join(others, ", "))
 	} else {
-		r.OK("network plugin", "no other one found")
+		r.OK("network plugin", "no other found")
 	}
 	if proxy {
 		r.OK("services", "kube-proxy handles what AntreaProxy does not")

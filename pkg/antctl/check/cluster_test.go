@@ -45,7 +45,7 @@ func TestCluster(t *testing.T) {
 		failed        bool
 	}{
 		{name: "good", want: []string{
-			"ok       kubernetes       version 1.31.2", "ok       nodes            2 Nodes have", "ok       network plugin   no other one",
+			"ok       kubernetes       version 1.31.2", "ok       nodes            2 Nodes have", "ok       network plugin   no other",
 			"ok       services         kube-proxy", "0 failed, 0 warnings",
 		}},
 		{name: "old Kubernetes", version: "v1.29.4-gke.1", want: []string{"warning  kubernetes       version 1.29.4", "0 failed, 1 warnings"}},

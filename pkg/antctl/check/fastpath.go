@@ -14,7 +14,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 )
 
-// acceleratedPackets is how many packets of one connection must take the fast path, on each Node and in each direction.
+// acceleratedPackets is the number of packets of one connection that must take the fast path, on each Node and in each
+// direction.
 const acceleratedPackets = 100
 
 // fastPath keeps a connection between two Nodes busy, and asks both agents whether its packets take the fast path, and whether they arrive

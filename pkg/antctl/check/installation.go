@@ -32,9 +32,9 @@ type Installation struct {
 	Report *Report
 	// Image has agnhost, sh and curl.
 	Image string
-	// Patience is how long a Pod may take to start, or to do its work.
+	// Patience is the time that a Pod may take to start, or to finish.
 	Patience time.Duration
-	// Interval is how often its state is read.
+	// Interval is the time between two reads of its state.
 	Interval time.Duration
 }
 
@@ -148,7 +148,7 @@ func (i *Installation) cache(check string, cache *api.Status) {
 	case api.StateActive:
 		i.Report.OK(check, "active on %s", cache.Uplink)
 	case api.StateUnavailable:
-		i.Report.Warn(check, "%s: %s. What to do: %s", cache.State, cache.Reason, remedy(cache.Reason))
+		i.Report.Warn(check, "%s: %s. Remedy: %s", cache.State, cache.Reason, remedy(cache.Reason))
 	case api.StateSuspended:
 		i.Report.Warn(check, "%s: %s", cache.State, cache.Reason)
 	default:

@@ -34,10 +34,10 @@ type world struct {
 	nodes       []string
 	// others are Nodes without an agent, by their operating system.
 	others map[string]string
-	// unready are Nodes whose agent's Pod is not ready, silent those whose agent does not answer.
+	// unready are the Nodes whose agent's Pod is not ready, silent the Nodes whose agent does not answer.
 	unready, silent string
 	conditions      []agentapis.AgentCondition
-	// cache is the state of the caches; nil if the gate is off. packets are those that have taken the fast path.
+	// cache is the state of the caches; nil if the gate is off. packets is the number of packets on the fast path.
 	cache   *api.Status
 	packets map[string]uint64
 	// rewrites are the Nodes that rewrite. Rewritten packets to the Node blocked are lost; encapsulated tells how many packets arrive there nevertheless from
@@ -215,7 +215,7 @@ func TestInstallation(t *testing.T) {
 		{name: "cache unavailable", edit: func(w *world) {
 			w.cache = &api.Status{State: api.StateUnavailable, Reason: "create pin directory (is a bpffs mounted there?)"}
 		},
-			want: []string{"warning  fast path n1     Unavailable: create pin directory (is a bpffs mounted there?). What to do: mount a bpffs on the Node " +
+			want: []string{"warning  fast path n1     Unavailable: create pin directory (is a bpffs mounted there?). Remedy: mount a bpffs on the Node " +
 				"(mount -t bpf bpf /sys/fs/bpf), then restart the agent", "warning  fast path        not tried: the cache of Node n1 is Unavailable"}},
 		{name: "cache observes", edit: func(w *world) { w.cache = &api.Status{State: api.StateObserving} }, want: []string{"warning  fast path n1     Observing by oncache.mode"}},
 		{name: "Pods on Open vSwitch", edit: func(w *world) { w.cache = &api.Status{State: api.StateActive, PodsOnOVS: 3} }, want: []string{"3 Pods are kept on Open vSwitch"}},

@@ -17,7 +17,7 @@ var Remedies = map[string]string{
 	"cannot be recorded":                 "make room for /var/run/antrea",
 }
 
-// remedy is what to do about a reason.
+// remedy returns what the user can do about a reason.
 func remedy(reason string) string {
 	for part, text := range Remedies {
 		if strings.Contains(reason, part) {

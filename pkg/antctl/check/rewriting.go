@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// udpPort is where the servers answer UDP.
+	// udpPort is the servers' UDP port.
 	udpPort = 8081
-	// rewrittenPackets is how many packets of a flow must arrive between two looks at which its sender rewrites it. Of a flow whose rewritten
-	// packets are lost, only those arrive meanwhile that are encapsulated to tell a key, or as a probe: some two a second.
+	// rewrittenPackets is the number of packets of a flow that must arrive between two looks if its sender rewrites it.
+	// If rewritten packets are lost, only about two a second arrive: those encapsulated to tell a key or to probe.
 	rewrittenPackets = 20
 )
 
-// rewriting checks that rewritten packets pass between two Nodes, with TCP and UDP. What drops them, such as a stateful firewall, tells nobody.
-// tcp is the address of a Pod on the second Node with a busy connection to the server.
+// rewriting checks that rewritten packets pass between two Nodes, with TCP and UDP. A stateful firewall, for example,
+// drops them silently. tcp is the address of a Pod on the second Node with a busy connection to the server.
 func (b *bed) rewriting(ctx context.Context, server *corev1.Pod, clientNode, tcp string, caches map[string]*api.Status) {
 	const check = "rewriting"
 	nodes := [2]string{clientNode, server.Spec.NodeName}
@@ -109,9 +109,9 @@ func (i *Installation) Rewritten(ctx context.Context, nodes [2]string, protocol,
 	}
 }
 
-// look is what two Nodes say about a Pod's flows of a protocol.
+// look is the state of a Pod's flows of one protocol on the two Nodes.
 type look struct {
-	// rewrites is set if packets that leave the Node are rewritten; received are those that have come by the fast path.
+	// rewrites is set if packets that leave the Node are rewritten. received counts packets that came by the fast path.
 	rewrites [2]bool
 	received [2]uint64
 }

@@ -23,11 +23,11 @@ import (
 )
 
 const (
-	// serverPort is where the servers answer HTTP.
+	// serverPort is the servers' HTTP port.
 	serverPort = 8080
 	// role is the label by which Service and NetworkPolicy select Pods.
 	role = "antrea-check"
-	// cleanupTimeout is how long the request that deletes everything may take.
+	// cleanupTimeout limits the request that deletes everything.
 	cleanupTimeout = 10 * time.Second
 )
 
@@ -157,7 +157,7 @@ func verdict(reached bool) string {
 	return "no connection"
 }
 
-// output is what the Pod's program has said at its end.
+// output returns the final message of the Pod's program.
 func output(pod *corev1.Pod) string {
 	for _, status := range pod.Status.ContainerStatuses {
 		if status.State.Terminated != nil && status.State.Terminated.Message != "" {

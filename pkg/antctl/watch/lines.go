@@ -12,7 +12,7 @@ import (
 // lineColumns are the headings of a log of lines, each as wide as its column.
 var lineColumns = []string{"TIME    ", "STATE      ", "EGRESS-FAST", "INGRESS-FAST", "EGRESS-MISSED", "INGRESS-MISSED", "HIT-RATE ", "ACTIVE ", "LEARNED", "EVICTED", "BUSIEST"}
 
-// Heading is the line above those of Row.
+// Heading is the line above the lines of Row.
 func Heading() string { return strings.TrimRight(strings.Join(lineColumns, " "), " ") }
 
 // Row returns one line about the last interval, for a log or a terminal that cannot be redrawn.

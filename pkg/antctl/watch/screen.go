@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// labelWidth is that of the first column, numberWidth of those with numbers.
+	// labelWidth is the width of the first column, numberWidth of the numeric columns.
 	labelWidth, numberWidth = 18, 12
 	// maxSparkline is the width of a sparkline if there is room.
 	maxSparkline = 60

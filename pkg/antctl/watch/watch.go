@@ -1,11 +1,11 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package watch turns samples of a Node's cache into text that a person can leave open: antctl get oncache --watch. It does no I/O:
-// a Watch is given samples, and says what the screen, or a log of lines, shows.
+// Package watch turns samples of a Node's cache into text that a person can leave open: antctl get oncache --watch. It
+// does no I/O: a Watch turns samples into a screen or into lines.
 //
-// watch.go has the samples and the rates between them, screen.go the text for a terminal that can be redrawn, lines.go that for
-// others, number.go and sparkline.go what both are made of.
+// watch.go computes rates between samples, screen.go draws a terminal, lines.go prints lines for everything else; both
+// use number.go and sparkline.go.
 package watch
 
 import (
@@ -19,9 +19,9 @@ import (
 // maxHistory is the number of intervals that a sparkline can show.
 const maxHistory = 240
 
-// Sample is what the agent has answered at a time, or why it has not.
+// Sample is an answer of the agent, or the error.
 type Sample struct {
-	// Time is when the agent was asked. Rates are over the times that the agent names: it may take a while to answer.
+	// Time is the time of the request. Rates use the times in the answers, because the agent may answer late.
 	Time   time.Time
 	Status api.Status
 	// Flows are the flows with the most packets, as far as they were asked for.
@@ -29,7 +29,7 @@ type Sample struct {
 	Err   error
 }
 
-// Watch is what is known after a number of samples.
+// Watch is the result of several samples.
 type Watch struct {
 	// Interval is the time between two samples, to be shown.
 	Interval time.Duration
@@ -140,8 +140,8 @@ func increase(a, b uint64) uint64 {
 
 func rate(a, b uint64, seconds float64) float64 { return float64(increase(a, b)) / seconds }
 
-// flowsBetween returns the flows that have had packets, the busiest first. How much older an entry has become is the time between its two
-// samples; seconds is that of entries that are new.
+// flowsBetween returns the flows with packets between two samples, the busiest first. The time of an old entry is the
+// growth of its age; of a new entry, seconds.
 func flowsBetween(former, latest []api.FlowInfo, seconds float64) []flow {
 	type key struct{ direction, protocol, source, destination string }
 	keyOf := func(f *api.FlowInfo) key { return key{f.Direction, f.Protocol, f.Source, f.Destination} }

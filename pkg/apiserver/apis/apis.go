@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apis has the JSON bodies that the HTTPS APIs of agent and controller have in common. Field names are those of Antrea.
+// Package apis defines the JSON bodies that the HTTPS APIs of agent and controller share. Field names are Antrea's.
 package apis
 
 // FeatureGate is one element of the body of /featuregates.

@@ -29,13 +29,14 @@ const configMapPath = "/api/v1/namespaces/kube-system/configmaps/extension-apise
 type Kubernetes struct {
 	// Users are user names by bearer token.
 	Users map[string]string
-	// Extra is what else is known of users, by bearer token.
+	// Extra is further information about users, by bearer token.
 	Extra map[string]map[string]authenticationv1.ExtraValue
-	// Allowed is what a user may do: a path to GET, or verb and path ("put /loglevel"), or verb and resource ("list pods").
+	// Allowed lists what a user may do: a path to GET, or verb and path ("put /loglevel"), or verb and resource ("list
+	// pods").
 	Allowed map[string][]string
 	// ClientCA is published as the cluster's client CA in PEM; empty means that the ConfigMap does not exist.
 	ClientCA string
-	// Reviews counts the token reviews, AccessReviews those of access.
+	// Reviews counts token reviews, AccessReviews access reviews.
 	Reviews, AccessReviews atomic.Int32
 	// Failing makes all reviews fail.
 	Failing atomic.Bool
@@ -46,7 +47,7 @@ func Start(t *testing.T, k *Kubernetes) kubernetes.Interface {
 	t.Helper()
 	server := httptest.NewServer(k)
 	t.Cleanup(server.Close)
-	// The rates are those of package kubernetes; this API reads JSON only.
+	// The rates are taken from package kubernetes; this API reads JSON only.
 	client, err := kubernetes.NewForConfig(&rest.Config{
 		Host: server.URL, QPS: 200, Burst: 400, ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON},
 	})

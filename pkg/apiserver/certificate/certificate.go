@@ -18,8 +18,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 )
 
-// maxAge is how long a generated certificate is valid before and after it was made. A clock without a battery may be wrong by
-// more than ten years at start.
+// maxAge is the validity of a generated certificate before and after its creation. A clock without a battery may be
+// wrong by more than ten years at start.
 const maxAge = 30 * 365 * 24 * time.Hour
 
 // Certificate is the controller's certificate and the CA that verifies it.

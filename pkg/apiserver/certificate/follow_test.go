@@ -155,7 +155,7 @@ func TestGivenCertificateIsFollowed(t *testing.T) {
 	dir := t.TempDir()
 	write := func(m material) {
 		for file, content := range map[string][]byte{"tls.crt": m.crt, "tls.key": m.key, "ca.crt": m.ca} {
-			// A Secret's files in a Pod are replaced at once, too.
+			// A Secret's files in a Pod are also replaced at once.
 			next := filepath.Join(dir, "next")
 			require.NoError(t, os.WriteFile(next, content, 0o600))
 			require.NoError(t, os.Rename(next, filepath.Join(dir, file)))

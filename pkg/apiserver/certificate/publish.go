@@ -25,7 +25,8 @@ import (
 )
 
 const (
-	// checkInterval is how often what was published is compared with what should be; retryInterval applies after an error.
+	// checkInterval is the time between two comparisons of the published with the wanted state; retryInterval applies
+	// after an error.
 	checkInterval = time.Minute
 	retryInterval = 2 * time.Second
 	timeout       = 30 * time.Second

@@ -30,7 +30,7 @@ const (
 	// Secret stores the self-signed certificate in the controller's Namespace, so that a restart does not change the CA and
 	// two controllers have the same one.
 	Secret = "antrea-controller-tls"
-	// renewBefore is how long before its expiry a stored certificate is replaced.
+	// renewBefore is the time before its expiry at which a stored certificate is replaced.
 	renewBefore = 365 * 24 * time.Hour
 	// attemptTimeout is for each of the attempts at start, which together may take timeout.
 	attemptTimeout = 5 * time.Second
@@ -106,7 +106,7 @@ func (s *shared) ca() []byte {
 	return s.current.ca
 }
 
-// run compares the certificate with the Secret until ctx ends. What cannot be read or written changes nothing.
+// run compares the certificate with the Secret until ctx ends. If reading or writing fails, nothing changes.
 func (s *shared) run(ctx context.Context) {
 	task := retry.NewTask("The check of the API server's certificate", checkInterval, retry.Backoff{Min: retryInterval, Max: checkInterval}, "secret", Secret)
 	for wait := checkInterval; retry.Sleep(ctx, wait) == nil; {

@@ -85,7 +85,7 @@ func TestUnusableSecretIsReplaced(t *testing.T) {
 	}
 }
 
-// TestKeyThatCipherSuitesNeed: tlsCipherSuites with suites for RSA replaces a certificate that these cannot use, and no other one.
+// TestKeyThatCipherSuitesNeed: tlsCipherSuites with suites for RSA replaces only a certificate that these cannot use.
 func TestKeyThatCipherSuitesNeed(t *testing.T) {
 	kube := fake.NewClientset()
 	first, err := Shared(t.Context(), kube, generic.ECDSA, "kube-system")
@@ -125,7 +125,7 @@ func TestNoRightToSecrets(t *testing.T) {
 	}
 }
 
-// An immutable Secret, or one of a type that needs other keys, cannot be written. The controller starts all the same.
+// An immutable Secret, or a Secret of a type that needs other keys, cannot be written. The controller starts anyway.
 func TestSecretThatCannotBeReplaced(t *testing.T) {
 	kube := fake.NewClientset(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: Secret}, Immutable: new(true)})
 	kube.PrependReactor("update", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {

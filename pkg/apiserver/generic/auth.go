@@ -33,7 +33,7 @@ import (
 )
 
 const (
-	// reviewCacheTTL is how long the Kubernetes API's answer about a token or an access is cached.
+	// reviewCacheTTL is the time for which answers of the Kubernetes API about tokens and access are cached.
 	reviewCacheTTL = 10 * time.Second
 	reviewTimeout  = 10 * time.Second
 

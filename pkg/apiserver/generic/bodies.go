@@ -13,7 +13,8 @@ import (
 const (
 	// webhookBytes is the largest body of a webhook: an object and what it was before, each as large as etcd takes it (1.5 MiB).
 	webhookBytes = 3 << 20
-	// largeBodies is how many bodies above the limit of other requests may be in memory at once, largeBodiesOfSource how many of one source.
+	// largeBodies limits the bodies in memory at once that exceed the limit of other requests, largeBodiesOfSource the
+	// bodies of one source.
 	largeBodies, largeBodiesOfSource = 8, 2
 )
 
@@ -27,8 +28,8 @@ type bodies struct {
 	large []netip.Prefix
 }
 
-// allow returns how large the body of a request may be. The caller calls release when it is done. It is not ok if the body may be larger than
-// those of others and there are too many of that kind.
+// allow returns the maximum size of the request's body. The caller calls release afterwards. It is not ok if the body
+// may be large and there are too many large bodies.
 func (b *bodies) allow(r *http.Request) (limit int64, release func(), ok bool) {
 	small := r.ContentLength >= 0 && r.ContentLength <= b.limit
 	if small || !slices.Contains(b.webhooks, r.URL.Path) {

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// budgetHolders is how many holders of budgets are remembered; the least recently seen are forgotten.
+	// budgetHolders is the number of holders whose budgets are remembered; the least recently seen are forgotten.
 	budgetHolders = 8192
 	// budgetMemory is longer than any empty budget takes to refill.
 	budgetMemory = time.Minute

@@ -31,7 +31,7 @@ func TestSelfSigned(t *testing.T) {
 		require.NoError(t, verify(name, now), name)
 	}
 	require.Error(t, verify("another.kube-system.svc", now))
-	require.Error(t, verify("antrea", now.Add(2*time.Hour)), "its life is over")
+	require.Error(t, verify("antrea", now.Add(2*time.Hour)), "it has expired")
 	require.NoError(t, verify("antrea", now.Add(-30*time.Minute)), "the client's clock is late")
 }
 

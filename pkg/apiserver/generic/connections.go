@@ -12,13 +12,13 @@ import (
 	"sync"
 )
 
-// Guests are connections of one or several listeners that nobody has vouched for. A connection is a guest until a request on it has been allowed.
-// When there are too many guests the oldest one is closed: strangers can neither use up the process's memory nor keep others out.
+// Guests are connections, of one or several listeners, without an allowed request so far. When there are too many
+// guests the oldest one is closed: unknown clients can neither exhaust memory nor keep others out.
 type Guests struct {
 	limit, limitOfSource int
 
 	mu sync.Mutex
-	// guests are all guests, ofSource those of each source, oldest first.
+	// guests lists all guests, ofSource the guests of each source, oldest first.
 	guests   *list.List
 	ofSource map[netip.Prefix]*list.List
 }

@@ -34,7 +34,7 @@ func guard(c *genericapiserver.Config, limits Limits, webhooks []string, tokens 
 	}
 }
 
-// admitting handles allowed requests. Health paths are open to strangers, who remain guests.
+// admitting handles allowed requests. Health paths are open to unknown clients, who remain guests.
 func admitting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if who, ok := request.UserFrom(r.Context()); ok && who.GetName() != user.Anonymous {

@@ -10,26 +10,27 @@ import (
 // Limits bound the cost of clients before the server has identified them, and the cost of slow clients at any time. Zero
 // fields take the value of DefaultLimits.
 type Limits struct {
-	// Header is how long a client may take for the TLS handshake, and for the header of each request.
+	// Header limits the TLS handshake, and the header of each request.
 	Header time.Duration
-	// Body is how long a client may take for the body of a request.
+	// Body limits the time for the body of a request.
 	Body time.Duration
-	// Write is how long a client may leave a piece of the answer, or an event of a watch, unread.
+	// Write limits the time for which a client may leave a piece of the answer, or an event of a watch, unread.
 	Write time.Duration
-	// Idle is how long a connection may stay open between two requests.
+	// Idle limits the time between two requests of a connection.
 	Idle time.Duration
 	// HeaderBytes and BodyBytes are the largest header and body of a request.
 	HeaderBytes int
 	BodyBytes   int64
-	// Guests is how many connections without an allowed request may be open at once, GuestsOfSource how many of them from
-	// one address (IPv6: one /64). One more closes the oldest.
+	// Guests limits the open connections without an allowed request, GuestsOfSource the connections of one address
+	// (IPv6: one /64). One more closes the oldest.
 	Guests, GuestsOfSource int
-	// Reviews is how many unknown tokens are reviewed per second, ReviewsOfSource how many of one source. ReviewsOfUser is
-	// how many new questions per second are asked about one user's rights. Each allows a burst of burstSeconds' worth.
+	// Reviews limits the reviews of unknown tokens per second, ReviewsOfSource the reviews for one source.
+	// ReviewsOfUser limits the new questions per second about one user's rights. Each allows a burst of burstSeconds'
+	// worth.
 	Reviews, ReviewsOfSource, ReviewsOfUser int
 }
 
-// burstSeconds is how long a client may exceed a rate after it was silent.
+// burstSeconds is the time for which a client may exceed a rate after it was silent.
 const burstSeconds = 4
 
 // DefaultLimits suit a cluster of 5,000 Nodes that all connect to a controller at once. Requests here have no bodies, but

@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// The maximum number of concurrent requests per HTTP/2 connection. The aggregator sends those of all its users over a
-	// few.
+	// The maximum number of concurrent requests per HTTP/2 connection. The aggregator sends the requests of all users
+	// over a few connections.
 	maxStreams = 100
 	// Requests have no bodies that need a buffer.
 	streamBuffer     = 64 << 10
@@ -114,7 +114,7 @@ func (s *Serving) certificates(ctx context.Context, info *genericapiserver.Secur
 	return served, nil
 }
 
-// serverLog takes the messages of net/http, most of which strangers can cause.
+// serverLog receives the messages of net/http, most of which unknown clients can cause.
 type serverLog struct{}
 
 func (serverLog) Write(p []byte) (int, error) {

@@ -79,8 +79,9 @@ func (s *Serving) Apply(ctx context.Context, c *genericapiserver.Config) error {
 	return nil
 }
 
-// idleListener is the listener of the library's own HTTP server, whose limits cannot be set: nobody ever connects. The
-// library still needs that server, to know when a server has started and ended. The real server is in server.go.
+// idleListener is the listener of the library's own HTTP server, whose limits cannot be set. It never accepts a
+// connection; the library only needs that server to know when a server has started and ended. The real server is in
+// server.go.
 type idleListener struct {
 	address net.Addr
 	closed  chan struct{}

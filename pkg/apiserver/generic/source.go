@@ -7,8 +7,8 @@ import (
 	"net/netip"
 )
 
-// sourceBits is the number of bits of an IPv6 address that identify a source: the owner of one address has the rest of its
-// network, too.
+// sourceBits is the number of bits of an IPv6 address that identify a source: whoever owns an address also owns the
+// rest of its network.
 const sourceBits = 64
 
 // sourceOf returns the source of a remote address, for the limits. Addresses that cannot be parsed are one source.

@@ -27,12 +27,12 @@ import (
 const (
 	// rememberedTokens bounds the memory for tokens; each takes a few hundred bytes.
 	rememberedTokens = 16384
-	// acquaintance is how long a token counts as known after it was found valid.
+	// acquaintance is the time for which a valid token counts as known.
 	acquaintance = 10 * time.Minute
 )
 
-// tokens asks the Kubernetes API who bearer tokens belong to. Answers of both kinds are cached for reviewCacheTTL. Unknown
-// tokens share limited budgets, so that strangers cannot prevent the renewal of known ones.
+// tokens asks the Kubernetes API for the users of bearer tokens. Both kinds of answers are cached for reviewCacheTTL.
+// Unknown tokens share limited budgets, so they cannot prevent the renewal of known ones.
 type tokens struct {
 	client   authenticationclient.TokenReviewInterface
 	loopback string

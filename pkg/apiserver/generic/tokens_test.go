@@ -101,7 +101,7 @@ func TestTokens(t *testing.T) {
 	for i := range 10 {
 		exhaust(netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 51, 100, byte(i)}), 32))
 	}
-	require.True(t, tokens.mayAsk(here, "valid"), "the answer is too old, but the renewal is not paid from the strangers' budget")
+	require.True(t, tokens.mayAsk(here, "valid"), "the answer is too old, but the renewal is not paid from the budget of unknown tokens")
 	is("valid", "user")
 	require.Equal(t, 3, api.asked)
 
@@ -109,7 +109,7 @@ func TestTokens(t *testing.T) {
 	api.users = nil
 	is("valid", "")
 	exhaust(here)
-	require.False(t, tokens.mayAsk(here, "valid"), "a token that is not valid any more is a stranger's")
+	require.False(t, tokens.mayAsk(here, "valid"), "a token that is no longer valid is unknown")
 }
 
 func TestFailedReviewsAreNotKept(t *testing.T) {
@@ -184,5 +184,5 @@ func TestAccess(t *testing.T) {
 		ask(agent("3"), "/same")
 	}
 	_, _, err := a.Authorize(t.Context(), authorizer.AttributesRecord{User: agent("3"), Path: "/same"})
-	require.NoError(t, err, "a question without an answer is a new one the next time, too")
+	require.NoError(t, err, "a question without an answer is a new one the next time")
 }

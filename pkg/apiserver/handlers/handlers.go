@@ -1,11 +1,11 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package handlers holds what the handlers of the HTTPS APIs of agent and controller have in common. Each handler is a package
-// of its own: those that the controller or both components have are below this one, those of the agent below
-// pkg/agent/apiserver/handlers. Conventions: GET reads, PUT changes; query parameters are named like the flags of antctl; 400 for
-// a bad filter, 404 for a named object that does not exist, 405 for a GET that asks for a change, 503 "<x> is not enabled" for a
-// feature that is off; the body is JSON, that of an error plain text.
+// Package handlers holds what the handlers of the HTTPS APIs of agent and controller share. Each handler is a package
+// of its own: below this one if the controller has it, else below pkg/agent/apiserver/handlers. Conventions: GET reads,
+// PUT changes; query parameters are named like the flags of antctl; 400 for a bad filter, 404 for a named object that
+// does not exist, 405 for a GET that asks for a change, 503 "<x> is not enabled" for a feature that is off; the body is
+// JSON, of an error plain text.
 package handlers
 
 import (

@@ -10,11 +10,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// syncTimeout is how long a client waits for the controller's first complete result. Without that wait, an agent that asks
-// too early would take policies that the controller has not seen yet for deleted.
+// syncTimeout is the time for which a client waits for the controller's first complete result. Without that wait, an
+// agent that asks too early would take policies that the controller has not seen yet for deleted.
 const syncTimeout = 10 * time.Second
 
-// Readiness says whether this controller may answer.
+// Readiness reports whether this controller may answer.
 type Readiness struct {
 	// Synced is closed once all objects of the Kubernetes API are read.
 	Synced <-chan struct{}

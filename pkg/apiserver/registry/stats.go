@@ -91,7 +91,7 @@ func selects(options *internalversion.ListOptions, stats *v1alpha1.NetworkPolicy
 	return options.FieldSelector == nil || options.FieldSelector.Matches(metadata)
 }
 
-// columns are those of kubectl get.
+// columns are the columns of kubectl get.
 var columns = []metav1.TableColumnDefinition{
 	{Name: "Name", Type: "string", Format: "name", Description: "The name of the NetworkPolicy."},
 	{Name: "Sessions", Type: "integer", Description: "The number of connections that it has admitted."},

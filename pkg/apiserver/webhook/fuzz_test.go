@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzReview: whatever a stranger sends is answered, and nothing but a review reaches a Validator.
+// FuzzReview: every request is answered, and only a review reaches a Validator.
 func FuzzReview(f *testing.F) {
 	f.Add(`{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u", "object": {"spec": {}}}}`)
 	f.Add(`{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": null}`)

@@ -3,8 +3,8 @@
 
 // Package webhook answers the admission webhooks by which the Kubernetes API asks the controller about objects (admission.k8s.io/v1).
 //
-// The Kubernetes API does not identify itself to a webhook, so the paths are open to everyone: an answer may tell nothing that a stranger
-// must not know, and changes nothing.
+// The Kubernetes API does not identify itself to a webhook, so the paths are open to everyone: an answer reveals
+// nothing secret and changes nothing.
 package webhook
 
 import (
@@ -64,7 +64,7 @@ func answer(w http.ResponseWriter, r *http.Request, validate Validator) {
 func read(body io.Reader) (*admissionv1.AdmissionReview, error) {
 	var review admissionv1.AdmissionReview
 	if err := json.NewDecoder(body).Decode(&review); err != nil {
-		return nil, fmt.Errorf("the body is no AdmissionReview: %w", err)
+		return nil, fmt.Errorf("the body is not an AdmissionReview: %w", err)
 	}
 	if version := admissionv1.SchemeGroupVersion.String(); review.APIVersion != version || review.Kind != "AdmissionReview" || review.Request == nil {
 		return nil, fmt.Errorf("the body is %s %q: want an AdmissionReview of %s with a request", review.Kind, review.APIVersion, version)

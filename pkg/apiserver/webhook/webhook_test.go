@@ -36,7 +36,7 @@ func TestAnswers(t *testing.T) {
 		"no answer":       {"POST", strings.Replace(review, "%", "unknown", 1), 503, "not synced"},
 		"another version": {"POST", strings.Replace(review, "/v1", "/v1beta1", 1), 400, `want an AdmissionReview of admission.k8s.io/v1`},
 		"no request":      {"POST", `{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}`, 400, "with a request"},
-		"nonsense":        {"POST", `[`, 400, "no AdmissionReview"},
+		"nonsense":        {"POST", `[`, 400, "not an AdmissionReview"},
 		"another method":  {"GET", "", 405, "allowed: POST"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
-// ConfigMap and Key are where the identity is.
+// ConfigMap and Key locate the identity.
 const (
 	ConfigMap = "antrea-cluster-identity"
 	Key       = "uuid"
@@ -45,7 +45,7 @@ func Run(ctx context.Context, client kubernetes.Interface, namespace string) {
 	}
 }
 
-// ensure returns the identity, and makes it if there is none. What is there is not changed, even if it is not a UUID.
+// ensure returns the identity, and creates it if it is missing. An existing value is kept, even if it is not a UUID.
 func ensure(ctx context.Context, client kubernetes.Interface, namespace string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

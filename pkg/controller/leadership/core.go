@@ -16,11 +16,11 @@ type record struct {
 // core makes the decisions of one controller.
 type core struct {
 	identity string
-	// duration is how long a record of another holder may stay unchanged before that holder counts as dead.
+	// duration is the time after which another holder whose record has not changed counts as dead.
 	duration time.Duration
 	// taken is set once this controller has been the holder. From then on it does not take the Lease from a living one.
 	taken bool
-	// seen is the last record, and since is when it appeared, by this machine's monotonic clock.
+	// seen is the last record, and since the time at which it appeared, by this machine's monotonic clock.
 	seen  record
 	since time.Time
 }

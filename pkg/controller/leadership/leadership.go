@@ -117,7 +117,7 @@ func (l *Leadership) step(ctx context.Context) error {
 		return nil // Another controller was faster: the next read shows which.
 	}
 	if err != nil {
-		// A Kubernetes API that refuses writes because its store is full refuses those of all controllers.
+		// A Kubernetes API whose store is full refuses the writes of all controllers.
 		if d.alone {
 			l.serveWithout(err)
 		}

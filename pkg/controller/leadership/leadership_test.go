@@ -73,7 +73,7 @@ func newAPI() *api {
 		if a.fail != nil {
 			return true, nil, a.fail
 		}
-		write, ok := action.(clienttesting.UpdateAction) // a creation, too
+		write, ok := action.(clienttesting.UpdateAction) // or a creation
 		if !ok {
 			return false, nil, nil
 		}

@@ -61,11 +61,11 @@ func nameOf(object any) string {
 	return key
 }
 
-// toleratedFailures is how many objects the API may refuse before that is taken for a fault of the API.
+// toleratedFailures is the number of objects that the API may refuse before that counts as a fault of the API.
 const toleratedFailures = 10
 
-// syncAgents makes the missing AntreaAgentInfos and deletes those without a Node. Names are Nodes', so no other object can be
-// meant. An object that the API refuses does not keep it from the others.
+// syncAgents creates the missing AntreaAgentInfos and deletes those that have no Node. A name is always a Node's, so no
+// other object can be meant. A refused object does not prevent the others.
 func (m *Monitor) syncAgents(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil {

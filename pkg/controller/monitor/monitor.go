@@ -25,7 +25,7 @@ const (
 	writeInterval = time.Minute
 	// relistInterval is after how long deleted or foreign AntreaAgentInfos are noticed.
 	relistInterval = 10 * time.Minute
-	// standbyInterval is how often a controller that does not serve looks whether it does now.
+	// standbyInterval is the interval at which a standby controller checks whether it serves now.
 	standbyInterval = 2 * time.Second
 	requestTimeout  = 10 * time.Second
 )

@@ -66,7 +66,7 @@ func TestPlan(t *testing.T) {
 	require.False(t, n.known())
 }
 
-// TestObjectsFollowNodes: there is an AntreaAgentInfo for each Node, and none for others; what an agent has written stays.
+// TestObjectsFollowNodes: there is exactly one AntreaAgentInfo for each Node; the agents' content stays.
 func TestObjectsFollowNodes(t *testing.T) {
 	written := crd.New(v1beta1.AntreaAgentInfoKind, "n1")
 	written.Object["version"] = "v1"
@@ -117,8 +117,8 @@ func TestControllerInfo(t *testing.T) {
 	}
 }
 
-// TestRefusedObject: an object that the API refuses keeps no other one from being made or deleted. When it refuses all of them, it is not asked
-// for each.
+// TestRefusedObject: a refused object does not prevent the creation or deletion of others. If the API refuses all of
+// them, it is not asked for each.
 func TestRefusedObject(t *testing.T) {
 	m, client := newMonitor(fake.NewClientset(), crd.New(v1beta1.AntreaAgentInfoKind, "gone"))
 	m.nodes = newNodes()

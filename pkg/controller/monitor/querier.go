@@ -38,7 +38,7 @@ func (q *Querier) ControllerInfo() v1beta1.AntreaControllerInfo {
 			NetworkPolicyNum: int32(policies), AddressGroupNum: int32(addressGroups), AppliedToGroupNum: int32(appliedToGroups),
 		},
 		ConnectedAgentNum: int32(q.Store.ConnectedNodes()),
-		// That the controller answers at all is what makes it healthy.
+		// A controller that answers is healthy.
 		ControllerConditions: []v1beta1.ControllerCondition{{
 			Type: v1beta1.ControllerHealthy, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.NewTime(time.Now()),
 		}},

@@ -48,8 +48,8 @@ func NewController(client kubernetes.Interface, store *Store) (*Controller, erro
 	return c, nil
 }
 
-// FollowPolicies makes another part follow the NetworkPolicies of the Kubernetes API. It is called before Run, and Synced waits for
-// the part, too.
+// FollowPolicies makes another part follow the NetworkPolicies of the Kubernetes API. It is called before Run, and
+// Synced also waits for the part.
 func (c *Controller) FollowPolicies(handler cache.ResourceEventHandler) error {
 	registration, err := c.factory.Networking().V1().NetworkPolicies().Informer().AddEventHandler(handler)
 	if err != nil {
@@ -82,7 +82,7 @@ func (c *Controller) NodeOfPod(namespace, name, uid string) string {
 	return pod.Spec.NodeName
 }
 
-// PodNetwork tells whether a Pod is there, and whether it is in the network of its Node.
+// PodNetwork reports whether a Pod exists, and whether it uses its Node's network.
 func (c *Controller) PodNetwork(namespace, name string) (hostNetwork, found bool) {
 	pod, err := c.factory.Core().V1().Pods().Lister().Pods(namespace).Get(name)
 	if err != nil {
@@ -91,8 +91,8 @@ func (c *Controller) PodNetwork(namespace, name string) (hostNetwork, found bool
 	return pod.Spec.HostNetwork, true
 }
 
-// PodsWithIPs returns the Pods, NAMESPACE/NAME, that have one of these addresses, by address: Pods that run, and not in the network of their
-// Node, whose address others have, too.
+// PodsWithIPs returns the running Pods (NAMESPACE/NAME) that have one of these addresses, by address. It leaves out
+// Pods in the network of their Node, which share an address.
 func (c *Controller) PodsWithIPs(ips sets.Set[string]) map[string]string {
 	names := map[string]string{}
 	for _, object := range c.factory.Core().V1().Pods().Informer().GetStore().List() {

@@ -19,8 +19,8 @@ type pod struct {
 	class *class
 	// node is empty until the Pod is scheduled.
 	node string
-	// address is the Pod as a member of AddressGroups. It is nil while the Pod cannot be one: without addresses, with those
-	// of its Node, or when it has ended.
+	// address is the Pod as a member of AddressGroups. It is nil while the Pod cannot be one: without addresses, in the
+	// network of its Node, or ended.
 	address *controlplane.GroupMember
 	// applied is the Pod as a member of AppliedToGroups. It is nil while the Pod cannot be one: before it is scheduled, in
 	// its Node's network, or when it has ended.

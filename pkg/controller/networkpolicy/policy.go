@@ -39,7 +39,7 @@ func (p *policy) bare() runtime.Object {
 }
 
 // SetNetworkPolicy adds or changes a policy. An error names the parts that cannot be read: they allow nothing, and the
-// changes are those of the other parts.
+// other parts take effect.
 func (c *core) SetNetworkPolicy(source *networkingv1.NetworkPolicy) ([]change, error) {
 	next, err := translate(source)
 	t := newTransaction()
@@ -67,8 +67,8 @@ func (c *core) SetNetworkPolicy(source *networkingv1.NetworkPolicy) ([]change, e
 // policyNamespace is the namespace of the names of policies whose UID is another policy's, too (RFC 9562, version 5).
 var policyNamespace = uuid.NewSHA1(uuid.NameSpaceDNS, []byte("networkpolicy.controlplane.antrea.io"))
 
-// keyFor returns the name for the object of a new policy: its UID, as in Antrea. An API server gives no UID twice. Should two policies
-// have the same one all the same, the second gets a name of its own, because both have to be in force.
+// keyFor returns the name for the object of a new policy: its UID, as in Antrea. An API server never reuses a UID. If
+// two policies had the same one anyway, the second gets a name of its own, because both must be in force.
 func (c *core) keyFor(source *networkingv1.NetworkPolicy) string {
 	uid := string(source.UID)
 	if c.policies[uid] == nil {

@@ -112,7 +112,7 @@ func TestRecomputationIsIncremental(t *testing.T) {
 		pod.Labels = parseLabels(set)
 		return pod
 	}
-	groupsOfANamespace := len(store.core.namespaces["ns7"].groups) + 2 // and those of its team and of monitoring
+	groupsOfANamespace := len(store.core.namespaces["ns7"].groups) + 2 // and the groups of its team and of monitoring
 	for _, tc := range []struct {
 		name                     string
 		event                    func(*core) []change
@@ -134,7 +134,7 @@ func TestRecomputationIsIncremental(t *testing.T) {
 			pod.Status.PodIPs[0].IP = "10.9.9.8"
 			return c.SetPod(pod)
 		}, 0, 3, 100},
-		{"a Namespace changes what nobody selects", func(c *core) []change { return c.SetNamespace(makeNamespace("ns9", "team=0,x=y")) }, len(store.core.namespaceSelectors), 0, 0},
+		{"a Namespace changes a label that no policy selects", func(c *core) []change { return c.SetNamespace(makeNamespace("ns9", "team=0,x=y")) }, len(store.core.namespaceSelectors), 0, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			matches = 0

@@ -29,7 +29,7 @@ type Store struct {
 	version uint64
 	// onNode has the objects by the Nodes in their spans.
 	onNode [resources]map[string]map[object]struct{}
-	// watchers are by Node, those of everything under "".
+	// watchers are keyed by Node; "" holds the watchers of everything.
 	watchers [resources]map[string]map[*watcher]struct{}
 }
 
@@ -195,7 +195,7 @@ func (s *Store) tell(ch *change) {
 	}
 }
 
-// stayed yields the Nodes that were and are in the span, of those for which there is an update.
+// stayed yields the Nodes in both the old and the new span for which there is an update.
 func (ch *change) stayed() func(yield func(string) bool) {
 	span := ch.object.concerns()
 	consider := func(node string) bool {

@@ -138,8 +138,8 @@ func hasType(source *networkingv1.NetworkPolicy, policyType networkingv1.PolicyT
 	return policyType == networkingv1.PolicyTypeIngress || len(source.Spec.Egress) > 0
 }
 
-// peer translates the peers of one rule; none means all. With resolvePorts all includes the Pods among them, because their
-// named ports are needed. A peer that cannot be read matches nobody.
+// peer translates the peers of one rule; none means all. With resolvePorts all includes the Pods among them, because
+// their named ports are needed. A peer that cannot be read matches nothing.
 func (t *translation) peer(place, namespace string, peers []networkingv1.NetworkPolicyPeer, resolvePorts bool) controlplane.NetworkPolicyPeer {
 	var out controlplane.NetworkPolicyPeer
 	if len(peers) == 0 {

@@ -47,7 +47,7 @@ func TestTranslate(t *testing.T) {
 			applied: "namespace=ns", rules: []string{"In from=[" + everywhereText + "] ports=[]"},
 		},
 		{
-			name: "an empty list of peers is no list", spec: "{podSelector: {}, ingress: [{from: []}]}",
+			name: "an empty list of peers counts as missing", spec: "{podSelector: {}, ingress: [{from: []}]}",
 			applied: "namespace=ns", rules: []string{"In from=[" + everywhereText + "] ports=[]"},
 		},
 		{

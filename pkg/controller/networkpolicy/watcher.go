@@ -10,14 +10,14 @@ import (
 	"k8s.io/component-base/metrics"
 )
 
-// maxPending is how many events may wait for a slow client, after the initial ones, before its watch is ended. The client
-// must reconnect and then gets everything again.
+// maxPending is the number of events that may wait for a slow client, after the initial ones, before its watch ends.
+// The client must reconnect and then gets everything again.
 const maxPending = 10000
 
 // resultBuffer lets the server write several events before it flushes the connection.
 const resultBuffer = 100
 
-// watcher is one watch. Events wait in a queue, so that a slow client delays nobody.
+// watcher is one watch. Events wait in a queue, so that a slow client does not delay others.
 type watcher struct {
 	// name is the only object that the client wants; empty means all.
 	name   string

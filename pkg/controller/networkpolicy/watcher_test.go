@@ -15,7 +15,7 @@ import (
 
 func endOfInitial(string) runtime.Object { return &controlplane.NetworkPolicy{} }
 
-// A client that does not read costs a bounded amount of memory, and delays nobody else.
+// A client that does not read costs a bounded amount of memory, and does not delay others.
 func TestSlowClientIsDropped(t *testing.T) {
 	store := NewStore()
 	slow := store.Watch(NetworkPolicies, Selection{}, endOfInitial)

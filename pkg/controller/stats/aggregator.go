@@ -53,7 +53,7 @@ func (a *Aggregator) Handler() cache.ResourceEventHandler {
 	}
 }
 
-// set begins the statistics of a policy. If a policy was deleted and made again, they begin anew.
+// set begins the statistics of a policy. A policy that is deleted and created again starts at zero.
 func (a *Aggregator) set(policy metav1.Object) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -68,7 +68,7 @@ func (a *Aggregator) delete(policy metav1.Object) {
 	delete(a.stats, nameOf(policy))
 }
 
-// Reset begins all statistics anew. A controller that has ceased to serve calls it: another one counts from then on.
+// Reset starts all statistics at zero. A controller that no longer serves calls it: another one counts from then on.
 func (a *Aggregator) Reset() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

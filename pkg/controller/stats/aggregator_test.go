@@ -175,7 +175,7 @@ func TestPolicies(t *testing.T) {
 
 		h.OnUpdate(policy("b", "web", "1"), policy("b", "web", "3"))
 		got, _ = a.Get(types.NamespacedName{Namespace: "b", Name: "web"})
-		require.Zero(t, got.TrafficStats, "a policy that was made again begins anew")
+		require.Zero(t, got.TrafficStats, "a policy that was created again starts at zero")
 		require.Equal(t, time.Now().UTC(), got.CreationTimestamp.UTC())
 		h.OnDelete(cache.DeletedFinalStateUnknown{Key: "b/web", Obj: policy("b", "web", "1")})
 		h.OnDelete(policy("a", "web", "2"))
@@ -195,7 +195,7 @@ func TestPolicies(t *testing.T) {
 	})
 }
 
-// Nodes that are gone are forgotten when their agents do not repeat reports any more. What they have counted stays.
+// Deleted Nodes are forgotten once their agents can no longer repeat a report. Their counts stay in the sums.
 func TestNodesThatAreGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const count = 100

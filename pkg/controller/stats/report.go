@@ -20,19 +20,19 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/stats/v1alpha1"
 )
 
-// report identifies a report of a Node. Those of agents of other versions have no session.
+// report identifies a report of a Node. Reports of agents of other versions have no session.
 type report struct {
 	session  string
 	sequence uint64
-	// at is when it was counted.
+	// at is the time at which it was counted.
 	at time.Time
 }
 
-// remembered is how long the latest report of a Node that the cluster does not have is remembered, as the agent may repeat it. What was counted
-// stays in the sums of the policies.
+// remembered is the time for which the latest report of a deleted Node is remembered, as its agent may repeat it. Its
+// counts stay in the sums of the policies.
 const remembered = time.Hour
 
-// SetNode says whether the cluster has the Node.
+// SetNode records whether the cluster has the Node.
 func (a *Aggregator) SetNode(name string, exists bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

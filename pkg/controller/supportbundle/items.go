@@ -36,7 +36,7 @@ type Store interface {
 	List(resource networkpolicy.Resource, selection networkpolicy.Selection) (objects []runtime.Object, version string)
 }
 
-// Controller is what is collected from.
+// Controller is the source of the controller's items.
 type Controller struct {
 	LogDirectory string
 	// ConfigFile is empty if there is none.

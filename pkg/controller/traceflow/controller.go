@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// interval is how often the time of traces is looked at.
+	// interval is the time between two checks for expired traces.
 	interval       = time.Second
 	requestTimeout = 10 * time.Second
 )
@@ -86,7 +86,7 @@ func (c *Controller) Run(ctx context.Context) {
 	}
 }
 
-// sync makes the changes that are due. What an informer has not seen yet makes them fail; they are made again then.
+// sync makes the changes that are due. Changes fail if an informer is behind; they are repeated.
 func (c *Controller) sync(ctx context.Context) error {
 	objects := map[string]*unstructured.Unstructured{}
 	var traces []*v1beta1.Traceflow

@@ -18,7 +18,7 @@ import (
 
 // Pods tells what is known of Pods.
 type Pods interface {
-	// PodNetwork tells whether a Pod is there, and whether it is in the network of its Node.
+	// PodNetwork reports whether a Pod exists, and whether it uses its Node's network.
 	PodNetwork(namespace, name string) (hostNetwork, found bool)
 	// PodsWithIPs returns the Pods, NAMESPACE/NAME, that have addresses of their own among these, by address.
 	PodsWithIPs(ips sets.Set[string]) map[string]string
@@ -31,8 +31,8 @@ type change struct {
 	status v1beta1.TraceflowStatus
 }
 
-// registered tells whether the tag is a DSCP that applications are likely to use: one that IANA has registered (class selectors, assured
-// forwarding, expedited forwarding, voice-admit and lower effort).
+// registered reports whether the tag is a DSCP that applications are likely to use: one registered with IANA (class
+// selectors, assured forwarding, expedited forwarding, voice-admit and lower effort).
 func registered(tag int8) bool {
 	const lowerEffort, voiceAdmit, expedited = 1, 44, 46
 	class, precedence := tag>>3, tag&7
@@ -121,7 +121,7 @@ func (c *core) newTag(taken map[int8]bool) int8 {
 	return second
 }
 
-// running returns the status with which a trace ends; nil if it goes on.
+// running returns the final status of a trace; nil if it continues.
 func (c *core) running(t *v1beta1.Traceflow, pods Pods, taken map[int8]bool, now time.Time) *v1beta1.TraceflowStatus {
 	end := func(phase v1beta1.TraceflowPhase, reason string) *v1beta1.TraceflowStatus {
 		status := t.Status
@@ -147,7 +147,7 @@ func (c *core) running(t *v1beta1.Traceflow, pods Pods, taken map[int8]bool, now
 
 func deadline(t *v1beta1.Traceflow) time.Time { return t.Status.StartTime.Add(timeout(t)) }
 
-// expiry is when a trace that still waits fails: so nobody can have traces run on and on by making many at once.
+// expiry is the time at which a waiting trace fails. Many traces created at once therefore cannot run forever.
 func expiry(t *v1beta1.Traceflow) time.Time { return t.CreationTimestamp.Add(timeout(t)) }
 
 func timeout(t *v1beta1.Traceflow) time.Duration {
@@ -205,8 +205,8 @@ func named(results []v1beta1.NodeResult, pods Pods) []v1beta1.NodeResult {
 	return results
 }
 
-// complete tells whether the results say where the packet has come from and where it has ended. If only drops are traced, only the Node that
-// has dropped the packet says anything.
+// complete reports whether the results name the packet's source and its end. If only drops are traced, only the
+// dropping Node reports.
 func complete(t *v1beta1.Traceflow) bool {
 	sent, ended := t.Spec.ReceiverOnly() || t.Spec.LiveTraffic && t.Spec.DroppedOnly, false
 	for _, result := range t.Status.Results {

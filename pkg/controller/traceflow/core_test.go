@@ -59,7 +59,7 @@ func result(actions ...v1beta1.TraceflowAction) v1beta1.NodeResult {
 	return r
 }
 
-// Traces get tags that no other one has, as long as there are some; the others wait, and get those of traces that have ended.
+// Traces get unused tags as long as there are some; the rest wait for the tags of traces that have ended.
 func TestTags(t *testing.T) {
 	var c core
 	var traces []*v1beta1.Traceflow

@@ -16,12 +16,12 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
 
-// WebhookPath is where the API server asks whether a Traceflow may be made or changed. It is Antrea's.
+// WebhookPath is the path of the admission webhook for Traceflows, as in Antrea.
 const WebhookPath = "/validate/traceflow"
 
-// Validator answers the webhook traceflowvalidator.antrea.io: it returns why the Kubernetes API must refuse a request, empty if it need not. The
-// reasons are Antrea's. What else is wrong with a Traceflow, its status says. Before synced is closed there is no answer. Without the feature
-// gate (enabled), no Traceflow can be made.
+// Validator answers the webhook traceflowvalidator.antrea.io: it returns the reason for which the Kubernetes API must
+// refuse a request, or "". The reasons are Antrea's; further faults of a Traceflow are reported in its status. Before
+// synced is closed there is no answer. Without the feature gate (enabled), no Traceflow can be created.
 func Validator(pods Pods, synced <-chan struct{}, enabled bool) func(*admissionv1.AdmissionRequest) (refusal string, err error) {
 	return func(request *admissionv1.AdmissionRequest) (string, error) {
 		select {

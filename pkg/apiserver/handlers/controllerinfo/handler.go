@@ -32,7 +32,7 @@ type list struct {
 	Items           []v1beta1.AntreaControllerInfo `json:"items"`
 }
 
-// Path is that of the object.
+// Path is the path of the object.
 const Path = "/apis/" + groupVersion + "/" + resource + "/" + v1beta1.AntreaControllerInfoName
 
 // Routes returns the handlers of the group's discovery, of the list and of the object, by path. The group's other resources are for

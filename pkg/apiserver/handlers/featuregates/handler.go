@@ -27,9 +27,9 @@ func HandleAgent(gates featuregate.FeatureGate) http.HandlerFunc {
 	}
 }
 
-// HandleController lists the gates of the agents, then those of the controller. The agents' come from the key antrea-agent.conf
-// of the ConfigMap of that namespace and name, which is read for each request, and from flags: the gates of the command line,
-// which is assumed to be the same for agents and controller.
+// HandleController lists the gates of the agents, then the controller's. The agents' gates come from the key
+// antrea-agent.conf of that ConfigMap, which is read for each request, and from flags: the gates of the command line,
+// which agents and controller are assumed to share.
 func HandleController(controller featuregate.FeatureGate, flags map[string]bool, client kubernetes.Interface, namespace, configMap string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		agent, err := agentGates(r.Context(), flags, client, namespace, configMap)
