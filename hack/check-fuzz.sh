@@ -74,20 +74,20 @@ translation: checksum    | translation.h | bpf_l4_csum_replace(skb, check, 0, ch
 learning: answers of another peer | translation.h | if (!translated)                  | return true; if (!translated)
 learning: not opened     | candidate.h | (opened == NOTE_OPENED \|\| opened == NOTE_EXPECTED) \&\& | 
 learning: SYN-ACK to a Service | learn_egress.h | (fresh->to.port \|\| !may_begin(      | (!may_begin(
-learning: SYN-ACK arrives | learn_ingress.h | opens_or_ends(p) \&\& !may_begin(   | 0 * may_begin(
+learning: SYN-ACK arrives | learn_ingress.h | opens_or_ends(l->p) \&\& !may_begin( | 0 * may_begin(
 learning: header         | learn_egress.h | !learn_template(skb, c, node, fresh.v.node_gen) | 0
 learning: source         | learn_egress.h | !sent_by(\&p, ep)                       | 0
 learning: destination    | learn_ingress.h | !received_by(\&p, ep)                   | 0
 learning: own socket     | learn_ingress.h | gateway \&\& !other                      | 0
 learning: no agent       | learn.h     | (__s64)(c->until - bpf_jiffies64()) < 0 | 0
 learning: share          | share.h     | !exhausted(l, n)                        | true
-generation of the receiver | local.h   | valid_with(\&f->v, c, *from, \&(*to)->generation | valid_with(\&f->v, c, *from, \&f->v.node_gen
-interface of the sender  | local.h     | (*from)->ifindex != skb->ifindex \|\|   | 
+generation of the receiver | local.h   | valid_with(\&f->v, c, h->from, \&h->to->generation | valid_with(\&f->v, c, h->from, \&f->v.node_gen
+interface of the sender  | local.h     | h->from->ifindex != skb->ifindex \|\|   | 
 MAC of the sender        | local.h     | same_mac(eth->h_source, from) \&\&       | 
 MAC of the receiver      | local.h     | same_mac(eth->h_dest, to)               | true
-MTU of the receiver      | local.h     | !fits_device(skb, *ifindex)             | 0
+MTU of the receiver      | local.h     | !fits_device(skb, h->ifindex)           | 0
 mark at the receiver     | deliver.h   | skb->mark = 0                           | skb->mark = skb->mark
-end that is translated   | local.h     | translate(skb, L2_LEN, \&p, \&t, t.source, | translate(skb, L2_LEN, \&p, \&t, false,
+end that is translated   | local.h     | translate(skb, L2_LEN, \&p, \&hit.t, hit.t.source, | translate(skb, L2_LEN, \&p, \&hit.t, false,
 TTL of a routed packet   | local.h     | decrease_ttl4((void *)(eth + 1))        | (void)0
 MAC of a routed packet   | local.h     | set_mac(eth->h_source, to->gateway_mac) | (void)0
 learning: sender changed | learn_local.h | epoch != word_epoch(sender)             | 0
@@ -102,7 +102,7 @@ learning: to another Pod | learn_local.h | !sent_by(\&back, to)                 
 learning: other interface | learn_local.h | to->ifindex != skb->ifindex \|\|        | 
 learning: sender MAC     | local.h     | same_mac(eth->h_source, from) \&\&       | 
 learning: receiver MAC   | local.h     | same_mac(eth->h_dest, to)               | true
-learning: packet that is late | learn_local.h | fresh->to.port \&\& doubtful(t, p)    | 0
+learning: packet that is late | learn_local.h | fresh->to.port \&\& doubtful(t, l->p) | 0
 learning: address of a Pod | learn_local.h | (to->port \&\& to_another_pod(         | (0 \&\& to_another_pod(
 rewriting: key of another flow | rewrite.h | if (word << 40)                      | if (0)
 rewriting: TTL           | rewrite.h   | if (word << 40)                         | if ((word \& ~0xffull) << 40)

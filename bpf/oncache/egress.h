@@ -42,12 +42,18 @@ static __always_inline bool from_endpoint(struct __sk_buff *skb, const struct on
 	       (same_macs(eth, ep->gateway_mac) || redirected(eth, c, ep));
 }
 
-/* egress_condition: may this packet use entry f? On ONC_OK *node is the destination Node, *hash the hash of the flow,
- * if known, and *to its translation. */
+/* What the condition of egress finds out about a hit. */
+struct egress_hit {
+	struct onc_node *node;	    /* the destination Node */
+	__u32 hash;		    /* the hash of the flow, or 0 if it is not known */
+	struct onc_translation *to; /* of the destination; apart, so that the rest can stay in registers */
+};
+
+/* egress_condition reports whether the packet may use entry f, and fills h for ONC_OK. h->node
+ * is also set for an entry that may not be used: it is NULL if the peer is a Pod of this Node. */
 static __always_inline enum onc_reason egress_condition(struct __sk_buff *skb, const struct onc_control *c,
 							const struct packet *p, struct onc_egress *f,
-							struct onc_node **node, __u32 *hash, struct onc_translation *to,
-							bool ipv6)
+							struct egress_hit *h, bool ipv6)
 {
 	struct onc_endpoint *ep;
 	enum onc_reason reason;
@@ -55,19 +61,19 @@ static __always_inline enum onc_reason egress_condition(struct __sk_buff *skb, c
 	if (unlikely(!f))
 		return because(ONC_NO_ENTRY);
 	ep = get_endpoint(f->v.endpoint);
-	*node = get_node(f->v.node);
-	if (unlikely(!ep || !*node))
+	h->node = get_node(f->v.node);
+	if (unlikely(!ep || !h->node))
 		return because(ONC_NO_ENTRY);
-	reason = valid(&f->v, c, ep, *node, p);
+	reason = valid(&f->v, c, ep, h->node, p);
 	if (unlikely(reason) && (reason != ONC_LEASE || probes(&f->v, c, ep->ifindex == skb->ifindex)))
 		return reason;
 	/* The source address is the endpoint's: it is part of the key, and was checked when the entry was learned. */
 	if (unlikely(!from_endpoint(skb, c, ep)))
 		return because(ONC_SPOOF);
-	if (unlikely(!fits(skb, p, *node)))
+	if (unlikely(!fits(skb, p, h->node)))
 		return because(ONC_MTU);
-	*hash = *(const volatile __u32 *)&f->v.hash;
-	read_translation(&f->to, to, ipv6);
+	h->hash = *(const volatile __u32 *)&f->v.hash;
+	read_translation(&f->to, h->to, ipv6);
 	return belongs(&f->v, p) ? ONC_OK : because(ONC_NO_ENTRY);
 }
 
@@ -211,11 +217,11 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 						 bool gateway, bool rewriting)
 {
 	struct onc_translation to;
-	struct onc_node *node = NULL;
+	struct egress_hit hit = {.to = &to};
 	enum onc_reason reason;
 	struct onc_egress *f;
 	struct packet p;
-	__u32 length = skb->len, hash, change = 0, key, vni = 0;
+	__u32 length = skb->len, change = 0, key, vni = 0;
 
 	reason = read_egress(skb, ipv6, &p);
 	if (unlikely(reason))
@@ -225,9 +231,9 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 	if (gateway && foreign_mark(skb))
 		return because(ONC_NO_ENDPOINT);
 	f = egress_of(&p, ipv6);
-	reason = egress_condition(skb, c, &p, f, &node, &hash, &to, ipv6);
-	if (unlikely(reason || !f || !node)) {
-		if (!gateway && f && !node)
+	reason = egress_condition(skb, c, &p, f, &hit, ipv6);
+	if (unlikely(reason || !f || !hit.node)) {
+		if (!gateway && f && !hit.node)
 			reason = ipv6 ? egress_local6(skb, f) : egress_local4(skb, f);
 		return reason;
 	}
@@ -239,7 +245,7 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 	if (rewriting) {
 		vni = told(skb, f);
 		key = vni ? 0 : usable(skb, &p, f, wire_hash(&p, &to, ipv6), p.ttl - !gateway, &change);
-		reason = likely(key) ? rewrite(skb, c, node, &p, change, key, ipv6) : because(ONC_OFFLOAD);
+		reason = likely(key) ? rewrite(skb, c, hit.node, &p, change, key, ipv6) : because(ONC_OFFLOAD);
 		if (likely(!reason)) {
 			f->packets++;
 			f->bytes += length;
@@ -248,12 +254,13 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 		if (unlikely(reason == ONC_DROPPED))
 			return reason;
 	}
-	reason = encapsulate(skb, c, node, &p, hash_of(skb, hash), (__u16)f->packets, !gateway);
+	reason = encapsulate(skb, c, hit.node, &p, hash_of(skb, hit.hash), (__u16)f->packets, !gateway);
 	if (unlikely(reason))
 		return reason;
-	if (rewriting && unlikely(vni) && put_key(skb, node, vni))
+	if (rewriting && unlikely(vni) && put_key(skb, hit.node, vni))
 		return ONC_DROPPED;
-	if (unlikely(to.port) && !translate(skb, reached_by_ip6(node) ? OUTER6_LEN : OUTER4_LEN, &p, &to, false, ipv6))
+	if (unlikely(to.port) &&
+	    !translate(skb, reached_by_ip6(hit.node) ? OUTER6_LEN : OUTER4_LEN, &p, &to, false, ipv6))
 		return ONC_DROPPED;
 	f->packets++;
 	f->bytes += length;

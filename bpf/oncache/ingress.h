@@ -23,29 +23,30 @@
 #include "translation.h"
 #include "tunnel.h"
 
-/* The interface to which Ingress redirects a hit: a Pod's host-side one, or the gateway's. */
-struct target {
-	__u32 ifindex;
-	bool gateway;
+/* What the condition of ingress finds out about a hit. */
+struct ingress_hit {
+	__u32 ifindex;		   /* of the interface that gets the packet */
+	bool gateway;		   /* it is the gateway's, not a Pod's host-side one */
+	bool ce;		   /* the inner packet gets the outer one's mark of congestion */
+	__u32 macs[3];		   /* the packet's MAC addresses, destination and source */
+	struct onc_translation to; /* of the source */
 };
 
 /* redirect hands a hit to the Pod, or to the host's own stack. */
-static __always_inline void redirect(struct __sk_buff *skb, const struct target *target)
+static __always_inline void redirect(struct __sk_buff *skb, const struct ingress_hit *h)
 {
-	if (unlikely(target->gateway))
-		bpf_redirect(target->ifindex, BPF_F_INGRESS);
+	if (unlikely(h->gateway))
+		bpf_redirect(h->ifindex, BPF_F_INGRESS);
 	else
-		deliver(skb, target->ifindex, false);
+		deliver(skb, h->ifindex, false);
 }
 
-/* ingress_condition: may this packet use entry f? r is what it was if it is rewritten, else NULL. On ONC_OK *target is
- * the interface, macs are the MACs for the packet's Ethernet header, *ce is whether to mark congestion, and *to is the
- * source's translation. */
+/* ingress_condition reports whether the packet may use entry f, and fills h for ONC_OK. r is what the packet was before
+ * it was rewritten, or NULL for a packet of the tunnel. */
 static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, const struct onc_control *c,
 							 const struct packet *p, const struct outer *o,
 							 const struct onc_restore *r, struct onc_ingress *f,
-							 struct target *target, __u32 *macs, bool *ce,
-							 struct onc_translation *to, bool ipv6)
+							 struct ingress_hit *h, bool ipv6)
 {
 	struct onc_endpoint *ep;
 	struct onc_node *node;
@@ -58,19 +59,19 @@ static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, 
 	if (unlikely(!ep || !node))
 		return because(ONC_NO_ENTRY);
 	/* Read before the generation: a slot that passes to another Pod gets a new generation first. */
-	target->ifindex = *(volatile __u32 *)&ep->ifindex;
-	target->gateway = *(volatile __u32 *)&ep->flags & ENDPOINT_GATEWAY;
+	h->ifindex = *(volatile __u32 *)&ep->ifindex;
+	h->gateway = *(volatile __u32 *)&ep->flags & ENDPOINT_GATEWAY;
 	reason = valid(&f->v, c, ep, node, p);
 	if (unlikely(reason) && (reason != ONC_LEASE || probes(&f->v, c, is_source(o, node))))
 		return reason;
 	if (!is_source(o, node))
 		return because(ONC_OUTER_SOURCE);
-	if (!r && !merge_ecn(o->tos, p->tos, ce))
+	if (!r && !merge_ecn(o->tos, p->tos, &h->ce))
 		return because(ONC_ECN);
-	__builtin_memcpy(macs, f->macs, sizeof(f->macs));
-	if (unlikely(target->gateway) && !same_sender(skb, o, f->macs))
+	__builtin_memcpy(h->macs, f->macs, sizeof(f->macs));
+	if (unlikely(h->gateway) && !same_sender(skb, o, f->macs))
 		return because(ONC_SPOOF);
-	read_translation(&f->to, to, ipv6);
+	read_translation(&f->to, &h->to, ipv6);
 	if (unlikely(r ? *(const volatile __u32 *)&f->v.tag != r->tag : !belongs(&f->v, p)))
 		return because(ONC_NO_ENTRY);
 	/* The kernel could not segment a super-packet for the Pod later, because it would still look like a tunnel
@@ -169,13 +170,10 @@ static __noinline void ingress_miss(struct __sk_buff *skb, const struct onc_cont
 static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, const struct onc_control *c,
 						     const struct outer *o, bool ipv6, __u32 *exchange)
 {
-	struct onc_translation to;
-	struct target target;
+	struct ingress_hit hit = {};
 	enum onc_reason reason;
 	struct onc_ingress *f;
-	__u32 macs[3] = {};
 	struct packet p;
-	bool ce = false;
 
 	reason = parse(skb, o->len, ipv6, &p);
 	if (unlikely(reason))
@@ -183,7 +181,7 @@ static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, cons
 	if (unlikely(opens_or_ends(&p)))
 		return because(ONC_END);
 	f = ingress_of(&p, ipv6);
-	reason = ingress_condition(skb, c, &p, o, NULL, f, &target, macs, &ce, &to, ipv6);
+	reason = ingress_condition(skb, c, &p, o, NULL, f, &hit, ipv6);
 	if (unlikely(reason || !f))
 		return reason;
 	see(&f->seen, &p, skb->len - o->len);
@@ -191,29 +189,26 @@ static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, cons
 		return ONC_OBSERVED;
 	if (exchange)
 		*exchange = told_vni(skb, c, o) | (unlikely(is_due(f)) ? EXCHANGE_DUE : 0);
-	reason = decapsulate(skb, &p, o->ipv6, macs, ce);
+	reason = decapsulate(skb, &p, o->ipv6, hit.macs, hit.ce);
 	if (unlikely(reason))
 		return reason;
-	if (unlikely(to.port) && !translate(skb, L2_LEN, &p, &to, true, ipv6))
+	if (unlikely(hit.to.port) && !translate(skb, L2_LEN, &p, &hit.to, true, ipv6))
 		return ONC_DROPPED;
 	f->packets++;
 	f->bytes += skb->len;
-	redirect(skb, &target);
+	redirect(skb, &hit);
 	return ONC_HIT;
 }
 
 /* deliver_rewritten handles a rewritten packet. ONC_RESTORED: it is no hit, and was not changed. */
 static __always_inline enum onc_reason deliver_rewritten(struct __sk_buff *skb, const struct onc_control *c, bool ipv6)
 {
-	struct onc_translation to;
-	struct target target;
+	struct ingress_hit hit = {};
 	enum onc_reason reason;
 	struct onc_restore *r;
 	struct onc_ingress *f;
-	__u32 macs[3] = {};
 	struct packet p = {};
 	struct outer o;
-	bool ce = false;
 
 	reason = known_rewritten(skb, c, &p, &o, &r, ipv6);
 	if (unlikely(reason))
@@ -221,7 +216,7 @@ static __always_inline enum onc_reason deliver_rewritten(struct __sk_buff *skb, 
 	if (unlikely(c->mode != MODE_ENFORCE))
 		return because(ONC_RESTORED);
 	f = ipv6 ? bpf_map_lookup_elem(&ingress_flows6, &r->key6) : bpf_map_lookup_elem(&ingress_flows4, &r->key4);
-	reason = ingress_condition(skb, c, &p, &o, r, f, &target, macs, &ce, &to, ipv6);
+	reason = ingress_condition(skb, c, &p, &o, r, f, &hit, ipv6);
 	if (unlikely(reason || !f)) {
 		/* The same packet is about to be looked at again, unless it is to be dropped: the next one can be a
 		 * hit. */
@@ -232,12 +227,12 @@ static __always_inline enum onc_reason deliver_rewritten(struct __sk_buff *skb, 
 	if (unlikely(skb->mark & MARK_OURS))
 		skb->mark &= ~MARK_OURS;
 	see(&f->seen, &p, skb->len - L2_LEN);
-	reason = readdress_back(skb, L2_LEN, &p, macs, r, unlikely(to.port) ? &to : NULL, r->ttl - 1, ipv6);
+	reason = readdress_back(skb, L2_LEN, &p, hit.macs, r, unlikely(hit.to.port) ? &hit.to : NULL, r->ttl - 1, ipv6);
 	if (unlikely(reason))
 		return reason;
 	f->packets++;
 	f->bytes += skb->len;
-	redirect(skb, &target);
+	redirect(skb, &hit);
 	return ONC_HIT_REWRITTEN;
 }
 

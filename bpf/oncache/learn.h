@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* What learning has in common in learn_egress.h, learn_ingress.h and learn_local.h. It is called when a ticket was
- * redeemed and the packet carries an epoch from Open vSwitch. */
+/* Shared by learn_egress.h, learn_ingress.h and learn_local.h, and called when a ticket was redeemed and the packet
+ * carries an epoch from Open vSwitch. */
 #pragma once
 
 #include "condition.h"

@@ -5,65 +5,44 @@
 #pragma once
 
 #include "candidate.h"
+#include "enter.h"
 #include "flow.h"
 #include "keys.h"
 #include "learn.h"
 #include "maps.h"
 #include "node.h"
 #include "parse.h"
-#include "retire.h"
-#include "seen.h"
-#include "share.h"
-#include "tally.h"
 #include "template.h"
 #include "ticket.h"
 #include "translation.h"
 
-/* learn_egress makes or renews the entry of a packet that was found to be good; length is that of its IP packet. */
-static __always_inline enum onc_reason learn_egress(struct __sk_buff *skb, const struct onc_control *c,
-						    const struct packet *p, const struct packet *back,
-						    const struct redeemed *t, __u32 length, struct onc_egress *fresh)
+/* learn_egress makes or renews the entry of a packet that was found to be good. */
+static __always_inline enum onc_reason learn_egress(struct __sk_buff *skb, const struct lesson *l,
+						    const struct redeemed *t, struct onc_egress *fresh)
 {
-	struct onc_validity *other, *half;
+	struct onc_validity *other;
 	struct onc_egress *own;
 	bool same;
 
 	/* An IPv6 flow's hash is that of its flow label, which may change. */
-	if (t->unhashed && !p->ipv6)
+	if (t->unhashed && !l->p->ipv6)
 		fresh->v.hash = skb->hash;
-	fresh->v.tag = flow_hash(p);
-	if (fresh->to.port && doubtful(t, p)) {
-		own_egress(p, &fresh->to, &same);
+	fresh->v.tag = flow_hash(l->p);
+	if (fresh->to.port && doubtful(t, l->p)) {
+		own_egress(l->p, &fresh->to, &same);
 		if (!same)
 			return ONC_NO_TICKET;
 	}
-	other = other_of_egress(back, p, fresh->to.port);
-	/* Services accept connections, and do not get them accepted. */
-	if (opens_or_ends(p) && (fresh->to.port || !may_begin(p, back, other)))
+	other = other_of_egress(l->back, l->p, fresh->to.port);
+	/* A SYN-ACK never goes to a Service. */
+	if (opens_or_ends(l->p) && (fresh->to.port || !may_begin(l->p, l->back, other)))
 		return ONC_TCP_FLAGS;
-	half = as_valid(other, &fresh->v);
-	if (!has_room(ONC_EGRESS, p, &fresh->v, half))
+	if (!admit(l, &fresh->v, other, as_valid(other, &fresh->v), fresh->to.port))
 		return ONC_SHARE;
-	prove(&fresh->v, half);
-	if (!other && fresh->to.port)
-		expect(back);
-	own = own_egress(p, &fresh->to, &same);
+	own = own_egress(l->p, &fresh->to, &same);
 	if (rewrites && own)
 		forget_old_key(own);
-	if (own && !opens_or_ends(p) && renew(&own->v, &fresh->v, same, lease_until(c, p, own->created))) {
-		tell_passed(p, &fresh->v);
-		return ONC_RENEWED;
-	}
-	/* Nothing is carried over from an expired entry: the address may have another owner now. */
-	fresh->created = bpf_ktime_get_coarse_ns();
-	begin_lease(&fresh->v, lease_until(c, p, fresh->created));
-	see_first(&fresh->seen, p, length);
-	count_new(ONC_EGRESS, p->ipv6, t->endpoint, own ? &own->v : NULL);
-	if (own)
-		retire(p, true, own->packets, own->bytes, own->created);
-	store_egress(p, fresh);
-	tell_passed(p, &fresh->v);
-	return ONC_LEARNED;
+	return enter_egress(l, own, fresh, same);
 }
 
 /* egress_init learns from a packet that is about to leave in the tunnel. */
@@ -107,5 +86,5 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 		return ONC_NO_ENDPOINT;
 	if (!learn_template(skb, c, node, fresh.v.node_gen))
 		return ONC_TEMPLATE;
-	return learn_egress(skb, c, &p, &back, &t, skb->len - off, &fresh);
+	return learn_egress(skb, &(struct lesson){c, &p, &back, &p, ONC_EGRESS, skb->len - off}, &t, &fresh);
 }

@@ -6,16 +6,13 @@
 #pragma once
 
 #include "candidate.h"
+#include "enter.h"
 #include "flow.h"
 #include "gateway.h"
 #include "learn.h"
 #include "maps.h"
 #include "node.h"
 #include "parse.h"
-#include "retire.h"
-#include "seen.h"
-#include "share.h"
-#include "tally.h"
 #include "ticket.h"
 #include "translation.h"
 
@@ -36,48 +33,30 @@ static __always_inline struct onc_ingress *own_ingress(const struct packet *p, c
 }
 
 /* learn_ingress makes or renews the entry of a packet that was found to be good. */
-static __always_inline enum onc_reason learn_ingress(struct __sk_buff *skb, const struct onc_control *c,
-						     const struct packet *p, const struct packet *back,
-						     const struct redeemed *t, bool gateway, struct onc_ingress *fresh)
+static __always_inline enum onc_reason learn_ingress(const struct lesson *l, const struct redeemed *t, bool gateway,
+						     struct onc_ingress *fresh)
 {
-	struct onc_validity *other, *half;
+	struct onc_validity *other;
 	struct onc_ingress *own;
 	bool same;
 
-	fresh->v.tag = flow_hash(p);
-	if (fresh->to.port && doubtful(t, p)) {
-		own_ingress(p, fresh, &same);
+	fresh->v.tag = flow_hash(l->p);
+	if (fresh->to.port && doubtful(t, l->p)) {
+		own_ingress(l->p, fresh, &same);
 		if (!same)
 			return ONC_NO_TICKET;
 	}
-	other = other_of_ingress(back, p, fresh->to.port);
-	if (opens_or_ends(p) && !may_begin(p, back, other))
+	other = other_of_ingress(l->back, l->p, fresh->to.port);
+	if (opens_or_ends(l->p) && !may_begin(l->p, l->back, other))
 		return ONC_TCP_FLAGS;
 	if (gateway && !other) {
-		ask_host(p, back);
+		ask_host(l->p, l->back);
 		return ONC_NOT_PROVED;
 	}
-	half = as_valid(other, &fresh->v);
-	if (!has_room(ONC_INGRESS, p, &fresh->v, half))
+	if (!admit(l, &fresh->v, other, as_valid(other, &fresh->v), fresh->to.port))
 		return ONC_SHARE;
-	prove(&fresh->v, half);
-	if (!other && fresh->to.port)
-		expect(back);
-	own = own_ingress(p, fresh, &same);
-	if (own && !opens_or_ends(p) && renew(&own->v, &fresh->v, same, lease_until(c, p, own->created))) {
-		tell_passed(back, &fresh->v);
-		return ONC_RENEWED;
-	}
-	/* Nothing is carried over from an expired entry: the address may have another owner now. */
-	fresh->created = bpf_ktime_get_coarse_ns();
-	begin_lease(&fresh->v, lease_until(c, p, fresh->created));
-	see_first(&fresh->seen, p, skb->len - L2_LEN);
-	count_new(ONC_INGRESS, p->ipv6, fresh->v.endpoint, own ? &own->v : NULL);
-	if (own)
-		retire(back, false, own->packets, own->bytes, own->created);
-	store_ingress(p, fresh);
-	tell_passed(back, &fresh->v);
-	return ONC_LEARNED;
+	own = own_ingress(l->p, fresh, &same);
+	return enter_ingress(l, own, fresh, same);
 }
 
 /* ingress_init learns from a packet that has come through the tunnel. Not inline: it and ingress_init_local each need
@@ -134,5 +113,6 @@ static __noinline enum onc_reason ingress_init(struct __sk_buff *skb, const stru
 	    !same_mac(eth->h_dest, ep->mac))
 		return ONC_NO_ENDPOINT;
 	__builtin_memcpy(fresh.macs, eth, sizeof(fresh.macs));
-	return learn_ingress(skb, c, &p, &back, &t, gateway, &fresh);
+	return learn_ingress(&(struct lesson){c, &p, &back, &back, ONC_INGRESS, skb->len - L2_LEN}, &t, gateway,
+			     &fresh);
 }

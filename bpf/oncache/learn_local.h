@@ -7,15 +7,12 @@
 
 #include "candidate.h"
 #include "condition.h"
+#include "enter.h"
 #include "flow.h"
 #include "learn.h"
 #include "local.h"
 #include "maps.h"
 #include "parse.h"
-#include "retire.h"
-#include "seen.h"
-#include "share.h"
-#include "tally.h"
 #include "ticket.h"
 #include "translation.h"
 
@@ -113,45 +110,27 @@ static __always_inline enum onc_reason now_valid_local(struct onc_validity *v, c
 }
 
 /* learn_local makes or renews the entry of a packet that was found to be good. */
-static __always_inline enum onc_reason learn_local(struct __sk_buff *skb, const struct onc_control *c,
-						   const struct packet *p, const struct packet *back,
-						   const struct redeemed *t, struct onc_egress *fresh)
+static __always_inline enum onc_reason learn_local(const struct lesson *l, const struct redeemed *t,
+						   struct onc_egress *fresh)
 {
-	struct onc_validity *other, *half;
+	struct onc_validity *other;
 	struct onc_egress *own;
 	bool same;
 
-	fresh->v.tag = flow_hash(p);
-	if (fresh->to.port && doubtful(t, p)) {
-		own_egress(p, &fresh->to, &same);
+	fresh->v.tag = flow_hash(l->p);
+	if (fresh->to.port && doubtful(t, l->p)) {
+		own_egress(l->p, &fresh->to, &same);
 		if (!same)
 			return ONC_NO_TICKET;
 	}
-	other = other_local(back, p, &fresh->to);
-	/* Services accept connections, and do not get them accepted. */
-	if (opens_or_ends(p) && ((fresh->to.port && !fresh->to.source) || !may_begin(p, back, other)))
+	other = other_local(l->back, l->p, &fresh->to);
+	/* A SYN-ACK never goes to a Service. */
+	if (opens_or_ends(l->p) && ((fresh->to.port && !fresh->to.source) || !may_begin(l->p, l->back, other)))
 		return ONC_TCP_FLAGS;
-	half = as_valid_local(other, &fresh->v);
-	if (!has_room(ONC_EGRESS, p, &fresh->v, half))
+	if (!admit(l, &fresh->v, other, as_valid_local(other, &fresh->v), fresh->to.port))
 		return ONC_SHARE;
-	prove(&fresh->v, half);
-	if (!other && fresh->to.port)
-		expect(back);
-	own = own_egress(p, &fresh->to, &same);
-	if (own && !opens_or_ends(p) && renew(&own->v, &fresh->v, same, lease_until(c, p, own->created))) {
-		tell_passed(p, &fresh->v);
-		return ONC_RENEWED;
-	}
-	/* Nothing is carried over from an expired entry: the address may have another owner now. */
-	fresh->created = bpf_ktime_get_coarse_ns();
-	begin_lease(&fresh->v, lease_until(c, p, fresh->created));
-	see_first(&fresh->seen, p, skb->len - L2_LEN);
-	count_new(ONC_EGRESS, p->ipv6, fresh->v.endpoint, own ? &own->v : NULL);
-	if (own)
-		retire(p, true, own->packets, own->bytes, own->created);
-	store_egress(p, fresh);
-	tell_passed(p, &fresh->v);
-	return ONC_LEARNED;
+	own = own_egress(l->p, &fresh->to, &same);
+	return enter_egress(l, own, fresh, same);
 }
 
 /* ingress_init_local learns from a packet that one Pod has sent to another. */
@@ -190,7 +169,7 @@ static __noinline enum onc_reason ingress_init_local(struct __sk_buff *skb, __u3
 	if (to->ifindex != skb->ifindex || !sent_by(&p, from) || !sent_by(&back, to) ||
 	    !has_macs(skb, to->mac, fresh.to.port ? to->gateway_mac : from->mac))
 		return ONC_NO_ENDPOINT;
-	return learn_local(skb, c, &p, &back, &t, &fresh);
+	return learn_local(&(struct lesson){c, &p, &back, &p, ONC_EGRESS, skb->len - L2_LEN}, &t, &fresh);
 }
 
 /* has_queue: Open vSwitch has chosen a queue. So the packet comes from a Pod of this Node. */

@@ -50,31 +50,36 @@ static __always_inline bool fits_device(struct __sk_buff *skb, __u32 ifindex)
 	return !bpf_check_mtu(skb, ifindex, &mtu, 0, 0);
 }
 
-/* local_condition: may this packet use entry f? On ONC_OK *ifindex is the receiver's host-side interface, *from and *to
- * are the Pods, and *t is the translation. */
+/* What the condition finds out about a hit. */
+struct local_hit {
+	struct onc_endpoint *from, *to;
+	__u32 ifindex; /* of the receiver's host-side interface */
+	struct onc_translation t;
+};
+
+/* local_condition reports whether the packet may use entry f, and fills h for ONC_OK. */
 static __always_inline enum onc_reason local_condition(struct __sk_buff *skb, const struct onc_control *c,
 						       const struct packet *p, struct onc_egress *f,
-						       struct onc_endpoint **from, struct onc_endpoint **to,
-						       __u32 *ifindex, struct onc_translation *t, bool ipv6)
+						       struct local_hit *h, bool ipv6)
 {
 	__u16 peer = *(volatile __u16 *)&f->v.node;
 	enum onc_reason reason;
 
-	*from = get_endpoint(f->v.endpoint);
-	*to = get_endpoint(peer & ~LOCAL_PEER);
-	if (!(peer & LOCAL_PEER) || !*from || !*to)
+	h->from = get_endpoint(f->v.endpoint);
+	h->to = get_endpoint(peer & ~LOCAL_PEER);
+	if (!(peer & LOCAL_PEER) || !h->from || !h->to)
 		return because(ONC_NO_ENTRY);
 	/* Read before the generation: a slot that passes to another Pod gets a new generation first. */
-	*ifindex = *(volatile __u32 *)&(*to)->ifindex;
-	reason = valid_with(&f->v, c, *from, &(*to)->generation, ONC_STALE_ENDPOINT, p);
-	if (reason && (reason != ONC_LEASE || probes(&f->v, c, (*from)->ifindex == skb->ifindex)))
+	h->ifindex = *(volatile __u32 *)&h->to->ifindex;
+	reason = valid_with(&f->v, c, h->from, &h->to->generation, ONC_STALE_ENDPOINT, p);
+	if (reason && (reason != ONC_LEASE || probes(&f->v, c, h->from->ifindex == skb->ifindex)))
 		return reason;
-	read_translation(&f->to, t, ipv6);
-	t->source = *(const volatile __u16 *)&f->to.source;
+	read_translation(&f->to, &h->t, ipv6);
+	h->t.source = *(const volatile __u16 *)&f->to.source;
 	/* The source address is the sender's: it is part of the key, and was checked when the entry was learned. */
-	if ((*from)->ifindex != skb->ifindex || !local_frame(skb, *from, *to, t))
+	if (h->from->ifindex != skb->ifindex || !local_frame(skb, h->from, h->to, &h->t))
 		return because(ONC_SPOOF);
-	if (!fits_device(skb, *ifindex))
+	if (!fits_device(skb, h->ifindex))
 		return because(ONC_MTU);
 	if (!belongs(&f->v, p))
 		return because(ONC_NO_ENTRY);
@@ -122,28 +127,27 @@ static __always_inline void deliver_local(struct __sk_buff *skb, const struct on
 static __always_inline enum onc_reason egress_local(struct __sk_buff *skb, struct onc_egress *f, bool ipv6)
 {
 	struct onc_control *c = get_control();
-	struct onc_endpoint *from, *to;
-	struct onc_translation t = {};
+	struct local_hit hit = {};
 	enum onc_reason reason;
 	struct packet p = {};
-	__u32 ifindex, length = skb->len;
+	__u32 length = skb->len;
 
 	if (!c)
 		return ONC_OFF;
 	reason = read_egress(skb, ipv6, &p);
 	if (reason)
 		return reason;
-	reason = local_condition(skb, c, &p, f, &from, &to, &ifindex, &t, ipv6);
+	reason = local_condition(skb, c, &p, f, &hit, ipv6);
 	if (reason)
 		return reason;
 	see(&f->seen, &p, length - L2_LEN);
 	if (c->mode != MODE_ENFORCE)
 		return ONC_OBSERVED;
-	if (t.port && !(translate(skb, L2_LEN, &p, &t, t.source, ipv6) && route(skb, to, ipv6)))
+	if (hit.t.port && !(translate(skb, L2_LEN, &p, &hit.t, hit.t.source, ipv6) && route(skb, hit.to, ipv6)))
 		return ONC_DROPPED;
 	f->packets++;
 	f->bytes += length;
-	deliver_local(skb, from, ifindex);
+	deliver_local(skb, hit.from, hit.ifindex);
 	return ONC_HIT_LOCAL;
 }
 

@@ -118,26 +118,30 @@ static __always_inline enum onc_reason known_rewritten(struct __sk_buff *skb, co
 	return ONC_OK;
 }
 
-/* readdress_back gives a rewritten packet, whose IP header is at offset at, its own addresses and ports. to is the
- * source's translation, or NULL. */
+/* readdress_back gives a rewritten packet, whose IP header is at offset at, its own addresses and ports. macs may be
+ * NULL; to is the source's translation, or NULL. */
 static __always_inline enum onc_reason readdress_back(struct __sk_buff *skb, __u32 at, const struct packet *p,
 						      const void *macs, const struct onc_restore *r,
 						      const struct onc_translation *to, __u8 ttl, bool ipv6)
 {
-	const __be32 *addrs = ipv6 ? r->key6.saddr : &r->key4.saddr;
-	__u32 ports = ipv6 ? *(const word4 *)&r->key6.sport : *(const word4 *)&r->key4.sport;
-	__u32 change = r->change;
+	struct addressing a = {
+		.macs = macs,
+		.addrs = ipv6 ? r->key6.saddr : &r->key4.saddr,
+		.change = r->change,
+		.ports = ipv6 ? *(const word4 *)&r->key6.sport : *(const word4 *)&r->key4.sport,
+		.ttl = ttl,
+	};
 	__be32 translated[8];
 
 	if (to) {
 		__builtin_memcpy(translated, to->addr, ipv6 ? 16 : 4);
-		__builtin_memcpy(&translated[ipv6 ? 4 : 1], &addrs[ipv6 ? 4 : 1], ipv6 ? 16 : 4);
-		change = csum_fold(
+		__builtin_memcpy(&translated[ipv6 ? 4 : 1], &a.addrs[ipv6 ? 4 : 1], ipv6 ? 16 : 4);
+		a.change = csum_fold(
 			fold_once(replaced_sum(ipv6 ? p->key6.saddr : &p->key4.saddr, translated, ipv6 ? 8 : 2)));
-		addrs = translated;
-		ports = (ports & 0xffff0000) | to->port;
+		a.addrs = translated;
+		a.ports = (a.ports & 0xffff0000) | to->port;
 	}
-	return readdress(skb, at, false, p->udp, macs, addrs, change, ports, ttl, ipv6);
+	return readdress(skb, at, false, p->udp, &a, ipv6);
 }
 
 /* sum_of adds up a number of 16-bit words. */

@@ -116,10 +116,18 @@ static __always_inline void write_macs(void *eth, const void *macs)
 		copy(eth, macs, 2 * ETH_ALEN);
 }
 
+/* What readdress writes into a packet. */
+struct addressing {
+	const void *macs;    /* destination and source, or NULL to leave them */
+	const __be32 *addrs; /* source and destination */
+	__u32 change;	     /* of a one's complement sum, by the addresses; 16 bits */
+	__be32 ports;
+	__u8 ttl;
+};
+
 /* readdress_slowly is readdress for kernels that do not tell ip_summed. */
-static __always_inline enum onc_reason readdress_slowly(struct __sk_buff *skb, __u32 at, bool udp, const void *macs,
-							const __be32 *addrs, __u16 change, __be32 ports, __u8 ttl,
-							bool ipv6)
+static __always_inline enum onc_reason readdress_slowly(struct __sk_buff *skb, __u32 at, bool udp,
+							const struct addressing *a, bool ipv6)
 {
 	__u32 off = at + (ipv6 ? IP6_LEN : IP4_LEN);
 	void *ip = start(skb) + at, *l4 = ip + off - at;
@@ -129,32 +137,30 @@ static __always_inline enum onc_reason readdress_slowly(struct __sk_buff *skb, _
 		return ONC_DROPPED;
 	from = *(__be32 *)l4;
 	if (!udp || !resum_udp(skb, l4 + offsetof(struct udphdr, check), pseudo_sum(addrs_of(ip, ipv6), l4, ipv6),
-			       change, (__u64)(__u32)~from + ports)) {
+			       (__u16)a->change, (__u64)(__u32)~from + a->ports)) {
 		off += udp ? offsetof(struct udphdr, check) : offsetof(struct tcphdr, check);
-		if (!resum(skb, off, udp, change, from, ports))
+		if (!resum(skb, off, udp, (__u16)a->change, from, a->ports))
 			return ONC_DROPPED;
 	}
 	ip = start(skb) + at;
 	l4 = ip + (ipv6 ? IP6_LEN : IP4_LEN);
-	if (l4 + sizeof(ports) > end(skb))
+	if (l4 + sizeof(from) > end(skb))
 		return ONC_DROPPED;
-	*(__be32 *)l4 = ports;
-	write_macs(ip - L2_LEN, macs);
+	*(__be32 *)l4 = a->ports;
+	write_macs(ip - L2_LEN, a->macs);
 	if (ipv6)
-		bpf_csum_update(skb, csum_fold((__u64)change + write_ip6(ip, addrs, ttl)));
+		bpf_csum_update(skb, csum_fold((__u64)(__u16)a->change + write_ip6(ip, a->addrs, a->ttl)));
 	else
-		write_ip4(ip, addrs, change, ttl);
+		write_ip4(ip, a->addrs, (__u16)a->change, a->ttl);
 	return ONC_OK;
 }
 
-/* readdress gives a packet whose IP header is at offset at, behind an Ethernet header, other MAC addresses, if macs is
- * not NULL, addresses (source and destination), ports and TTL. Checksums change by the difference, as in translate;
- * change is that of the addresses, and has 16 bits. It cannot fail (ONC_DROPPED): the headers were read before, and a
+/* readdress gives a packet whose IP header is at offset at, behind an Ethernet header, the addressing a. Checksums
+ * change by the difference, as in translate. It cannot fail (ONC_DROPPED): the headers were read before, and a
  * program that writes to packets gets unshared ones. strict: the packet is not to be changed (ONC_OFFLOAD) if a device
  * is to complete a checksum inside, as that of a Pod's own tunnel. */
 static __always_inline enum onc_reason readdress(struct __sk_buff *skb, __u32 at, bool strict, bool udp,
-						 const void *macs, const __be32 *addrs, __u32 change, __be32 ports,
-						 __u8 ttl, bool ipv6)
+						 const struct addressing *a, bool ipv6)
 {
 	void *ip = start(skb) + at, *l4 = ip + (ipv6 ? IP6_LEN : IP4_LEN);
 	__u32 state, sum;
@@ -163,7 +169,7 @@ static __always_inline enum onc_reason readdress(struct __sk_buff *skb, __u32 at
 	__u64 moved;
 
 	if (!summed_at)
-		return readdress_slowly(skb, at, udp, macs, addrs, change, ports, ttl, ipv6);
+		return readdress_slowly(skb, at, udp, a, ipv6);
 	if (l4 + (udp ? UDP_LEN : TCP_LEN) > end(skb))
 		return ONC_DROPPED;
 	state = summed(skb);
@@ -173,23 +179,23 @@ static __always_inline enum onc_reason readdress(struct __sk_buff *skb, __u32 at
 			return because(ONC_OFFLOAD);
 		partial = false;
 	}
-	moved = (__u64)(__u32) ~*(__be32 *)l4 + ports;
-	*(__be32 *)l4 = ports;
+	moved = (__u64)(__u32) ~*(__be32 *)l4 + a->ports;
+	*(__be32 *)l4 = a->ports;
 	check = l4 + (udp ? offsetof(struct udphdr, check) : offsetof(struct tcphdr, check));
-	resum_known(check, partial, udp, change, moved);
+	resum_known(check, partial, udp, a->change, moved);
 	if (unlikely(state == SUMMED_COMPLETE)) {
 		/* Where there is no checksum, none makes up for the ports. */
-		sum = udp && !*check ? fold_once(moved) : (__u16)~csum_fold(change);
+		sum = udp && !*check ? fold_once(moved) : (__u16)~csum_fold(a->change);
 		bpf_csum_update(skb, csum_fold(sum));
 	}
-	write_macs(ip - L2_LEN, macs);
+	write_macs(ip - L2_LEN, a->macs);
 	if (!ipv6) {
-		write_ip4(ip, addrs, change, ttl);
+		write_ip4(ip, a->addrs, a->change, a->ttl);
 		return ONC_OK;
 	}
-	change += write_ip6(ip, addrs, ttl);
+	sum = a->change + write_ip6(ip, a->addrs, a->ttl);
 	if (unlikely(state == SUMMED_COMPLETE))
-		bpf_csum_update(skb, csum_fold(change));
+		bpf_csum_update(skb, csum_fold(sum));
 	return ONC_OK;
 }
 
@@ -223,10 +229,15 @@ static __always_inline enum onc_reason rewrite(struct __sk_buff *skb, const stru
 					       bool ipv6)
 {
 	void *ip = node->header + L2_LEN;
+	struct addressing a = {
+		.macs = node->header,
+		.addrs = addrs_of(ip, ipv6),
+		.change = change,
+		.ports = bpf_htons(key) | (__u32)c->rewrite_port << 16,
+		.ttl = ipv6 ? ((struct ipv6hdr *)ip)->hop_limit : ((struct iphdr *)ip)->ttl,
+	};
 
-	return readdress(skb, L2_LEN, true, p->udp, node->header, addrs_of(ip, ipv6), change,
-			 bpf_htons(key) | (__u32)c->rewrite_port << 16,
-			 ipv6 ? ((struct ipv6hdr *)ip)->hop_limit : ((struct iphdr *)ip)->ttl, ipv6);
+	return readdress(skb, L2_LEN, true, p->udp, &a, ipv6);
 }
 
 /* put_key writes into the tunnel header what key_told has returned. */

@@ -87,6 +87,15 @@ struct onc_keys {
 	__u32 due;    /* when tell is to be told next, if it is not 0 */
 };
 
+/* How every flow entry begins. */
+struct onc_entry {
+	struct onc_validity v;
+	struct onc_seen seen;
+	__u64 packets;
+	__u64 bytes;
+	__u64 created;
+};
+
 /* egress_flows6: key is the 5-tuple as the Pod sends it. The header to prepend is the Node's. */
 struct onc_egress {
 	struct onc_validity v;
