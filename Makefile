@@ -340,7 +340,7 @@ test-bpf: ## Run the eBPF programs' tests (root)
 	$(race) -count=1 -skip '^TestCost$$' $(bpf_packages)
 
 .PHONY: test-neighbors
-test-neighbors: ## Measure what a Pod can cost other Pods, by the table of docs/limits.md (root)
+test-neighbors: ## Measure what a Pod can cost other Pods, by the table of docs/start/limits.md (root)
 	$(GO) test -count=1 -v -run '$(neighbor_tests)' ./pkg/agent/oncache/... ./pkg/agent/controller/networkpolicy ./pkg/agent/servicereject \
 		| grep -E '^(ok|FAIL|---|panic)|^ +(---|[a-z_]+_test.go)'
 
@@ -401,7 +401,7 @@ bench-peers: bench-programs ## Measure the same beside Cilium, which it builds f
 	bin/bench run --bed=peers --rounds=$(PEER_ROUNDS) --budget=0 $(PEER_ARGS)
 
 .PHONY: bench-report
-bench-report: bench-programs ## Make docs/benchmarks.md, its details and its plots from test/bench/results
+bench-report: bench-programs ## Make docs/start/benchmarks.md, its details and its plots from test/bench/results
 	bin/bench report
 
 .PHONY: bench-smoke

@@ -110,7 +110,7 @@ func names[V any](m map[string]V) []string { return slices.Collect(maps.Keys(m))
 func TestEveryReasonHasItsRow(t *testing.T) {
 	reasons, err := datapath.Reasons()
 	require.NoError(t, err)
-	table := rows(t, section(t, read(t, "docs/oncache.md"), "## Reasons"))
+	table := rows(t, section(t, read(t, "docs/use/oncache.md"), "## Reasons"))
 	requireSameNames(t, slices.Clone(reasons), names(table))
 	for reason, cells := range table {
 		require.Len(t, cells, 4, reason)
@@ -118,9 +118,9 @@ func TestEveryReasonHasItsRow(t *testing.T) {
 			require.NotEmpty(t, cell, reason)
 		}
 	}
-	// The pages of the design name reasons in parentheses.
+	// The pages of the design name reasons in parentheses, except for one, which names sysctls so.
 	for file, text := range documents(t) {
-		if !strings.HasPrefix(file, "docs/design/") {
+		if !strings.HasPrefix(file, "docs/design/") || file == "docs/design/oncache-conntrack.md" {
 			continue
 		}
 		for _, list := range regexp.MustCompile("\\((`[a-z][a-z0-9_]*`(, )?)+\\)").FindAllString(text, -1) {
@@ -141,7 +141,7 @@ func TestMetrics(t *testing.T) {
 	for d := range descriptions {
 		want = append(want, metricName.FindString(d.String()))
 	}
-	requireSameNames(t, slices.Clone(want), names(rows(t, section(t, read(t, "docs/oncache.md"), "## Metrics"))))
+	requireSameNames(t, slices.Clone(want), names(rows(t, section(t, read(t, "docs/use/oncache.md"), "## Metrics"))))
 	for file, text := range documents(t) {
 		for _, name := range metricName.FindAllString(text, -1) {
 			require.Contains(t, want, name, file)
@@ -187,7 +187,7 @@ func TestConfigurationKeys(t *testing.T) {
 	require.NoError(t, err)
 	want := map[string]string{}
 	defaults(reflect.ValueOf(*c), "", want)
-	table := rows(t, read(t, "docs/configuration.md"))
+	table := rows(t, read(t, "docs/use/configuration.md"))
 	requireSameNames(t, names(want), names(table))
 	for key, value := range want {
 		require.Len(t, table[key], 4, key)
@@ -200,7 +200,7 @@ func TestControllerConfigurationKeys(t *testing.T) {
 	require.NoError(t, err)
 	want := map[string]string{}
 	defaults(reflect.ValueOf(*c), "", want)
-	table := rows(t, section(t, read(t, "docs/antrea-controller.md"), "## Configuration"))
+	table := rows(t, section(t, read(t, "docs/use/antrea-controller.md"), "## Configuration"))
 	requireSameNames(t, names(want), names(table))
 	for key, value := range want {
 		require.Len(t, table[key], 4, key)
@@ -211,7 +211,7 @@ func TestControllerConfigurationKeys(t *testing.T) {
 // TestMetricsOfAntrea: the tables have every metric of agent and controller, except for those of the cache, which TestMetrics compares,
 // and no metric is both there and said to be missing.
 func TestMetricsOfAntrea(t *testing.T) {
-	page := read(t, "docs/prometheus.md")
+	page := read(t, "docs/operate/prometheus.md")
 	missing := section(t, page, "## Metrics of Antrea that do not exist here")
 	for heading, component := range map[string]struct{ folder, prefix string }{
 		"## Agent": {"pkg/agent", "antrea_agent_"}, "## Controller": {"pkg/controller", "antrea_controller_"},
@@ -253,8 +253,8 @@ func TestGatesOfUpstreamsTests(t *testing.T) {
 
 // TestRanges: numbers that the agent accepts are those that the documents promise.
 func TestRanges(t *testing.T) {
-	table := rows(t, read(t, "docs/configuration.md"))
-	keys := rows(t, section(t, read(t, "docs/oncache.md"), "### Configuration keys"))
+	table := rows(t, read(t, "docs/use/configuration.md"))
+	keys := rows(t, section(t, read(t, "docs/use/oncache.md"), "### Configuration keys"))
 	checks := regexp.MustCompile(`inRange\("(oncache\.\w+|defaultMTU)", [^,]+, (\d+), ([\d<]+)\)`).FindAllStringSubmatch(read(t, "pkg/config/agent/validate.go"), -1)
 	require.Len(t, checks, 4)
 	for _, m := range checks {
@@ -274,7 +274,7 @@ func TestRanges(t *testing.T) {
 }
 
 func TestModesAndStates(t *testing.T) {
-	document := read(t, "docs/oncache.md")
+	document := read(t, "docs/use/oncache.md")
 	modes := rows(t, section(t, document, "### Modes"))
 	requireSameNames(t, []string{datapath.ModeOff.String(), datapath.ModeObserve.String(), datapath.ModeEnforce.String()}, names(modes))
 	constants := regexp.MustCompile(`(?m)^\tState\w+ += "(\w+)"`).FindAllStringSubmatch(read(t, "pkg/agent/oncache/api/types.go"), -1)
@@ -287,11 +287,11 @@ func TestModesAndStates(t *testing.T) {
 // TestQuotedMessages: what a user finds in the document must be what the agent says.
 // TestRemedies: antctl check and the page know the same reasons for a cache that is unavailable.
 func TestRemedies(t *testing.T) {
-	requireSameNames(t, slices.Collect(maps.Keys(check.Remedies)), names(rows(t, section(t, read(t, "docs/oncache.md"), "### State `Unavailable`"))))
+	requireSameNames(t, slices.Collect(maps.Keys(check.Remedies)), names(rows(t, section(t, read(t, "docs/use/oncache.md"), "### State `Unavailable`"))))
 }
 
 func TestQuotedMessages(t *testing.T) {
-	document := read(t, "docs/oncache.md")
+	document := read(t, "docs/use/oncache.md")
 	messages := names(rows(t, section(t, document, "### State `Unavailable`")))
 	for _, m := range regexp.MustCompile(`"([A-Z][a-zA-Z ]+)"`).FindAllStringSubmatch(document, -1) {
 		messages = append(messages, m[1])
@@ -322,7 +322,7 @@ func TestEveryKindOfPacketHasATest(t *testing.T) {
 	tests := sources(t, "pkg/agent/oncache/datapath", isTest)
 	seen := map[string]bool{}
 	named := regexp.MustCompile("^`(Test\\w+)`(: (.+))?$")
-	for line := range strings.Lines(read(t, "docs/oncache-packets.md")) {
+	for line := range strings.Lines(read(t, "docs/design/oncache-packets.md")) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
 		if len(cells) != 4 || strings.Trim(cells[2], " ") == "Reason" {
 			continue
@@ -364,7 +364,7 @@ func sources(t *testing.T, folder string, wanted func(name string) bool) string 
 
 // TestAPIPaths: every path that antctl reads is in the list, and every path in the list is served.
 func TestAPIPaths(t *testing.T) {
-	table := rows(t, section(t, read(t, "docs/antctl.md"), "## The agent's API"))
+	table := rows(t, section(t, read(t, "docs/use/antctl.md"), "## The agent's API"))
 	served := sources(t, "cmd/antrea-agent", func(string) bool { return true }) + sources(t, "pkg/agent/apiserver", func(string) bool { return true })
 	for cell := range table {
 		for _, path := range strings.Split(cell, "`, `") {
@@ -408,11 +408,11 @@ func TestEveryReasonOfAnExplanationHasItsRow(t *testing.T) {
 	for _, m := range constants.FindAllStringSubmatch(read(t, "pkg/agent/oncache/api/explanation.go"), -1) {
 		reasons = append(reasons, m[1])
 	}
-	requireSameNames(t, reasons, names(rows(t, section(t, read(t, "docs/oncache.md"), "## Reading `antctl oncache explain`"))))
+	requireSameNames(t, reasons, names(rows(t, section(t, read(t, "docs/use/oncache.md"), "## Reading `antctl oncache explain`"))))
 }
 
 func TestCommandsAndFlags(t *testing.T) {
-	document := read(t, "docs/antctl.md")
+	document := read(t, "docs/use/antctl.md")
 	root := antctl.NewCommand(antctl.Environment{Mode: antctl.ModeAgent, InPod: true}, "")
 	absent := rows(t, section(t, document, "## Commands of features that this version does not have"))
 	requireSameNames(t, flagNames(root.PersistentFlags()), names(rows(t, section(t, document, "## Flags of all commands"))))
@@ -503,6 +503,19 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// TestIndex: docs/README.md links to every page, so that none is found by search only.
+func TestIndex(t *testing.T) {
+	index := map[string]bool{}
+	for _, m := range link.FindAllStringSubmatch(read(t, "docs/README.md"), -1) {
+		index[filepath.Join("docs", m[1])] = true
+	}
+	for file := range documents(t) {
+		if strings.HasPrefix(file, "docs/") && file != "docs/README.md" {
+			require.True(t, index[file], "docs/README.md does not link to %s", file)
+		}
+	}
+}
+
 // Each direct dependency is in the table of CONTRIBUTING.md with its reason, and nothing else is.
 func TestDependencies(t *testing.T) {
 	file, err := modfile.Parse("go.mod", []byte(read(t, "go.mod")), nil)
@@ -539,6 +552,6 @@ func TestProblems(t *testing.T) {
 		}))
 	}
 	require.Contains(t, reasons, "PolicyNotRealized")
-	described := rows(t, read(t, "docs/problems.md"))
+	described := rows(t, read(t, "docs/operate/problems.md"))
 	require.ElementsMatch(t, reasons, slices.Collect(maps.Keys(described)))
 }

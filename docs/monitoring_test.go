@@ -99,7 +99,7 @@ func TestMonitoringCountsAllHits(t *testing.T) {
 
 // TestOperationsAndPodReasons: the page explains each value of the labels of two metrics.
 func TestOperationsAndPodReasons(t *testing.T) {
-	table := rows(t, section(t, read(t, "docs/oncache.md"), "## Metrics"))
+	table := rows(t, section(t, read(t, "docs/use/oncache.md"), "## Metrics"))
 	source := sources(t, "pkg/agent/oncache", func(name string) bool { return name == "failures.go" || name == "reasons.go" })
 	list := regexp.MustCompile(`operationNames = .*\{(.*)\}`).FindStringSubmatch(source)
 	require.Len(t, list, 2)
@@ -113,12 +113,12 @@ func TestOperationsAndPodReasons(t *testing.T) {
 	}
 }
 
-// TestAlertsAreListed: docs/prometheus.md has each alert.
+// TestAlertsAreListed: docs/operate/prometheus.md has each alert.
 func TestAlertsAreListed(t *testing.T) {
 	var alerts []string
 	for _, m := range regexp.MustCompile(`(?m)^      - alert: (\w+)$`).FindAllStringSubmatch(read(t, monitoring[0]), -1) {
 		alerts = append(alerts, m[1])
 	}
 	require.NotEmpty(t, alerts)
-	requireSameNames(t, alerts, names(rows(t, section(t, read(t, "docs/prometheus.md"), "## Alerts"))))
+	requireSameNames(t, alerts, names(rows(t, section(t, read(t, "docs/operate/prometheus.md"), "## Alerts"))))
 }

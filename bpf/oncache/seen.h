@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
 /* The segments that conntrack misses: each entry records what conntrack would know of the flow's last packet, and the
- * agent is told when conntrack has seen one. docs/oncache-conntrack.md explains how the agent uses that. */
+ * agent is told when conntrack has seen one. docs/design/oncache-conntrack.md explains how the agent uses that. */
 #pragma once
 
 #include "flow.h"

@@ -70,8 +70,8 @@ func keyOf(text string) string {
 // TestUpstream compares what this version does with settings with what Antrea does. The documents list the differences: where this
 // version refuses something, and which keys it does not act on.
 func TestUpstream(t *testing.T) {
-	documents := map[string]string{"agent": read(t, "../../docs/configuration.md"), "controller": read(t, "../../docs/antrea-controller.md")}
-	gatesDocument := read(t, "../../docs/feature-gates.md")
+	documents := map[string]string{"agent": read(t, "../../docs/use/configuration.md"), "controller": read(t, "../../docs/use/antrea-controller.md")}
+	gatesDocument := read(t, "../../docs/use/feature-gates.md")
 	_, refusals, found := strings.Cut(documents["agent"], "\n## Differences from Antrea\n")
 	require.True(t, found)
 	refusals, _, _ = strings.Cut(refusals, "\n## ")
@@ -122,7 +122,7 @@ func TestUpstream(t *testing.T) {
 	}
 	slices.Sort(documented)
 	slices.Sort(refused)
-	require.Empty(t, cmp.Diff(refused, documented), "the section Differences from Antrea of docs/configuration.md lists what this version refuses and Antrea does not")
+	require.Empty(t, cmp.Diff(refused, documented), "the section Differences from Antrea of docs/use/configuration.md lists what this version refuses and Antrea does not")
 }
 
 // TestRewrittenByAntreasTools: all fields have zero values, which means the defaults.

@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "rewrite the parts of files that come fr
 
 const (
 	root = "../.."
-	page = "docs/feature-gates.md"
+	page = "docs/use/feature-gates.md"
 )
 
 // stages of gates: not gates, but accepted where gates are.

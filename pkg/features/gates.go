@@ -9,7 +9,7 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// gate holds the facts about a feature gate. The chart's schema and configuration files and the table in docs/feature-gates.md are
+// gate holds the facts about a feature gate. The chart's schema and configuration files and the table in docs/use/feature-gates.md are
 // generated from them.
 type gate struct {
 	name featuregate.Feature
@@ -95,20 +95,20 @@ var table = []gate{
 	{name: "AntreaNodeConfig", spec: beta, in: agent, about: "Settings for some Nodes, in AntreaNodeConfig objects."},
 	{name: AntreaPolicy, spec: beta, in: both, about: "Antrea's own policies, tiers and groups."},
 	{name: AntreaProxy, spec: ga, in: agent, about: "Services in Open vSwitch.",
-		page: "docs/antrea-proxy.md", section: "antreaProxy"},
+		page: "docs/use/antrea-proxy.md", section: "antreaProxy"},
 	{name: "BGPPolicy", spec: alpha, in: agent, about: "Routes to Pods and Services, announced by BGP."},
 	{name: CleanupStaleUDPSvcConntrack, spec: beta, in: agent, about: "Conntrack entries of UDP Services are removed when their Endpoints go.",
-		page: "docs/antrea-proxy.md#connections-that-exist"},
+		page: "docs/use/antrea-proxy.md#connections-that-exist"},
 	{name: "ClusterNetworkPolicy", spec: alpha, in: controller, about: "ClusterNetworkPolicy objects of the Kubernetes network policy API."},
 	{name: Egress, spec: beta, in: both, about: "Fixed source addresses for Pods that talk to outside the cluster.",
 		section: "egress"},
 	{name: "EgressSeparateSubnet", spec: beta, in: agent, about: "Egress addresses from subnets other than the Nodes'."},
 	{name: "EgressTrafficShaping", spec: alpha, in: agent, about: "Bandwidth limits for Egress."},
 	{name: "EndpointSlice", spec: locked, in: agent, about: "EndpointSlices instead of Endpoints.",
-		page: "docs/antrea-proxy.md#which-endpoints"},
+		page: "docs/use/antrea-proxy.md#which-endpoints"},
 	{name: "ExternalNode", spec: alpha, in: agent, about: "Machines outside the cluster."},
 	{name: FlowExporter, spec: alpha, in: agent, about: "Records of connections, exported by IPFIX.",
-		page: "docs/network-flow-visibility.md", section: "flowExporter"},
+		page: "docs/use/network-flow-visibility.md", section: "flowExporter"},
 	{name: "IPsecCertAuth", spec: alpha, in: both, about: "Certificates instead of a pre-shared key for IPsec."},
 	{name: "L7NetworkPolicy", spec: alpha, in: both, about: "Policies for HTTP and TLS."},
 	{name: "LoadBalancerModeDSR", spec: alpha, in: agent, about: "Direct server return for LoadBalancer Services."},
@@ -118,7 +118,7 @@ var table = []gate{
 		section: "multicluster"},
 	{name: "NFTablesHostNetworkMode", spec: alpha, in: agent, about: "The host's firewall rules as nftables."},
 	{name: NetworkPolicyStats, spec: beta, in: both, about: "Packet and byte counts of policies.",
-		page: "docs/network-policy.md#statistics-of-the-cluster"},
+		page: "docs/use/network-policy.md#statistics-of-the-cluster"},
 	{name: NodeIPAM, spec: beta, in: controller, about: "Pod networks of Nodes, allocated by the controller.",
 		section: "nodeIPAM"},
 	{name: "NodeLatencyMonitor", spec: alpha, in: agent, about: "Latencies between Nodes."},
@@ -126,19 +126,19 @@ var table = []gate{
 	{name: "NodePortLocal", spec: ga, in: agent, about: "Ports of the Node that lead to a Pod.",
 		section: "nodePortLocal"},
 	{name: ONCache, spec: alpha, in: agent, about: "A fast path in eBPF for TCP and UDP between Pods, and from Nodes to Pods of other Nodes.",
-		page: "docs/oncache.md", section: "oncache"},
+		page: "docs/use/oncache.md", section: "oncache"},
 	{name: "PacketCapture", spec: alpha, in: agent, about: "Captures of packets on request."},
 	{name: PreferSameTrafficDistribution, spec: alpha, in: agent, about: "The traffic distributions PreferSameZone and PreferSameNode of Services.",
-		page: "docs/antrea-proxy.md#which-endpoints"},
+		page: "docs/use/antrea-proxy.md#which-endpoints"},
 	{name: "SecondaryNetwork", spec: alpha, in: agent, about: "Further interfaces for Pods.",
 		section: "secondaryNetwork"},
 	{name: "ServiceExternalIP", spec: beta, in: both, about: "Addresses for LoadBalancer Services."},
 	{name: "ServiceTrafficDistribution", spec: locked, in: agent, about: "The field trafficDistribution of Services.",
-		page: "docs/antrea-proxy.md#which-endpoints"},
+		page: "docs/use/antrea-proxy.md#which-endpoints"},
 	{name: "SupportBundleCollection", spec: alpha, in: both, about: "Support bundles, collected through the Kubernetes API."},
 	{name: "TopologyAwareHints", spec: locked, in: agent, about: "Topology hints of Services.",
-		page: "docs/antrea-proxy.md#which-endpoints"},
+		page: "docs/use/antrea-proxy.md#which-endpoints"},
 	{name: Traceflow, spec: beta, in: both, about: "Traces of the way that a packet takes.",
-		page: "docs/traceflow-guide.md"},
+		page: "docs/use/traceflow-guide.md"},
 	{name: "TrafficControl", spec: alpha, in: agent, about: "Mirrors and redirections of Pod traffic."},
 }

@@ -48,7 +48,7 @@ func (l *life) state(t *testing.T, node string) []string {
 	return lines
 }
 
-// testUninstallation uninstalls as docs/uninstall.md says, and compares the Nodes with what they were before the installation.
+// testUninstallation uninstalls as docs/operate/uninstall.md says, and compares the Nodes with what they were before the installation.
 func (l *life) testUninstallation(t *testing.T) {
 	for _, node := range l.nodes {
 		require.Contains(t, l.bare, node, "no case has installed the plugin")
@@ -77,7 +77,7 @@ func (l *life) testUninstallation(t *testing.T) {
 	l.requireNoObjects(t)
 }
 
-// requireNoObjects deletes from the API what Helm does not know, as docs/uninstall.md says, and checks that nothing is left.
+// requireNoObjects deletes from the API what Helm does not know, as docs/operate/uninstall.md says, and checks that nothing is left.
 func (l *life) requireNoObjects(t *testing.T) {
 	t.Helper()
 	l.command(t, l.kubectl, "delete", "crd", "antreaagentinfos.crd.antrea.io", "antreacontrollerinfos.crd.antrea.io", "traceflows.crd.antrea.io")

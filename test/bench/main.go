@@ -3,7 +3,7 @@
 
 // Command bench measures the network between two Pods on different Nodes, with the feature gate ONCache off and on, and
 // between two hosts, and makes the report. Run it with `make bench`, `make bench-report` and `make bench-smoke`;
-// docs/benchmarking.md describes the method and the files.
+// docs/develop/benchmarking.md describes the method and the files.
 //
 // The commands are in run.go, smoke.go, report.go and inside.go (programs that the bed starts). Package bed declares what a
 // bed is, and native is one. Package workload has the workloads; stats, result, report and svg turn the measurements into a

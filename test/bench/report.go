@@ -23,6 +23,6 @@ func reportCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&in, "in", "test/bench/results", "directory of the result files")
-	cmd.Flags().StringVar(&out, "out", "docs", "directory for benchmarks.md, its details and its plots")
+	cmd.Flags().StringVar(&out, "out", "docs/start", "directory for benchmarks.md, its details and its plots")
 	return cmd
 }

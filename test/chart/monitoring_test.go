@@ -96,7 +96,7 @@ func TestAlertsCanFail(t *testing.T) {
 
 // TestAlertsSayWhatToDo: every alert has a command that antctl has, and a section to read.
 func TestAlertsSayWhatToDo(t *testing.T) {
-	manual := read(t, root+"/docs/antctl.md")
+	manual := read(t, root+"/docs/use/antctl.md")
 	for _, rule := range readAlerts(t, read(t, alertsFile)).rules() {
 		require.Contains(t, []string{"warning", "critical"}, rule.Labels["severity"], rule.Alert)
 		for _, name := range []string{"summary", "description", "command", "runbook"} {
@@ -104,7 +104,7 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 		}
 		command := regexp.MustCompile(`^antctl (get|oncache) \w+`).FindString(rule.Annotations["command"])
 		require.NotEmpty(t, command, rule.Alert)
-		require.True(t, strings.Contains(manual, "### "+command+"\n"), "%s: docs/antctl.md has no %s", rule.Alert, command)
+		require.True(t, strings.Contains(manual, "### "+command+"\n"), "%s: docs/use/antctl.md has no %s", rule.Alert, command)
 		page, fragment, _ := strings.Cut(rule.Annotations["runbook"], "#")
 		var anchors []string
 		for _, m := range regexp.MustCompile("(?m)^#+ (.*)$").FindAllStringSubmatch(read(t, root+"/"+page), -1) {

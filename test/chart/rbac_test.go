@@ -49,10 +49,10 @@ var (
 	rbacCode = regexp.MustCompile("^`((?:pkg|cmd)/[^`]+\\.go)`|^the same")
 )
 
-// documented returns the rights of a section of docs/rbac.md in the same form.
+// documented returns the rights of a section of docs/operate/rbac.md in the same form.
 func documented(t *testing.T, account string) (lines []string) {
 	t.Helper()
-	_, section, found := strings.Cut(read(t, root+"/docs/rbac.md"), "\n## "+account+"\n")
+	_, section, found := strings.Cut(read(t, root+"/docs/operate/rbac.md"), "\n## "+account+"\n")
 	require.True(t, found, account)
 	section, _, _ = strings.Cut(section, "\n## ")
 	for _, row := range rbacRow.FindAllStringSubmatch(section, -1) {
@@ -76,7 +76,7 @@ func documented(t *testing.T, account string) (lines []string) {
 	return lines
 }
 
-// TestRights: docs/rbac.md lists exactly the rights that the chart gives, and the code that it names exists.
+// TestRights: docs/operate/rbac.md lists exactly the rights that the chart gives, and the code that it names exists.
 func TestRights(t *testing.T) {
 	all := render(t)
 	for _, account := range []string{"antrea-agent", "antrea-controller", "antctl"} {
@@ -86,7 +86,7 @@ func TestRights(t *testing.T) {
 			got = append(got, granted("Namespace", get[*rbacv1.Role](t, all, "Role "+account).Rules)...)
 			subjects = append(subjects, get[*rbacv1.RoleBinding](t, all, "RoleBinding "+account).Subjects)
 			slices.Sort(got)
-			require.Empty(t, cmp.Diff(documented(t, account), got), "- docs/rbac.md, + chart")
+			require.Empty(t, cmp.Diff(documented(t, account), got), "- docs/operate/rbac.md, + chart")
 			require.Equal(t, slices.Compact(slices.Clone(got)), got, "a right that is given twice")
 			require.NotContains(t, strings.Join(got, "\n"), "*")
 			for _, s := range subjects {

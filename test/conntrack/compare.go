@@ -49,7 +49,7 @@ func same(a, b *entry) bool {
 type difference struct {
 	sequence *sequence
 	text     string
-	// explained is the row of docs/oncache-conntrack.md that explains it; "" for none.
+	// explained is the row of docs/design/oncache-conntrack.md that explains it; "" for none.
 	explained string
 }
 

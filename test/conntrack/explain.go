@@ -11,7 +11,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/equality"
 )
 
-// Rows of docs/oncache-conntrack.md that explain differences.
+// Rows of docs/design/oncache-conntrack.md that explain differences.
 const (
 	// rowStream: a UDP connection ended just when it became a stream, before a datagram was due to pass conntrack.
 	rowStream = "UDP ends as it becomes a stream"

@@ -23,7 +23,7 @@ import (
 const longTimeout = 24 * time.Hour
 
 // testConntrackState checks what conntrack knows about connections that the fast path has carried
-// (docs/oncache-conntrack.md; the other cases are in `make test-conntrack`).
+// (docs/design/oncache-conntrack.md; the other cases are in `make test-conntrack`).
 func testConntrackState(t *testing.T, s *suite) {
 	t.Run("IdleConnection", func(t *testing.T) { testIdleConnection(t, s) })
 	t.Run("StreamOfDatagrams", func(t *testing.T) { testStreamOfDatagrams(t, s) })

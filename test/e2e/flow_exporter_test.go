@@ -199,7 +199,7 @@ func testFlowExporter(t *testing.T, s *suite) {
 }
 
 // openUDP sends one datagram of the flow, which is answered. When several open a connection, conntrack does not count those that Open
-// vSwitch has in user space when another one has opened it: see "What is not counted" in docs/network-flow-visibility.md.
+// vSwitch has in user space when another one has opened it: see "What is not counted" in docs/use/network-flow-visibility.md.
 func (s *suite) openUDP(t *testing.T, f flow) {
 	t.Helper()
 	requireNoLoss(t, runTraffic[report.Ping](t, s.client.Space, execTimeout, "udp-ping", f.from(), f.to(), "--rate=1000", "--count=1"))

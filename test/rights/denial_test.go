@@ -103,18 +103,18 @@ type access struct {
 	path                            bool
 }
 
-// sections are the accounts of docs/rbac.md.
+// sections are the accounts of docs/operate/rbac.md.
 var sections = []string{"antrea-agent", "antrea-controller", "antctl"}
 
-// listed is a row of docs/rbac.md.
+// listed is a row of docs/operate/rbac.md.
 type listed struct {
 	account, scope, resource string
 	objects, verbs           []string // no objects: all
 }
 
-// rows returns all rows of docs/rbac.md.
+// rows returns all rows of docs/operate/rbac.md.
 func rows(t *testing.T) (all []listed) {
-	text, err := os.ReadFile(root + "/docs/rbac.md")
+	text, err := os.ReadFile(root + "/docs/operate/rbac.md")
 	require.NoError(t, err)
 	for _, account := range sections {
 		_, section, found := strings.Cut(string(text), "\n## "+account+"\n")
@@ -144,7 +144,7 @@ func (l listed) allows(a access) bool {
 	return a.path || (l.scope == "cluster" || a.namespace == systemNamespace) && (l.objects == nil || slices.Contains(l.objects, a.name))
 }
 
-// accesses are those that are asked for: every verb of every resource of the server and of docs/rbac.md, of any object and of those with a right of
+// accesses are those that are asked for: every verb of every resource of the server and of docs/operate/rbac.md, of any object and of those with a right of
 // their own, in the Namespace of Antrea. Where there is some right, also in another one.
 func accesses(t *testing.T, client kubernetes.Interface, granted []listed) (all []access) {
 	_, lists, err := client.Discovery().ServerGroupsAndResources()
@@ -220,7 +220,7 @@ func TestDenied(t *testing.T) {
 	t.Run("requests", func(t *testing.T) { testRequests(t, config) })
 }
 
-// testEverythingElse: each account may do what docs/rbac.md lists and what everybody may, and nothing else of all that there is.
+// testEverythingElse: each account may do what docs/operate/rbac.md lists and what everybody may, and nothing else of all that there is.
 func testEverythingElse(t *testing.T, client kubernetes.Interface) {
 	granted := rows(t)
 	asked := accesses(t, client, granted)

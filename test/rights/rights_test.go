@@ -53,7 +53,7 @@ var (
 		"antrea-controller": {serving, traceflowInformer},
 	}
 
-	// elsewhere are calls whose rights are not the chart's to give: the collector's Namespace grants them (docs/network-flow-visibility.md).
+	// elsewhere are calls whose rights are not the chart's to give: the collector's Namespace grants them (docs/use/network-flow-visibility.md).
 	elsewhere = map[string][]string{"antrea-agent": {"secrets get"}}
 
 	// forAntctl are rights of what antctl does in the program's Pod.
@@ -64,9 +64,9 @@ var (
 
 var row = regexp.MustCompile("(?m)^\\| (?:cluster|Namespace) \\| `([^`]+)` \\|[^|]*\\| ([^|]+) \\| [^|]+ \\|$")
 
-// documented returns the rights that docs/rbac.md gives an account.
+// documented returns the rights that docs/operate/rbac.md gives an account.
 func documented(t *testing.T, account string) (rights []string) {
-	text, err := os.ReadFile(root + "/docs/rbac.md")
+	text, err := os.ReadFile(root + "/docs/operate/rbac.md")
 	require.NoError(t, err)
 	_, section, found := strings.Cut(string(text), "\n## "+account+"\n")
 	require.True(t, found, account)

@@ -40,7 +40,7 @@ func (w *World) frontend(node string, to netip.AddrPort, protocol corev1.Protoco
 	return owner
 }
 
-// precedes follows docs/antrea-proxy.md: "cluster IPs before addresses of load balancers before external IPs; among equals the oldest
+// precedes follows docs/use/antrea-proxy.md: "cluster IPs before addresses of load balancers before external IPs; among equals the oldest
 // Service".
 func (f *frontend) precedes(other *frontend) bool {
 	if f.kind != other.kind {

@@ -4,7 +4,7 @@
 // Package services makes random worlds of Services and EndpointSlices that change, and says what the documentation promises about
 // connections in them. It shares no code with the agent that it judges, and was written without looking at how that decides. The sources
 // are Kubernetes' documentation and API reference (Service, EndpointSlice, Virtual IPs and Service Proxies, Topology Aware Routing), and
-// docs/antrea-proxy.md for what Kubernetes leaves to implementations and for the limits of this one.
+// docs/use/antrea-proxy.md for what Kubernetes leaves to implementations and for the limits of this one.
 //
 // world.go has the objects. oracle.go says what a connection meets, endpoints.go which Endpoints it may get, addresses.go who has an
 // address, existing.go what becomes of a connection when the world changes. generate.go makes worlds, service.go their Services, slice.go
@@ -36,7 +36,7 @@ type Pod struct {
 	IPv4, IPv6 netip.Addr
 }
 
-// Settings are the agents' configuration, see docs/antrea-proxy.md.
+// Settings are the agents' configuration, see docs/use/antrea-proxy.md.
 type Settings struct {
 	ProxyAll, LoadBalancerIPs bool
 	// NodeHints is the feature gate PreferSameTrafficDistribution.

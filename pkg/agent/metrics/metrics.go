@@ -3,7 +3,7 @@
 
 // Package metrics has the metrics that describe the agent as a whole: policies, Pods, flows, connections. They are read when somebody
 // asks for them. metrics.go has all of them; conntrack.go counts connections, which takes time when there are many. Metrics of a part
-// of the agent are in the package of that part; docs/prometheus.md lists all.
+// of the agent are in the package of that part; docs/operate/prometheus.md lists all.
 package metrics
 
 import (

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package proxy is the controller of AntreaProxy: it watches Services and EndpointSlices and keeps in the switch, for each port of
-// a Service and each IP version, at which addresses clients reach the port and which Endpoints serve it. docs/antrea-proxy.md
+// a Service and each IP version, at which addresses clients reach the port and which Endpoints serve it. docs/use/antrea-proxy.md
 // describes what users see.
 //
 // service.go and slice.go read the objects, networks.go reads Nodes. claims.go decides which Service gets an address that several

@@ -124,7 +124,7 @@ func (w *Watch) rates(s *screen) {
 	s.addLine(now.evictions != api.Evictions{}, fmt.Sprintf("%spod %s, node %s, all %s", pad("evictions", labelWidth),
 		grown(st.Evictions.Endpoint, now.evictions.Endpoint), grown(st.Evictions.Node, now.evictions.Node), grown(st.Evictions.All, now.evictions.All)))
 	if now.failed > 0 {
-		s.strong("%s%s: see docs/oncache-conntrack.md", pad("conntrack failed", labelWidth), perSecond(now.failed))
+		s.strong("%s%s: see docs/design/oncache-conntrack.md", pad("conntrack failed", labelWidth), perSecond(now.failed))
 	}
 	s.add("")
 }

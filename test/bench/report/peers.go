@@ -22,7 +22,7 @@ var peerPairs = [][2]result.State{
 // peers is the table of the bed peers: of each workload its main metric, and the CPU time.
 func (d *document) peers(run *result.Run) {
 	d.printf("*cilium* is Pod to Pod with Cilium instead of the overlay; *on* is *encap*. Numbers of this run can be compared with each other only " +
-		"([how this is measured, and what cannot be compared](benchmarking.md#beside-cilium)). " +
+		"([how this is measured, and what cannot be compared](../develop/benchmarking.md#beside-cilium)). " +
 		"The columns of states have the median and half its interquartile range. In ratios, above 1 the first of the two states is faster, or needs less CPU time. " +
 		"\"=\" means that 1 lies within the interval.\n\n" +
 		"| Workload | Metric | bare | off | on | cilium |")

@@ -183,8 +183,8 @@ func (d *document) shortfalls(runs map[string]*result.Run) {
 		}
 	}
 	d.printf("\n## Missed targets\n\n")
-	d.rows("[benchmarking.md](benchmarking.md#missed-targets-and-their-causes) explains the causes.\n\n"+
-		"| Target | Measured | Bound | [Bed](benchmarking.md#beds-and-states) |\n|---|---|---|---|\n", missing, "No target is missed.\n")
+	d.rows("[benchmarking.md](../develop/benchmarking.md#missed-targets-and-their-causes) explains the causes.\n\n"+
+		"| Target | Measured | Bound | [Bed](../develop/benchmarking.md#beds-and-states) |\n|---|---|---|---|\n", missing, "No target is missed.\n")
 	d.printf("\n## Slower workloads\n\n")
 	d.rows("These workloads are slower in the first state than in the second one, and the confidence interval does not include 1. The ratio of speed is in parentheses.\n\n"+
 		"| State | Slower than | Workloads | Which |\n|---|---|---|---|\n", slow, "No workload is slower in one state than in another.\n")

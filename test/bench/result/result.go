@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package result is the outcome of a benchmark run, and its file format: test/bench/results/*.json, described field by
-// field in docs/benchmarking.md. Only measured values are stored; readers compute medians and ratios.
+// field in docs/develop/benchmarking.md. Only measured values are stored; readers compute medians and ratios.
 //
 // result.go has the types, file.go reads and writes files, machine.go describes the machine.
 package result

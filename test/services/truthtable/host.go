@@ -19,7 +19,7 @@ import (
 )
 
 // hostNetwork stands in for the routes and rules of a Node by which proxyAll leads connections of the Node, and those from outside, to the
-// bridge. docs/antrea-proxy.md describes them; the end-to-end tests have the real ones.
+// bridge. docs/use/antrea-proxy.md describes them; the end-to-end tests have the real ones.
 type hostNetwork struct {
 	mu sync.Mutex
 	// ports are what agents have set, fresh those that the agent that runs has set.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package tracking keeps conntrack's entries of accelerated TCP connections as they would be if conntrack had seen all of
-// their packets. docs/oncache-conntrack.md explains what would differ otherwise, and why.
+// their packets. docs/design/oncache-conntrack.md explains what would differ otherwise, and why.
 //
 //	decide.go   the core: the change that an entry needs, from what the cache has seen of the connection
 //	keeper.go   applies it to an entry

@@ -9,7 +9,7 @@ import (
 	"net/netip"
 )
 
-// Heard is the key that the Node of an egress entry has told (docs/oncache.md, "Rewriting").
+// Heard is the key that the Node of an egress entry has told (docs/use/oncache.md, "Rewriting").
 type Heard struct {
 	Key uint16
 	// Flow is the flow for which it was told, as it is on the wire; TTL that of its packets behind Open vSwitch.
