@@ -28,9 +28,9 @@ var protocols = map[uint8]string{
 // the policy is applied, source address and port, destination address and port, protocol, length of the IP packet, label of the rule.
 // Rules of Kubernetes have neither name nor label.
 func line(decision openflow.LoggedPacket, pod string, packet *ippacket.Packet) string {
-	policy, action, priority := nobody, "Drop", none
-	if decision.Allowed() {
-		policy, action, priority = decision.Reference, "Allow", fmt.Sprint(decision.Priority)
+	policy, priority := nobody, none
+	if decision.Reference != "" {
+		policy, priority = decision.Reference, fmt.Sprint(decision.Priority)
 	}
 	srcPort, dstPort := none, none
 	if src, dst, ok := packet.Ports(); ok {
@@ -40,7 +40,7 @@ func line(decision openflow.LoggedPacket, pod string, packet *ippacket.Packet) s
 	if !ok {
 		protocol = fmt.Sprint(packet.Protocol)
 	}
-	return fmt.Sprintf("%s %s %s %v %s %s %s %v %s %v %s %s %d %s", decision.Table, policy, none, decision.Direction, action, priority, pod,
+	return fmt.Sprintf("%s %s %s %v %v %s %s %v %s %v %s %s %d %s", decision.Table, policy, none, decision.Direction, decision.Action, priority, pod,
 		packet.Src, srcPort, packet.Dst, dstPort, protocol, len(packet.IP), none)
 }
 

@@ -19,8 +19,8 @@ func TestLine(t *testing.T) {
 	packet := func(src, dst string, protocol uint8, length int, transport ...byte) *ippacket.Packet {
 		return &ippacket.Packet{Src: netip.MustParseAddr(src), Dst: netip.MustParseAddr(dst), Protocol: protocol, IP: make([]byte, length), Transport: transport}
 	}
-	allowed := openflow.LoggedPacket{Direction: policy.Ingress, Reference: "K8sNetworkPolicy:default/allow-tcp-80", Table: "IngressRule", Priority: 190}
-	dropped := openflow.LoggedPacket{Direction: policy.Ingress, Table: "IngressDefaultRule"}
+	allowed := openflow.LoggedPacket{Direction: policy.Ingress, Action: policy.Allow, Reference: "K8sNetworkPolicy:default/allow-tcp-80", Table: "IngressRule", Priority: 190}
+	dropped := openflow.LoggedPacket{Direction: policy.Ingress, Action: policy.Drop, Table: "IngressDefaultRule"}
 	for _, test := range []struct {
 		name     string
 		decision openflow.LoggedPacket
@@ -29,9 +29,11 @@ func TestLine(t *testing.T) {
 	}{
 		{"allowed", allowed, packet("10.10.1.13", "10.10.1.7", ippacket.TCP, 60, 0xde, 0xda, 0, 80),
 			"IngressRule K8sNetworkPolicy:default/allow-tcp-80 <nil> Ingress Allow 190 default/nettool 10.10.1.13 57050 10.10.1.7 80 TCP 60 <nil>"},
+		{"rejected by a rule", openflow.LoggedPacket{Direction: policy.Ingress, Action: policy.Reject, Reference: "K8sNetworkPolicy:default/no", Table: "T", Priority: 7},
+			packet("10.10.1.13", "10.10.1.7", ippacket.TCP, 60, 0xde, 0xda, 0, 80), "T K8sNetworkPolicy:default/no <nil> Ingress Reject 7 default/nettool 10.10.1.13 57050 10.10.1.7 80 TCP 60 <nil>"},
 		{"dropped", dropped, packet("10.10.1.13", "10.10.1.7", ippacket.ICMP, 84, 8, 0, 0, 0),
 			"IngressDefaultRule K8sNetworkPolicy <nil> Ingress Drop <nil> default/nettool 10.10.1.13 <nil> 10.10.1.7 <nil> ICMP 84 <nil>"},
-		{"egress, IPv6", openflow.LoggedPacket{Direction: policy.Egress, Table: "EgressDefaultRule"}, packet("fd00::b", "fd00::c", ippacket.UDP, 49, 0, 1, 0, 53),
+		{"egress, IPv6", openflow.LoggedPacket{Direction: policy.Egress, Action: policy.Drop, Table: "EgressDefaultRule"}, packet("fd00::b", "fd00::c", ippacket.UDP, 49, 0, 1, 0, 53),
 			"EgressDefaultRule K8sNetworkPolicy <nil> Egress Drop <nil> default/nettool fd00::b 1 fd00::c 53 UDP 49 <nil>"},
 		{"another protocol", dropped, packet("10.10.1.13", "10.10.1.7", 47, 24, 0, 0, 0, 0),
 			"IngressDefaultRule K8sNetworkPolicy <nil> Ingress Drop <nil> default/nettool 10.10.1.13 <nil> 10.10.1.7 <nil> 47 24 <nil>"},

@@ -53,11 +53,12 @@ func (w *writer) handle(p *of.PacketIn) {
 		klog.V(2).InfoS("Received a packet for the audit log that cannot be read", "table", decision.Table, "err", err)
 		return
 	}
+	allowed := decision.Action == policy.Allow
 	text, waits := line(decision, w.pod(decision.PodPort), packet), w.dropped
-	if decision.Allowed() || !w.dropped.has(text) {
+	if allowed || !w.dropped.has(text) {
 		if by := w.payer(decision, p.InPort()); !w.allow(by) {
 			text, waits = suppressedLine(by.direction, w.pod(by.port)), w.suppressed
-		} else if decision.Allowed() {
+		} else if allowed {
 			waits = nil
 		}
 	}

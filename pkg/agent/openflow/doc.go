@@ -23,10 +23,10 @@
 // registers, marks, cookies and priorities) and validation.go (checks of arguments). interfaces.go declares the Client; each
 // feature declares its part of it.
 //
-// NetworkPolicies: policy_client.go accepts rules (package policy), whose peers can be very many and are immutable sets. policy_delta.go
-// computes how the flows of a rule differ from those on the switch without
-// visiting the peers that both have. policy_state.go records which rules share a flow, policy_overflow.go places rules for which a
-// shared flow has no room, policy_flows.go makes the flows. policy_stats.go reads how much traffic rules have admitted.
+// NetworkPolicies: policy_client.go accepts rules (package policy), whose peers can be very many and are immutable sets. policy_kinds.go
+// defines tables, priorities and own flows by the effect of a rule. policy_delta.go computes how the flows of a rule differ from the flows
+// on the switch without visiting the peers that both have. policy_state.go records which rules share a flow, policy_overflow.go places
+// rules for which a shared flow has no room, policy_flows.go makes the flows. policy_stats.go reads how much traffic rules have admitted.
 // policy_log.go sends packets to the audit log (package auditlog).
 //
 // Services: service_client.go accepts ports of Services (service_types.go). service_state.go records which ports share a flow,

@@ -131,9 +131,8 @@ func validatePolicyRule(r *policy.Rule) error {
 	if err := r.Effect.Validate(); err != nil {
 		return fmt.Errorf("policy rule %d: %w", r.FlowID, err)
 	}
-	if r.Effect != policy.Kubernetes {
-		return fmt.Errorf("policy rule %d: effect %+v: the pipeline has only flows for %+v, the effect of rules of Kubernetes NetworkPolicies", r.FlowID, r.Effect,
-			policy.Kubernetes)
+	if _, err := kindOf(r.Effect); err != nil {
+		return fmt.Errorf("policy rule %d: %w", r.FlowID, err)
 	}
 	if r.Direction != policy.Ingress && r.Direction != policy.Egress {
 		return fmt.Errorf("policy rule %d: direction %v: must be %v or %v", r.FlowID, r.Direction, policy.Ingress, policy.Egress)

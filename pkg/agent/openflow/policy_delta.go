@@ -25,10 +25,11 @@ func (g policyFlows) keyDelta(old, r *policy.Rule) *keyDelta {
 	delta := &keyDelta{added: map[clauseKey]dimension{}}
 	delta.addFixed(g.fixedKeys(old), g.fixedKeys(r))
 	before, after := g.layout(old).peers, g.layout(r).peers
-	remove := func(peer netip.Prefix) { delta.removed = append(delta.removed, peerKey(old, peer)) }
-	add := func(peer netip.Prefix) { delta.added[peerKey(r, peer)] = after }
+	from, to := baseKey(old), baseKey(r)
+	remove := func(peer netip.Prefix) { delta.removed = append(delta.removed, from.peer(peer)) }
+	add := func(peer netip.Prefix) { delta.added[to.peer(peer)] = after }
 	var unused dimension
-	if before != unused && before == after && old.Direction == r.Direction {
+	if before != unused && before == after && from == to {
 		g.peersOf(old).Diff(g.peersOf(r), remove, add)
 		return delta
 	}
@@ -62,7 +63,7 @@ func (g policyFlows) fixedKeys(r *policy.Rule) map[clauseKey]dimension {
 		return keys
 	}
 	if layout := g.layout(r); layout.applied.clauses > 0 {
-		for _, key := range g.appliedClause(r, false) {
+		for _, key := range g.appliedClause(baseKey(r), r) {
 			keys[key] = layout.applied
 		}
 		for _, key := range g.serviceClause(r) {
@@ -70,7 +71,7 @@ func (g policyFlows) fixedKeys(r *policy.Rule) map[clauseKey]dimension {
 		}
 	}
 	if r.Effect.Isolates {
-		for _, key := range g.appliedClause(r, true) {
+		for _, key := range g.appliedClause(isolationKey(r.Direction), r) {
 			keys[key] = dimension{logged: r.LogReference != ""}
 		}
 	}

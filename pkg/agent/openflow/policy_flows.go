@@ -32,7 +32,9 @@ func tablesOf(d policy.Direction) policyTables {
 // the flow. Exactly one of ofPort, prefix and service is set, or none of them for any address.
 type clauseKey struct {
 	direction policy.Direction
-	// drop is set for flows of the default rule table.
+	table     string
+	priority  uint16
+	// drop is set for flows that isolate. They have no conjunctions.
 	drop bool
 	// ofPort is the port that the packet leaves through, for Pods that ingress rules are applied to.
 	ofPort uint32
@@ -42,45 +44,50 @@ type clauseKey struct {
 	service policy.Service
 	// v6 is the IP version of a service.
 	v6 bool
-	// level is that of the rules that share the flow.
-	level level
 }
 
 // String is unique: it names the flow in the flow cache.
 func (k clauseKey) String() string {
-	return fmt.Sprintf("%v drop=%t port=%d prefix=%v source=%t service=%+v v6=%t level=%d", k.direction, k.drop, k.ofPort, k.prefix, k.source,
-		k.service, k.v6, k.level)
+	return fmt.Sprintf("%s priority=%d drop=%t port=%d prefix=%v source=%t service=%+v v6=%t", k.table, k.priority, k.drop, k.ofPort, k.prefix, k.source,
+		k.service, k.v6)
 }
 
 // clause is a rule's dimension: the packet must match one of its keys.
 type clause []clauseKey
 
-// appliedClause is the local end of the rule's connections, in the rule table or, with drop, in the default rule table.
-func (g policyFlows) appliedClause(r *policy.Rule, drop bool) clause {
+// appliedClause is the local end of the rule's connections. base is the rule's base key, or its isolation key.
+func (g policyFlows) appliedClause(base clauseKey, r *policy.Rule) clause {
 	var keys clause
 	for _, pod := range r.AppliedTo {
+		key := base
 		if r.Direction == policy.Ingress {
-			keys = append(keys, clauseKey{direction: r.Direction, drop: drop, ofPort: pod.OFPort})
+			key.ofPort = pod.OFPort
+			keys = append(keys, key)
 			continue
 		}
 		for _, ip := range pod.IPs {
 			if g.carries(ip) {
-				keys = append(keys, clauseKey{direction: r.Direction, drop: drop, prefix: host(ip), source: true})
+				key.prefix, key.source = host(ip), true
+				keys = append(keys, key)
 			}
 		}
 	}
 	return keys
 }
 
-func peerKey(r *policy.Rule, peer netip.Prefix) clauseKey {
-	return clauseKey{direction: r.Direction, prefix: peer, source: r.Direction == policy.Ingress}
+// peer returns the key of a peer of rules with this base key.
+func (k clauseKey) peer(peer netip.Prefix) clauseKey {
+	k.prefix, k.source = peer, k.direction == policy.Ingress
+	return k
 }
 
 func (g policyFlows) serviceClause(r *policy.Rule) clause {
 	var keys clause
+	key := baseKey(r)
 	for _, service := range r.Services {
 		for _, f := range g.families() {
-			keys = append(keys, clauseKey{direction: r.Direction, service: service, v6: f.gateway.Is6()})
+			key.service, key.v6 = service, f.gateway.Is6()
+			keys = append(keys, key)
 		}
 	}
 	return keys
@@ -91,7 +98,7 @@ type layout struct{ peers, applied, services dimension }
 
 // layout numbers the dimensions of the rule: source, destination, service.
 func (g policyFlows) layout(r *policy.Rule) layout {
-	if r == nil || len(g.appliedClause(r, false)) == 0 || g.peersOf(r).None() {
+	if r == nil || len(g.appliedClause(baseKey(r), r)) == 0 || g.peersOf(r).None() {
 		return layout{}
 	}
 	clauses := uint8(2)
@@ -118,18 +125,14 @@ func (g policyFlows) carries(addr netip.Addr) bool {
 
 // clauseFlow returns the flow of the key with the conjunctions of its users, or the drop.
 func (g policyFlows) clauseFlow(key clauseKey, u users) of.Flow {
-	tables := tablesOf(key.direction)
-	var table string
 	var actions []of.Action
 	switch {
 	case !key.drop:
-		table, actions = tables.rule, u.conjunctions()
+		actions = u.conjunctions()
 	case u.logged():
-		table, actions = tables.defaultRule, []of.Action{g.log(key.direction, "")}
-	default:
-		table = tables.defaultRule
+		actions = []of.Action{g.log(key.direction, "")}
 	}
-	return g.flow(cookieNetworkPolicy, table, key.level.priority(), g.clauseMatch(key), actions...)
+	return g.flow(cookieNetworkPolicy, key.table, key.priority, g.clauseMatch(key), actions...)
 }
 
 func (g policyFlows) clauseMatch(key clauseKey) []of.Match {
@@ -165,12 +168,12 @@ func serviceMatch(s policy.Service) []of.Match {
 	}
 }
 
-// ruleFlows returns the flows that a rule has for itself: the match of its conjunction, and its counters.
+// admittingFlows returns the flows that a rule that allows has for itself: the match of its conjunction, and its counters.
 //
 // The former writes the rule's id into a register, and ConntrackCommit copies it into the connection label. So a connection exists
 // in conntrack only when both directions allow it, and no packet is recirculated between the policy tables. counter is the object id
 // in the cookies of the flows that count.
-func (g policyFlows) ruleFlows(r *policy.Rule, counter uint32) []of.Flow {
+func (g policyFlows) admittingFlows(r *policy.Rule, counter uint32) []of.Flow {
 	tables := tablesOf(r.Direction)
 	var flows []of.Flow
 	for _, f := range g.families() {

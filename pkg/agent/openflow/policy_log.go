@@ -15,7 +15,7 @@ import (
 const PolicyLogController uint16 = 62374
 
 // The user data of these packets are policyLogCategory, which is Antrea's, a direction, and policy.Rule.LogReference of the rule that
-// allows the packet. So the log needs to know nothing about rules, which may be others, or another agent's, when it has the packet.
+// allows the packet, nothing for a packet that is dropped because no rule does. So the log needs to know nothing about rules, which may be others, or another agent's, when it has the packet.
 const policyLogCategory byte = 1
 
 // policyLogHeader is the number of bytes before the reference.
@@ -27,17 +27,15 @@ const meterPolicyLog = 256
 // LoggedPacket is what the pipeline says about a packet for the audit log.
 type LoggedPacket struct {
 	Direction policy.Direction
-	// Reference is the LogReference of the rule that allows the connection. It is empty if no rule does; the packet is dropped then.
+	Action    policy.Action
+	// Reference is the LogReference of the rule that decides; empty if none does.
 	Reference string
-	// Table is the table of the decision, Priority the priority of the flow that allows, 0 if none does.
+	// Table is the table of the decision, Priority the priority of the flow of the rule that decides, 0 if none does.
 	Table    string
 	Priority uint16
 	// PodPort is the OpenFlow port of the Pod whose policies have decided.
 	PodPort uint32
 }
-
-// Allowed tells whether a rule allows the connection.
-func (p LoggedPacket) Allowed() bool { return p.Reference != "" }
 
 // ParseLoggedPacket returns what the pipeline says about a packet that has come to PolicyLogController.
 func ParseLoggedPacket(p *of.PacketIn) (LoggedPacket, error) {
@@ -54,8 +52,9 @@ func ParseLoggedPacket(p *of.PacketIn) (LoggedPacket, error) {
 		return LoggedPacket{}, fmt.Errorf("packet-in with the user data %#x: %v is no direction", p.UserData, logged.Direction)
 	}
 	tables := tablesOf(logged.Direction)
-	if logged.Table = tables.defaultRule; logged.Allowed() {
-		logged.Table, logged.Priority = tables.rule, priorityLow
+	logged.Action, logged.Table = policy.Drop, tables.defaultRule
+	if logged.Reference != "" { // only admittingFlows have one
+		logged.Action, logged.Table, logged.Priority = policy.Allow, tables.rule, priorityLow
 	}
 	return logged, nil
 }

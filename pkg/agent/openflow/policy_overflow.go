@@ -3,26 +3,28 @@
 
 package openflow
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
+)
 
 // maxConjunctions is the maximum number of rules that share a flow: an OpenFlow message holds 4,090 conjunctions.
 const maxConjunctions = 2000
 
-// level is a priority of the rule tables. Rules that share an address, port or service share a flow, which has room for a limited
-// number of them; the others go to the next level. All flows of a rule are at its level, because a conjunction has one priority. Rules
-// of Kubernetes NetworkPolicies have no order, and other ones validatePolicyRule refuses. So any level will do: Open vSwitch tries lower
-// priorities when no conjunction is complete at a higher one.
+// level is the distance of a rule's flows from the highest priority of its kind. Rules that share an address, port or service share a
+// flow, which has room for a limited number of them; the others go to the next level. All flows of a rule are at its level, because a
+// conjunction has one priority. Rules without an order among them, such as the rules of Kubernetes NetworkPolicies, may be at any level:
+// Open vSwitch tries lower priorities when no conjunction is complete at a higher one.
 type level uint8
 
-// levels is the number of levels: the lowest priority is 1, since 0 is the table's miss.
+// levels is the number of levels of rules without an order: their lowest priority is 1, since 0 is the table's miss.
 const levels = priorityNormal
 
-func (t level) priority() uint16 { return priorityNormal - uint16(t) }
-
-// at returns the key at a level. Drops stay at level 0: they have no conjunctions, so any number of rules can share one.
+// at returns a key of level 0 at another level. Drops stay at level 0: they have no conjunctions, so any number of rules can share one.
 func (k clauseKey) at(t level) clauseKey {
 	if !k.drop {
-		k.level = t
+		k.priority -= uint16(t)
 	}
 	return k
 }
@@ -35,17 +37,17 @@ func (c *policyChange) levelOf(id uint32) level {
 	return c.state.levels[id]
 }
 
-// chooseLevel returns a level at which there is room for the rule's flows, if possible its current one.
-func (c *policyChange) chooseLevel(id uint32, keys map[clauseKey]dimension) (level, error) {
-	if c.rule(id) != nil {
-		if t := c.levelOf(id); c.crowded(id, t, keys) == nil {
-			return t, nil
-		}
+// chooseLevel returns a level at which there is room for the rule's flows, if possible the present one. keys are at level 0.
+func (c *policyChange) chooseLevel(r *policy.Rule, present level, keys map[clauseKey]dimension) (level, error) {
+	id := r.FlowID
+	if c.rule(id) != nil && c.crowded(id, present, keys) == nil {
+		return present, nil
 	}
 	var first level
 	for key := range keys {
-		first = max(first, c.firstFree(key.at(0)))
+		first = max(first, c.firstFree(key))
 	}
+	_, levels := mustKind(r).priorities(r.Effect.Order)
 	var full clauseKey
 	for t := first; t < levels; t++ {
 		key := c.crowded(id, t, keys)
@@ -55,10 +57,10 @@ func (c *policyChange) chooseLevel(id uint32, keys map[clauseKey]dimension) (lev
 		full = *key
 	}
 	return 0, fmt.Errorf("policy rule %d finds no room in %d flows of %d rules each (the last was {%v}): at most %d rules can have an "+
-		"address, Pod or service in common", id, levels, c.state.maxUsers, full, levels*c.state.maxUsers)
+		"address, Pod or service in common", id, levels, c.state.maxUsers, full, int(levels)*c.state.maxUsers)
 }
 
-// crowded returns a key that has no room for the rule at the level, or nil.
+// crowded returns a key that has no room for the rule at the level, or nil. keys are at level 0.
 func (c *policyChange) crowded(id uint32, t level, keys map[clauseKey]dimension) *clauseKey {
 	for key := range keys {
 		placed := key.at(t)
@@ -66,8 +68,8 @@ func (c *policyChange) crowded(id uint32, t level, keys map[clauseKey]dimension)
 		if _, has := u[id]; has || key.drop || len(u) < c.state.maxUsers {
 			continue
 		}
-		if base := key.at(0); c.firstFree(base) == t {
-			c.free[base] = t + 1
+		if c.firstFree(key) == t {
+			c.free[key] = t + 1
 		}
 		return &placed
 	}
@@ -90,10 +92,10 @@ func (c *policyChange) firstFree(base clauseKey) level {
 	return c.state.free[base]
 }
 
-// vacate notes that a flow has lost a user.
-func (c *policyChange) vacate(key clauseKey) {
-	if base := key.at(0); key.level < c.firstFree(base) {
-		c.free[base] = key.level
+// vacate notes that the flow of a key of level 0 has lost a user at a level.
+func (c *policyChange) vacate(base clauseKey, t level) {
+	if !base.drop && t < c.firstFree(base) {
+		c.free[base] = t
 	}
 }
 

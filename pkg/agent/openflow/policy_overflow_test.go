@@ -166,7 +166,7 @@ func requireTiers(t *testing.T, c *client, fake *of.Fake) {
 	for id, r := range c.policy.rules {
 		if want := int((policyFlows{c.generator}).layout(r).peers.clauses); want > 0 {
 			require.Len(t, clauses[id], want, "rule %d", id)
-			require.Equal(t, c.policy.levels[id].priority(), priorities[id])
+			require.Equal(t, priorityNormal-uint16(c.policy.levels[id]), priorities[id])
 		}
 	}
 }

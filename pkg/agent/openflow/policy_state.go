@@ -84,11 +84,13 @@ func (c *policyChange) set(id uint32, r *policy.Rule) error {
 	old, from, to := c.rule(id), c.levelOf(id), level(0)
 	delta := c.g.keyDelta(old, r)
 	if r != nil {
-		to = from
-		if c.crowded(id, from, delta.added) != nil {
+		if baseKey(old) == baseKey(r) {
+			to = from
+		}
+		if c.crowded(id, to, delta.added) != nil {
 			all := c.g.keyDelta(nil, r).added
 			var err error
-			if to, err = c.chooseLevel(id, all); err != nil {
+			if to, err = c.chooseLevel(r, to, all); err != nil {
 				return err
 			}
 			if to != from {
@@ -99,7 +101,7 @@ func (c *policyChange) set(id uint32, r *policy.Rule) error {
 	for _, key := range delta.removed {
 		placed := key.at(from)
 		delete(c.usersOf(placed), id)
-		c.vacate(placed)
+		c.vacate(key, from)
 	}
 	for key, d := range delta.added {
 		c.usersOf(key.at(to))[id] = d
@@ -133,7 +135,7 @@ func (c *policyChange) plans(cache *flowstore.Cache) []flowstore.Plan {
 	for _, id := range slices.Sorted(maps.Keys(c.rules)) {
 		var flows []of.Flow
 		if counter, counts := c.counter(id); counts {
-			flows = c.g.ruleFlows(c.rules[id], counter)
+			flows = mustKind(c.rules[id]).own(c.g, c.rules[id], counter)
 		}
 		plans = append(plans, cache.Plan(ruleObject(id), flows))
 	}
