@@ -43,6 +43,9 @@ stages_alone := vet verify-generated build chart-test bench-smoke
 stages_ordinary := test-unit test-policy test-services test-objects test-bpf test-conntrack test-kernels test-e2e test-acceptance test-faults
 stages_low := prepare-e2e prepare-acceptance cost
 stages_idle := staticcheck model fuzz-parsers fuzz
+# What make mutants runs: each file is beside its suite.
+mutants := $(addsuffix /mutants.txt,test/policy test/services test/conntrack test/faults pkg/agent/oncache/datapath/oracle)
+mutant_suites := policy services conntrack faults fuzz
 # Debian's kernels in virtual machines; see test/env/testbed/machine.
 kernels := stable backports
 object := pkg/agent/oncache/datapath/internal/object
@@ -248,10 +251,7 @@ vet: ## Check format and go.mod and run go vet
 			{ echo "$$header does not include all that it uses"; exit 1; }; \
 	done
 	@$(MAKE) --no-print-directory shellcheck
-	hack/check-fuzz.sh --match
-	hack/check-conntrack.sh --match
-	hack/check-policy.sh --match
-	hack/check-services.sh --match
+	$(GO) run ./test/tools/mutants -check $(mutants)
 	$(GO) vet ./...
 	$(GO) mod tidy -diff
 	cd test/tools/http3 && $(GO) vet ./... && $(GO) mod tidy -diff
@@ -283,10 +283,6 @@ bench-controller: ## Measure antrea-controller with 5,000 Nodes, 100,000 Pods an
 test-policy: ## Compare packets under random NetworkPolicies with the specification: SETS=N, SEED=S, KILLS=N (root)
 	$(GO) run ./test/policy/truthtable -sets $(or $(SETS),200) -seed $(SEED) -kills $(KILLS)
 
-.PHONY: policy-faults
-policy-faults: ## Show that test-policy finds faults that are put into controller and agent: SETS=N, SEED=S (root)
-	GO=$(GO) SETS=$(or $(SETS),40) SEED=$(or $(filter-out 0,$(SEED)),1) hack/check-policy.sh
-
 .PHONY: policy-opinion
 policy-opinion: ## Compare what test-policy takes for the specification with another project's matcher: SETS=N, SEED=S
 	cd test/policy/cyclonus && $(GO) vet . && $(GO) mod tidy -diff && \
@@ -296,10 +292,6 @@ policy-opinion: ## Compare what test-policy takes for the specification with ano
 test-services: ## Compare packets to random Services that change with the documentation: SETS=N, SEED=S (root)
 	$(GO) run ./test/services/truthtable -sets $(or $(SETS),$(SERVICES_SETS),200) -seed $(or $(SERVICES_SEED),$(SEED))
 
-.PHONY: services-faults
-services-faults: ## Show that test-services finds faults that are put into AntreaProxy and the pipeline: SETS=N, SEED=S (root)
-	GO=$(GO) SETS=$(or $(SETS),40) SEED=$(or $(filter-out 0,$(SEED)),1) hack/check-services.sh
-
 .PHONY: service-opinion
 service-opinion: ## Compare the Endpoints that AntreaProxy selects with those of kube-proxy's packages: SETS=N, SEED=S
 	cd test/services/kubeproxy && $(GO) vet . && $(GO) mod tidy -diff && \
@@ -308,10 +300,6 @@ service-opinion: ## Compare the Endpoints that AntreaProxy selects with those of
 .PHONY: test-conntrack
 test-conntrack: ## Compare what conntrack knows with the cache off and on, over random connections: SEQUENCES=N, SEED=S (root)
 	$(GO) run ./test/conntrack -sequences $(SEQUENCES) -seed $(SEED)
-
-.PHONY: test-conntrack-faults
-test-conntrack-faults: ## Show that test-conntrack finds what is taken out of the cache, one mechanism after the other (root)
-	GO=$(GO) hack/check-conntrack.sh
 
 # Progress is on stderr, and the result on stdout comes last.
 .PHONY: test-faults
@@ -323,11 +311,10 @@ test-faults: build ## Let random events happen to a cluster under traffic: EVENT
 		-kinds '$(KINDS)' $(FAULTS_ARGS) >.testbed/faults.out || code=$$?; \
 		cat .testbed/faults.out; exit $${code:-0}
 
-.PHONY: faults-oracle
-faults-oracle: build ## Show that test-faults finds a packet that is lost and one that gets through (root)
-	$(GO) build -o bin/faults ./test/faults
-	bin/testbed prepare --functional
-	hack/check-faults.sh
+.PHONY: mutants
+mutants: build ## Put faults into the sources, one at a time, and fail if a suite does not find them: S=policy, services, conntrack, faults or fuzz, ONLY=name (root)
+	@[ -n '$(filter $(S),$(mutant_suites))' ] || { echo 'mutants: S is "$(S)", want one of: $(mutant_suites)'; exit 1; }
+	$(GO) run ./test/tools/mutants -only '$(ONLY)' $(filter $(if $(filter fuzz,$(S)),pkg/%,test/$(S)/%),$(mutants))
 
 .PHONY: test-objects
 test-objects: ## Compare clusters that meet bad objects, requests and files with clusters that do not: SETS=N, SEED=S (root)
@@ -365,10 +352,6 @@ fuzz: ## Fuzz the eBPF programs against the oracle, each target for FUZZTIME, su
 .PHONY: fuzz-parsers
 fuzz-parsers: ## Fuzz every parser of what comes from outside, each with PARSERTIME inputs or for that time, such as 10m: TARGET=cniserver/FuzzRequest
 	FUZZTIME=$(PARSERTIME) GO=$(GO) hack/fuzz-parsers.sh $(if $(TARGET),'$(TARGET)')
-
-.PHONY: fuzz-faults
-fuzz-faults: ## Show that fuzzing finds faults that are put into the eBPF programs (root)
-	hack/check-fuzz.sh
 
 .PHONY: bench-bpf
 bench-bpf: ## Print what the eBPF programs cost (root)

@@ -6,7 +6,7 @@
 // the specification. generate.go makes random worlds, pods.go their Pods, policies.go their policies, probes.go the connections to try.
 // The program truthtable compares.
 //
-// Two checks test this package itself. hack/check-policy.sh shows that the random worlds find faults that are put into the controller
+// Two checks test this package itself. mutants.txt and test/tools/mutants show that the random worlds find faults that are put into the controller
 // and the agent. The module in the directory cyclonus compares the oracle with the matcher of another project.
 package policy
 

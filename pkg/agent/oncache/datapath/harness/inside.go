@@ -35,7 +35,7 @@ type Inside struct {
 }
 
 // Look finds the maps that a Datapath has pinned below pinPath, and the programs that the kernel runs with them. If ONCACHE_OBJECT
-// names a file, the programs are those of this object, with the same maps: hack/check-fuzz.sh puts faults into them.
+// names a file, the programs are those of this object, with the same maps: test/tools/mutants puts faults into them.
 func Look(t testing.TB, pinPath string) *Inside {
 	t.Helper()
 	return look(t, pinPath, programs{})

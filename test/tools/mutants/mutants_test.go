@@ -1,0 +1,131 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// example is a suite that compares the text of a file, and fails with a message.
+const example = `
+# A comment.
+once: echo once >>log
+build: cp number $OUT/number
+run: grep -q 42 $OUT/number ||
+	{ echo "wrong: $(cat $OUT/number) with $WITH"; ls $FRESH; touch $FRESH/left; exit 1; }
+clean: yes
+found: ^wrong: (\d*)
+found: with (\w+)
+with: one
+
+mutant: another number
+in: number
+- 42
++ 43
+
+mutant: two lines
+in: number
+- 42
+- 7
++ 44
++ 8
+
+with: two
+mutant: nothing
+in: number
+- 42
++
+
+mutant: not found
+in: number
+- 7
++ 8
+
+found: sabotage
+run: echo "$MUTANT: sabotage"; false
+mutant: own
+`
+
+func repository(t *testing.T) string {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "number"), []byte("42\n7\n42\n"), 0o644))
+	require.NoError(t, exec.Command("git", "-C", dir, "init", "-q").Run())
+	return dir
+}
+
+func TestEachMutantIsFoundOrNot(t *testing.T) {
+	mutants, err := parse("x", example)
+	require.NoError(t, err)
+	require.Len(t, mutants, 5)
+	dir := repository(t)
+	var out bytes.Buffer
+	s, remove, err := newSuite(dir, &out)
+	require.NoError(t, err)
+	// The first place is replaced in the copy only; the second 42 is still there.
+	mutants[0].run = `cmp $OUT/number <(printf '43\n7\n42\n') && cmp number <(printf '42\n7\n42\n') && echo "wrong: 43 with $WITH"; exit 1`
+	mutants[2].run = `cmp $OUT/number <(printf '\n7\n42\n'); echo "wrong: with $WITH"; exit 1`
+	mutants[1].run = `cmp $OUT/number <(printf '44\n8\n42\n'); echo "wrong: 44 with $WITH"; exit 1`
+	mutants[0].clean = false
+	missed, err := s.all(t.Context(), mutants, true)
+	require.NoError(t, err, out.String())
+	require.Equal(t, 1, missed)
+	require.Regexp(t, `(?s)another number +found after +0 s: 43; one
+two lines +found after +0 s: 44; one
+nothing +found after +0 s: ; two
+not found +NOT FOUND.*
+own +found after +0 s: sabotage
+`, out.String())
+	log, err := os.ReadFile(filepath.Join(dir, "log"))
+	require.NoError(t, err)
+	require.Equal(t, "once\n", string(log))
+	remove()
+	require.NoDirExists(t, s.work)
+}
+
+func TestASuiteThatFailsForAnotherReasonProvesNothing(t *testing.T) {
+	mutants, err := parse("x", "build: true\nrun: echo no machine; exit 1\nfound: ^wrong\nmutant: m\n")
+	require.NoError(t, err)
+	s, remove, err := newSuite(repository(t), &bytes.Buffer{})
+	require.NoError(t, err)
+	defer remove()
+	_, err = s.all(t.Context(), mutants, true)
+	require.ErrorContains(t, err, "no machine")
+
+	mutants[0].clean = true
+	_, err = s.all(t.Context(), mutants, true)
+	require.ErrorContains(t, err, "fails without any fault")
+
+	mutants[0].build = "echo no compiler; false"
+	_, err = s.all(t.Context(), mutants, false)
+	require.ErrorContains(t, err, "no compiler")
+}
+
+func TestMutantsThatNoLongerFit(t *testing.T) {
+	m := mutant{name: "m", file: "number", from: "41", to: "43"}
+	_, err := m.mutated(repository(t))
+	require.ErrorContains(t, err, `m: number no longer contains "41"`)
+}
+
+func TestInvalidFiles(t *testing.T) {
+	for text, message := range map[string]string{
+		"":                       "no mutant",
+		"run: true\nspeed: 1\n":  `x:2: "speed" is unknown`,
+		"run: true\nsome text\n": "x:2:",
+		"run: true\nfound: (\n":  "x:2:",
+		"- a\n":                  "belongs to no file",
+		"in: a\n":                "belongs to no mutant",
+		"run: true\nmutant: m\n": "lacks",
+		"run: true\nfound: x\nmutant: m\nin: f\n":      "changes nothing",
+		"run: a\nfound: x\nmutant: m\nin: f\n- a\n+ a": "changes nothing",
+	} {
+		_, err := parse("x", text)
+		require.ErrorContains(t, err, message, text)
+	}
+}

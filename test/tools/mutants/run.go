@@ -1,0 +1,173 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// endTimeout limits the time in which a command ends what it has started, after SIGTERM.
+const endTimeout = time.Minute
+
+// suite runs mutants in a repository.
+type suite struct {
+	repository string
+	// tree is the copy of the repository, work the directory that contains it, and OUT and FRESH.
+	tree, work string
+	out        io.Writer
+}
+
+// newSuite makes the directories; remove removes them.
+func newSuite(repository string, out io.Writer) (s *suite, remove func(), err error) {
+	work, err := os.MkdirTemp("", "mutants-")
+	if err != nil {
+		return nil, nil, err
+	}
+	s = &suite{repository: repository, work: work, tree: filepath.Join(work, "tree"), out: out}
+	remove = func() { os.RemoveAll(work) }
+	if err = os.Mkdir(filepath.Join(work, "out"), 0o755); err == nil {
+		err = copyTree(repository, s.tree)
+	}
+	if err != nil {
+		remove()
+	}
+	return s, remove, err
+}
+
+// all runs the mutants and returns how many the suite did not find. An error says that a verdict was impossible.
+func (s *suite) all(ctx context.Context, mutants []*mutant, clean bool) (missed int, err error) {
+	once := ""
+	for i, m := range mutants {
+		if m.once != once {
+			once = m.once
+			if output, err := s.command(ctx, m, once, s.repository); err != nil {
+				return missed, fmt.Errorf("once: %w\n%s", err, output)
+			}
+		}
+		if i == 0 && clean && m.clean {
+			if err := s.passes(ctx, m); err != nil {
+				return missed, err
+			}
+		}
+		found, err := s.one(ctx, m)
+		if err != nil {
+			return missed, fmt.Errorf("%s: %w", m.name, err)
+		}
+		if !found {
+			missed++
+		}
+	}
+	return missed, nil
+}
+
+// passes runs the suite without a fault. It must pass.
+func (s *suite) passes(ctx context.Context, m *mutant) error {
+	sound := *m
+	sound.name = "no fault"
+	began := time.Now()
+	if output, err := s.command(ctx, &sound, sound.build, s.tree); err != nil {
+		return fmt.Errorf("build: %w\n%s", err, output)
+	}
+	if output, err := s.command(ctx, &sound, sound.run, s.repository); err != nil {
+		return fmt.Errorf("%s\nthe suite fails without any fault: %w", output, err)
+	}
+	s.say(&sound, "passed after %3.0f s", time.Since(began).Seconds())
+	return nil
+}
+
+// one reports whether the suite finds a mutant.
+func (s *suite) one(ctx context.Context, m *mutant) (found bool, err error) {
+	if m.file != "" {
+		restore, err := s.put(m)
+		if err != nil {
+			return false, err
+		}
+		defer restore()
+	}
+	if output, err := s.command(ctx, m, m.build, s.tree); err != nil {
+		return false, fmt.Errorf("build: %w\n%s", err, output)
+	}
+	began := time.Now()
+	output, err := s.command(ctx, m, m.run, s.repository)
+	seconds := time.Since(began).Seconds()
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	if err == nil {
+		s.say(m, "NOT FOUND after %3.0f s", seconds)
+		return false, nil
+	}
+	said, complete := m.said(output)
+	if !complete {
+		return false, fmt.Errorf("the run failed (%w), and its output does not match %v:\n%s", err, m.found, output)
+	}
+	s.say(m, "found after %3.0f s: %s", seconds, said)
+	return true, nil
+}
+
+// put writes the mutant's file into the tree. restore writes the original one.
+func (s *suite) put(m *mutant) (restore func(), err error) {
+	content, err := m.mutated(s.repository)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(s.tree, m.file)
+	original, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = os.WriteFile(path, original, 0o644) }, os.WriteFile(path, []byte(content), 0o644)
+}
+
+// said returns what the output says about the fault, and whether each expression has matched.
+func (m *mutant) said(output string) (said string, complete bool) {
+	var parts []string
+	for _, expression := range m.found {
+		match := expression.FindStringSubmatch(output)
+		if match == nil {
+			return "", false
+		}
+		if len(match) > 1 {
+			match = match[1:]
+		}
+		parts = append(parts, match...)
+	}
+	return strings.Join(parts, "; "), true
+}
+
+// command runs a command in a directory and returns its output.
+func (s *suite) command(ctx context.Context, m *mutant, text, dir string) (output string, err error) {
+	if text == "" {
+		return "", nil
+	}
+	fresh := filepath.Join(s.work, "fresh")
+	if err := os.RemoveAll(fresh); err != nil {
+		return "", err
+	}
+	if err := os.Mkdir(fresh, 0o755); err != nil {
+		return "", err
+	}
+	var all bytes.Buffer
+	cmd := exec.CommandContext(ctx, "bash", "-eu", "-o", "pipefail", "-c", text)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &all, &all
+	cmd.Env = append(os.Environ(), "OUT="+filepath.Join(s.work, "out"), "FRESH="+fresh, "MUTANT="+m.name, "WITH="+m.with, "PWD="+dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = endTimeout
+	err = cmd.Run()
+	return all.String(), err
+}
+
+func (s *suite) say(m *mutant, format string, args ...any) {
+	fmt.Fprintf(s.out, "%-30s %s\n", m.name, fmt.Sprintf(format, args...))
+}
