@@ -130,7 +130,7 @@ func figure8Ratios(run *result.Run) (ratios []svg.Ratio, measured bool) {
 		r := svg.Ratio{Name: fmt.Sprintf("%s: %s", inWords[row.workload], row.name), Paper: row.ratio}
 		if row.ours != "" {
 			if s := against(metricOn(run, row.workload, "vxlan", workload.Rate), row.ours, result.On); s.N > 0 {
-				r.Value, r.Low, r.High, r.Style, r.NotSignificant = s.Median, s.Low, s.High, styles[row.ours], s.Against(1) == stats.Unclear
+				r.Value, r.Low, r.High, r.Style, r.NotSignificant = s.Median, s.Low, s.High, styles[row.ours], unclear(s)
 				measured = true
 			}
 		}

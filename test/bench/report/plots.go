@@ -53,7 +53,7 @@ func ratioPlot(run *result.Run, on result.State) string {
 			}
 			ratios = append(ratios, svg.Ratio{
 				Name:  plain(r) + ": " + label(on) + " / " + string(c.to),
-				Value: s.Median, Low: s.Low, High: s.High, Style: c.style, Paper: c.paper, NotSignificant: s.Against(1) == stats.Unclear,
+				Value: s.Median, Low: s.Low, High: s.High, Style: c.style, Paper: c.paper, NotSignificant: unclear(s),
 			})
 		}
 	}
@@ -61,11 +61,17 @@ func ratioPlot(run *result.Run, on result.State) string {
 		return ""
 	}
 	entries := []svg.Entry{{Name: "relative to gate off", Style: svg.Off}, {Name: "relative to bare", Style: svg.Bare}}
-	if on == result.On {
+	if slices.ContainsFunc(ratios, func(r svg.Ratio) bool { return r.Paper > 0 }) {
 		entries = append(entries, svg.Entry{Name: "the paper's ratio", Style: svg.Paper})
+	}
+	if run.Bed == "instructions" {
+		return svg.Ratios("Instructions with the gate on, "+label(on), "the other state executes so many times the instructions (above 1: the gate saves some)", entries, ratios)
 	}
 	return svg.Ratios("Speed with the gate on, "+label(on), "times as fast (above 1: faster; hollow: 1 is within the interval)", entries, ratios)
 }
+
+// unclear reports whether a ratio's interval contains 1. A single value has no interval.
+func unclear(s stats.Summary) bool { return s.N > 1 && s.Against(1) == stats.Unclear }
 
 // applications have several flows, and are compared with bare nevertheless.
 var applications = map[string]bool{"memcached": true, "pgbench": true, "nginx": true}

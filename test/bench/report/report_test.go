@@ -4,6 +4,7 @@
 package report
 
 import (
+	stdbytes "bytes"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -152,7 +153,7 @@ func TestPeers(t *testing.T) {
 	require.Contains(t, text, "| bare | off | on | cilium | on vs. cilium | cilium vs. bare | cilium vs. off | on vs. bare |\n|---|---|---|---|---|---|---|---|---|---|\n")
 	require.Contains(t, text, "| `tcp_rr` vxlan | p50, us | 20 ± 25 % | 40 ± 25 % | 24 ± 25 % | 36 ± 25 % | 1.500 (1.500-1.500) | 0.556 (0.556-0.556) | 1.111 (1.111-1.111) | 0.833 (0.833-0.833) |\n")
 	require.Contains(t, text, "|  | cpu, us/transaction |  |  | 5 |  |  |  |  |  |\n")
-	require.Contains(t, text, "| `tcp_crr` vxlan | rate, 1/s | 400 | 200 | 300 | 150 | = 2 | = 0.375 | = 0.75 | = 0.75 |")
+	require.Contains(t, text, "| `tcp_crr` vxlan | rate, 1/s | 400 | 200 | 300 | 150 | 2 | 0.375 | 0.75 | 0.75 |")
 	require.Contains(t, text, "| `udp_rr` vxlan | no answer |\n")
 	require.Contains(t, string(details), "The results are [in the summary]")
 	require.NotContains(t, string(details), "### Targets")
@@ -185,10 +186,10 @@ func TestRewriting(t *testing.T) {
 	require.Contains(t, string(summary), "| | bare | off | encap | rewrite | encap, netkit | rewrite, netkit |\n")
 	require.Contains(t, string(summary), "| TCP | 30000 | 80000 | 42000 (76.0 %) | 36000 (88.0 %) | 41000 (78.0 %) | 35000 (90.0 %) |\n")
 	require.Contains(t, string(summary), "| TCP round trip, rewriting: share of the overlay's overhead that is removed | 0.88 | at least 0.9 | `instructions` |\n")
-	details, err := os.ReadFile(filepath.Join(dir, "benchmarks-details.md"))
+	results, err := os.ReadFile(filepath.Join(dir, Plots, "native-results.csv"))
 	require.NoError(t, err)
-	require.Contains(t, string(details), "| 18 ± 0 % | 40 ± 0 % | 24 ± 0 % | 20 ± 0 % |")
-	require.Contains(t, string(details), "| 100 % |\n")
+	require.Contains(t, string(results), ",18 ± 0 %,40 ± 0 %,24 ± 0 %,20 ± 0 %,")
+	require.Contains(t, string(results), ",100 %\n")
 	for _, plot := range []string{"native-ratios-rewrite.svg", "instructions-variants.svg"} {
 		content, err := os.ReadFile(filepath.Join(dir, Plots, plot))
 		require.NoError(t, err)
@@ -201,7 +202,30 @@ func TestCommittedFiles(t *testing.T) {
 	runs, err := result.LoadDir("../results", Beds...)
 	require.NoError(t, err)
 	require.NotEmpty(t, runs)
-	require.NoError(t, Write(t.TempDir(), runs))
+	dir, committed := t.TempDir(), "../../../docs/start"
+	require.NoError(t, Write(dir, runs))
+	// The committed pages, plots and data files are those of the committed results, and no others.
+	var made, kept []string
+	for _, pattern := range []string{"benchmarks*.md", Plots + "/*"} {
+		for folder, names := range map[string]*[]string{dir: &made, committed: &kept} {
+			paths, err := filepath.Glob(filepath.Join(folder, pattern))
+			require.NoError(t, err)
+			for _, path := range paths {
+				name, err := filepath.Rel(folder, path)
+				require.NoError(t, err)
+				*names = append(*names, name)
+			}
+		}
+	}
+	require.Equal(t, made, kept, "run make bench-report")
+	require.Contains(t, made, Plots+"/"+gainFile)
+	for _, name := range made {
+		want, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		got, err := os.ReadFile(filepath.Join(committed, name))
+		require.NoError(t, err)
+		require.True(t, stdbytes.Equal(want, got), "%s is not what make bench-report makes", name)
+	}
 }
 
 // TestWrite makes both pages with everything in them and reads its plots as XML.
@@ -229,12 +253,13 @@ func TestWrite(t *testing.T) {
 		add(run, result.Result{Workload: "tcp_rr_size", Flows: 1, Bytes: size}, result.Metric{Name: "mean", Unit: "us", Less: true}, three(20), three(40), three(23))
 	}
 	run.Results = append(run.Results, result.Result{Workload: "nginx", Network: "vxlan", Failures: []string{"wrk is missing"}})
-	run.Breakdown = &result.Breakdown{Workload: "tcp_rr", Unit: "us/transaction", Method: "guessed", Segments: []result.Segment{
+	counts := &result.Run{Bed: "instructions", Rounds: 1}
+	counts.Breakdown = &result.Breakdown{Workload: "tcp_rr", Unit: "us/transaction", Method: "guessed", Segments: []result.Segment{
 		{Name: "veth", Values: map[result.State]float64{result.Bare: 1, result.Off: 2, result.On: 1.5}},
 		{Name: "<eBPF & co>", Values: map[result.State]float64{result.On: 0.5}},
 	}}
 	dir := t.TempDir()
-	require.NoError(t, Write(dir, map[string]*result.Run{"native": run}))
+	require.NoError(t, Write(dir, map[string]*result.Run{"native": run, "instructions": counts}))
 	summary, err := os.ReadFile(filepath.Join(dir, "benchmarks.md"))
 	require.NoError(t, err)
 	require.Contains(t, string(summary), "| TCP round trip, us | 20 | 40 | 23 | not measured | 1.739 (1.739-1.739) |  | 0.870 (0.870-0.870) |  |\n")
@@ -245,7 +270,9 @@ func TestWrite(t *testing.T) {
 	require.NotContains(t, string(summary), "median latency: bare / encap") // reached
 	text, err := os.ReadFile(filepath.Join(dir, "benchmarks-details.md"))
 	require.NoError(t, err)
-	require.Contains(t, string(text), "wrk is missing")
+	results, err := os.ReadFile(filepath.Join(dir, Plots, "native-results.csv"))
+	require.NoError(t, err)
+	require.Contains(t, string(results), "wrk is missing")
 	require.Contains(t, string(text), "| TCP request/response, median latency: bare / encap | at least 0.85 | 0.870")
 	plots, err := filepath.Glob(filepath.Join(dir, Plots, "*.svg"))
 	require.NoError(t, err)

@@ -4,6 +4,7 @@
 package report
 
 import (
+	"encoding/csv"
 	"fmt"
 	"maps"
 	"math"
@@ -88,46 +89,55 @@ func interval(s stats.Summary) string {
 	return fmt.Sprintf("%.3f (%.3f-%.3f)", s.Median, s.Low, s.High)
 }
 
-// results is the table of all results.
+// results puts all results into a data file beside the plots, and links to it.
 func (d *document) results(run *result.Run) {
-	d.printf("\n### All results\n\nThe median of each state with half its interquartile range. Ratios are of speed: above 1 is better. " +
-		"\"=\" means that 1 lies within the interval. *rewritten* is the share of hits that were rewritten, in the state of that name.\n\n")
-	d.printf("| Workload | Metric |")
+	file := run.Bed + "-results.csv"
+	d.printf("\n### All results\n\n[%s](%s/%s) has the median of each state with half its interquartile range. Ratios are of speed: above 1 is better. "+
+		"\"=\" means that 1 lies within the interval. *rewritten* is the share of hits that were rewritten, in the state of that name.\n", file, Plots, file)
+	var text strings.Builder
+	w := csv.NewWriter(&text)
+	_ = w.WriteAll(resultRows(run)) // a strings.Builder does not fail
+	d.files[file] = text.String()
+	d.failures(run)
+}
+
+// resultRows are the header and the rows of the data file.
+func resultRows(run *result.Run) [][]string {
+	head := []string{"workload", "metric"}
 	for _, state := range result.States {
-		d.printf(" %s |", label(state))
+		head = append(head, label(state))
 	}
 	for _, what := range []string{" vs.", ", CPU /"} {
 		for _, pair := range pairs {
-			d.printf(" %s%s %s |", label(pair[0]), what, label(pair[1]))
+			head = append(head, fmt.Sprintf("%s%s %s", label(pair[0]), what, label(pair[1])))
 		}
 	}
-	const others = 3 // workload, metric, rewritten
-	columns := others + len(result.States) + 2*len(pairs)
-	d.printf(" rewritten |\n|%s\n", strings.Repeat("---|", columns))
+	rows := [][]string{append(head, "rewritten")}
 	for i := range run.Results {
 		r := &run.Results[i]
 		m := Main(r)
+		title := strings.ReplaceAll(name(r), "`", "")
 		if m == nil {
-			d.printf("| %s |%s %s |\n", name(r), strings.Repeat(" |", columns-2), strings.Join(r.Failures, "; "))
+			rows = append(rows, append(append([]string{title}, make([]string, len(head)-1)...), strings.Join(r.Failures, "; ")))
 			continue
 		}
 		cpu := r.Metric(workload.CPU)
 		if cpu == nil {
 			cpu = r.Metric(workload.CPUServer)
 		}
-		d.printf("| %s | %s, %s |", name(r), m.Name, m.Unit)
+		row := []string{title, m.Name + ", " + m.Unit}
 		for _, state := range result.States {
-			d.printf(" %s |", measured(value(m, state)))
+			row = append(row, measured(value(m, state)))
 		}
 		for _, pair := range pairs {
-			d.printf(" %s |", difference(Speed(m, pair[0], pair[1])))
+			row = append(row, difference(Speed(m, pair[0], pair[1])))
 		}
 		for _, pair := range pairs {
-			d.printf(" %s |", cost(cpu, pair))
+			row = append(row, cost(cpu, pair))
 		}
-		d.printf(" %s |\n", share(r.Metric(workload.Rewritten)))
+		rows = append(rows, append(row, share(r.Metric(workload.Rewritten))))
 	}
-	d.failures(run)
+	return rows
 }
 
 // pairs are the states that the table of all results compares.
@@ -213,7 +223,7 @@ func difference(s stats.Summary) string {
 	switch {
 	case s.N == 0:
 		return ""
-	case s.Against(1) == stats.Unclear:
+	case unclear(s):
 		return "= " + interval(s)
 	}
 	return interval(s)

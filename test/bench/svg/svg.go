@@ -5,7 +5,7 @@
 // colors that follow the reader's light or dark theme, and few of their other features.
 //
 // svg.go has the canvas and the colors, axis.go scales and ticks, lines.go curves with error bars, dots.go ratios with
-// their spread, stack.go sums of segments.
+// their spread, stack.go sums of segments, bars.go labeled values.
 package svg
 
 import (
@@ -24,6 +24,7 @@ const (
 	On      Style = "on"
 	Rewrite Style = "rewrite"
 	Paper   Style = "paper"
+	Cilium  Style = "cilium"
 
 	// PaperBare is bare metal in the paper; PaperRange a range for which the paper has no single values.
 	PaperBare  Style = "paperbare"
@@ -49,7 +50,7 @@ text { font: 12px system-ui, "DejaVu Sans", sans-serif; fill: #1f2328 }
 .line { fill: none; stroke-width: 2 }
 .whisker { stroke-width: 1.5 }
 .bare { stroke: #6e7781; fill: #6e7781 } .off { stroke: #d55e00; fill: #d55e00 } .on { stroke: #0072b2; fill: #0072b2 }
-.rewrite { stroke: #cc79a7; fill: #cc79a7 }
+.rewrite { stroke: #cc79a7; fill: #cc79a7 } .cilium { stroke: #c3ccd5; fill: #c3ccd5 } .range { stroke: #1f2328; stroke-width: 1.5 }
 .paper { stroke: #009e73; fill: none; stroke-width: 2 } .paperbare { stroke: #6e7781; fill: none; stroke-width: 2 }
 .paperrange { stroke: #009e73; fill: #009e73; fill-opacity: 0.3; stroke-width: 1 }
 .hollow { fill: none }
@@ -58,7 +59,7 @@ text { font: 12px system-ui, "DejaVu Sans", sans-serif; fill: #1f2328 }
 @media (prefers-color-scheme: dark) {
 text { fill: #e6edf3 } .small { fill: #9aa4af } .bg { fill: #0d1117 } .grid { stroke: #30363d } .axis { stroke: #7d8590 } .rule { stroke: #9aa4af }
 .bare { stroke: #a8b1bb; fill: #a8b1bb } .off { stroke: #f0883e; fill: #f0883e } .on { stroke: #58a6ff; fill: #58a6ff }
-.rewrite { stroke: #e39ac3; fill: #e39ac3 }
+.rewrite { stroke: #e39ac3; fill: #e39ac3 } .cilium { stroke: #57606a; fill: #57606a } .range { stroke: #e6edf3 }
 .paper { stroke: #3fb98c; fill: none } .paperbare { stroke: #a8b1bb } .paperrange { stroke: #3fb98c; fill: #3fb98c } .hollow { fill: none }
 }`
 
