@@ -384,7 +384,7 @@ bench-peers: bench-programs ## Measure the same beside Cilium, which it builds f
 	bin/bench run --bed=peers --rounds=$(PEER_ROUNDS) --budget=0 $(PEER_ARGS)
 
 .PHONY: bench-report
-bench-report: bench-programs ## Make docs/start/benchmarks.md, its details and its plots from test/bench/results
+bench-report: bench-programs ## Make docs/start/benchmarks*.md, their plots and the picture of README.md from test/bench/results
 	bin/bench report
 
 .PHONY: bench-smoke
