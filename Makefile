@@ -327,7 +327,7 @@ test-bpf: ## Run the eBPF programs' tests (root)
 	$(race) -count=1 -skip '^TestCost$$' $(bpf_packages)
 
 .PHONY: test-neighbors
-test-neighbors: ## Measure what a Pod can cost other Pods, by the table of docs/start/limits.md (root)
+test-neighbors: ## Measure what a Pod can cost other Pods, by the table of docs/operate/limits.md (root)
 	$(GO) test -count=1 -v -run '$(neighbor_tests)' ./pkg/agent/oncache/... ./pkg/agent/controller/networkpolicy ./pkg/agent/servicereject \
 		| grep -E '^(ok|FAIL|---|panic)|^ +(---|[a-z_]+_test.go)'
 

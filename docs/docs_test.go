@@ -110,7 +110,7 @@ func names[V any](m map[string]V) []string { return slices.Collect(maps.Keys(m))
 func TestEveryReasonHasItsRow(t *testing.T) {
 	reasons, err := datapath.Reasons()
 	require.NoError(t, err)
-	table := rows(t, section(t, read(t, "docs/use/oncache.md"), "## Reasons"))
+	table := rows(t, section(t, read(t, "docs/operate/oncache-output.md"), "## Reasons"))
 	requireSameNames(t, slices.Clone(reasons), names(table))
 	for reason, cells := range table {
 		require.Len(t, cells, 4, reason)
@@ -141,7 +141,7 @@ func TestMetrics(t *testing.T) {
 	for d := range descriptions {
 		want = append(want, metricName.FindString(d.String()))
 	}
-	requireSameNames(t, slices.Clone(want), names(rows(t, section(t, read(t, "docs/use/oncache.md"), "## Metrics"))))
+	requireSameNames(t, slices.Clone(want), names(rows(t, section(t, read(t, "docs/operate/oncache-output.md"), "## Metrics"))))
 	for file, text := range documents(t) {
 		for _, name := range metricName.FindAllString(text, -1) {
 			require.Contains(t, want, name, file)
@@ -249,7 +249,7 @@ func TestGatesOfUpstreamsTests(t *testing.T) {
 // TestRanges: numbers that the agent accepts are those that the documents promise.
 func TestRanges(t *testing.T) {
 	table := rows(t, read(t, "docs/use/configuration.md"))
-	keys := rows(t, section(t, read(t, "docs/use/oncache.md"), "### Configuration keys"))
+	keys := rows(t, section(t, read(t, "docs/use/oncache.md"), "## Configuration keys"))
 	checks := regexp.MustCompile(`inRange\("(oncache\.\w+|defaultMTU)", [^,]+, (\d+), ([\d<]+)\)`).FindAllStringSubmatch(read(t, "pkg/config/agent/validate.go"), -1)
 	require.Len(t, checks, 4)
 	for _, m := range checks {
@@ -269,26 +269,25 @@ func TestRanges(t *testing.T) {
 }
 
 func TestModesAndStates(t *testing.T) {
-	document := read(t, "docs/use/oncache.md")
-	modes := rows(t, section(t, document, "### Modes"))
+	modes := rows(t, section(t, read(t, "docs/use/oncache.md"), "### Modes"))
 	requireSameNames(t, []string{datapath.ModeOff.String(), datapath.ModeObserve.String(), datapath.ModeEnforce.String()}, names(modes))
 	constants := regexp.MustCompile(`(?m)^\tState\w+ += "(\w+)"`).FindAllStringSubmatch(read(t, "pkg/agent/oncache/api/types.go"), -1)
 	require.NotEmpty(t, constants)
 	for _, m := range constants {
-		require.Contains(t, section(t, document, "### Summary"), "`"+m[1]+"`")
+		require.Contains(t, section(t, read(t, "docs/operate/oncache-output.md"), "### Summary"), "`"+m[1]+"`")
 	}
 }
 
-// TestQuotedMessages: what a user finds in the document must be what the agent says.
 // TestRemedies: antctl check and the page know the same reasons for a cache that is unavailable.
 func TestRemedies(t *testing.T) {
-	requireSameNames(t, slices.Collect(maps.Keys(check.Remedies)), names(rows(t, section(t, read(t, "docs/use/oncache.md"), "### State `Unavailable`"))))
+	requireSameNames(t, slices.Collect(maps.Keys(check.Remedies)), names(rows(t, section(t, read(t, "docs/operate/troubleshooting.md"), "### State `Unavailable`"))))
 }
 
+// TestQuotedMessages: the messages that the pages quote are the agent's.
 func TestQuotedMessages(t *testing.T) {
-	document := read(t, "docs/use/oncache.md")
-	messages := names(rows(t, section(t, document, "### State `Unavailable`")))
-	for _, m := range regexp.MustCompile(`"([A-Z][a-zA-Z ]+)"`).FindAllStringSubmatch(document, -1) {
+	remedies := section(t, read(t, "docs/operate/troubleshooting.md"), "## The cache does not work on a Node")
+	messages := names(rows(t, section(t, remedies, "### State `Unavailable`")))
+	for _, m := range regexp.MustCompile(`"([A-Z][a-zA-Z ]+)"`).FindAllStringSubmatch(remedies+read(t, "docs/operate/oncache-output.md"), -1) {
 		messages = append(messages, m[1])
 	}
 	require.NotEmpty(t, messages)
@@ -403,7 +402,7 @@ func TestEveryReasonOfAnExplanationHasItsRow(t *testing.T) {
 	for _, m := range constants.FindAllStringSubmatch(read(t, "pkg/agent/oncache/api/explanation.go"), -1) {
 		reasons = append(reasons, m[1])
 	}
-	requireSameNames(t, reasons, names(rows(t, section(t, read(t, "docs/use/oncache.md"), "## Reading `antctl oncache explain`"))))
+	requireSameNames(t, reasons, names(rows(t, section(t, read(t, "docs/operate/oncache-output.md"), "## Reading `antctl oncache explain`"))))
 }
 
 func TestCommandsAndFlags(t *testing.T) {

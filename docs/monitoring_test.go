@@ -99,7 +99,7 @@ func TestMonitoringCountsAllHits(t *testing.T) {
 
 // TestOperationsAndPodReasons: the page explains each value of the labels of two metrics.
 func TestOperationsAndPodReasons(t *testing.T) {
-	table := rows(t, section(t, read(t, "docs/use/oncache.md"), "## Metrics"))
+	table := rows(t, section(t, read(t, "docs/operate/oncache-output.md"), "## Metrics"))
 	source := sources(t, "pkg/agent/oncache", func(name string) bool { return name == "failures.go" || name == "reasons.go" })
 	list := regexp.MustCompile(`operationNames = .*\{(.*)\}`).FindStringSubmatch(source)
 	require.Len(t, list, 2)

@@ -15,7 +15,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
 
-// repairTime is twice what docs/start/limits.md promises: this machine is slow.
+// repairTime is twice what docs/operate/limits.md promises: this machine is slow.
 const repairTime = 20 * time.Second
 
 // TestUpkeep takes away, one after the other, what the agent has made on its Node.

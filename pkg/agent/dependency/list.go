@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package dependency has the one list of the addresses that this Node depends on, and the function that says whether one of them is.
-// docs/start/limits.md ("What a Service may not take away from a Node") describes what follows for Services.
+// docs/operate/limits.md ("What a Service may not take away from a Node") describes what follows for Services.
 //
 // list.go is the list, without I/O. sources.go finds what is not in an object of the Kubernetes API: servers that the agent is configured with,
 // open connections, name servers and next hops of the Node.

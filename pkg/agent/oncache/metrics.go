@@ -19,7 +19,7 @@ var (
 	descUnavailable = prometheus.NewDesc("antrea_agent_oncache_unavailable_info",
 		"Present with value 1 when this Node cannot carry the fast path; the label says why.", []string{"reason"}, nil)
 	descPackets = prometheus.NewDesc("antrea_agent_oncache_packet_count",
-		"Packets by eBPF program and by what became of them (docs/use/oncache.md lists the reasons).", []string{"program", "reason"}, nil)
+		"Packets by eBPF program and by what became of them (docs/operate/oncache-output.md lists the reasons).", []string{"program", "reason"}, nil)
 	descEvictions = prometheus.NewDesc("antrea_agent_oncache_eviction_count",
 		"Generation increments: each evicts all flows of a Pod, all flows to a Node, or all flows.", []string{"scope"}, nil)
 	descConntrack = prometheus.NewDesc("antrea_agent_oncache_conntrack_update_count",

@@ -5,7 +5,7 @@ package check
 
 import "strings"
 
-// Remedies say what to do about a cache that is unavailable, by what its reason contains. docs/use/oncache.md has the same rows, with the causes.
+// Remedies say what to do about a cache that is unavailable, by what its reason contains. docs/operate/troubleshooting.md has the same rows, with the causes.
 var Remedies = map[string]string{
 	"tunnelCsum is true":                 "set tunnelCsum: false",
 	"the fast path needs Ethernet":       "choose an Ethernet device with transportInterface",
@@ -24,5 +24,5 @@ func remedy(reason string) string {
 			return text + ", then restart the agent"
 		}
 	}
-	return `remove the cause, then restart the agent (docs/use/oncache.md, "Troubleshooting")`
+	return `remove the cause, then restart the agent (docs/operate/troubleshooting.md#state-unavailable)`
 }

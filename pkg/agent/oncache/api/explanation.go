@@ -14,7 +14,7 @@ const (
 	PathDenied = "denied"
 )
 
-// Reasons of an explanation that are not those under which packets are counted. docs/use/oncache.md explains them.
+// Reasons of an explanation that are not those under which packets are counted. docs/operate/oncache-output.md explains them.
 const (
 	ReasonActive       = "active"
 	ReasonPolicy       = "policy"

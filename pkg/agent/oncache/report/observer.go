@@ -14,7 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 )
 
-// Reasons of Events that are not problems. docs/use/oncache.md has them.
+// Reasons of Events that are not problems. docs/operate/oncache-output.md lists them.
 const (
 	noteModeChanged = "ONCacheModeChanged"
 	noteResumed     = "ONCacheResumed"

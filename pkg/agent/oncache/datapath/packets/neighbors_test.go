@@ -140,7 +140,7 @@ func acceptOne(t *testing.T, p *harness.Pod, n int) {
 	sendOne(t, p, out, false)
 }
 
-// pesters are the kinds of packets of docs/start/limits.md, by the names that these have there.
+// pesters are the kinds of packets of docs/operate/limits.md, by the names that these have there.
 var pesters = map[string]pester{
 	"quiet":                                func(*testing.T, *harness.Pod, *harness.Pod, int) {},
 	"SYN to many ports":                    sends(false, ownFlow(false, another, flags("S-"))),
