@@ -23,18 +23,12 @@ import (
 // the test then lists every hit that is left. A path belongs to the longest row that is a prefix of it.
 var unswept = []string{
 	"Makefile", "bpf/oncache", "build/charts", "build/images", "build/yamls", "ci", "cmd/antrea-agent",
-	"cmd/antrea-controller", "docs", "docs/design", "hack", "pkg/agent/affinity", "pkg/agent/apis",
-	"pkg/agent/apiserver", "pkg/agent/auditlog", "pkg/agent/cleanup", "pkg/agent/client", "pkg/agent/cniserver",
-	"pkg/agent/config", "pkg/agent/conntrack", "pkg/agent/controller/networkpolicy", "pkg/agent/controller/noderoute",
-	"pkg/agent/controller/traceflow", "pkg/agent/dependency", "pkg/agent/explain", "pkg/agent/flowexporter",
-	"pkg/agent/ippacket", "pkg/agent/leftover", "pkg/agent/metrics", "pkg/agent/nodelock", "pkg/agent/oncache",
-	"pkg/agent/openflow", "pkg/agent/policy", "pkg/agent/prefixindex", "pkg/agent/problem", "pkg/agent/proxy",
-	"pkg/agent/querier", "pkg/agent/recovery", "pkg/agent/route", "pkg/agent/rtnl", "pkg/agent/servicehealth",
-	"pkg/agent/servicereject", "pkg/agent/stats", "pkg/agent/supportbundle", "pkg/agent/switchhealth",
-	"pkg/agent/sysctl", "pkg/agent/tunnelprobe", "pkg/agent/upkeep", "pkg/apis", "pkg/client", "pkg/component",
-	"pkg/config", "pkg/log", "pkg/nlattr", "pkg/ovs", "pkg/redact", "pkg/retry", "pkg/supportbundle", "pkg/trie",
-	"test/acceptance", "test/bench", "test/chart", "test/ci", "test/conntrack", "test/e2e", "test/env", "test/faults",
-	"test/lockorder", "test/objects", "test/policy", "test/rights", "test/services", "test/tools",
+	"cmd/antrea-controller", "docs", "docs/design", "hack", "pkg/agent/controller/networkpolicy",
+	"pkg/agent/controller/noderoute", "pkg/agent/oncache", "pkg/agent/openflow", "pkg/agent/policy",
+	"pkg/agent/route", "pkg/apis", "pkg/client", "pkg/component", "pkg/config", "pkg/log", "pkg/nlattr", "pkg/ovs",
+	"pkg/redact", "pkg/retry", "pkg/supportbundle", "pkg/trie", "test/acceptance", "test/bench", "test/chart",
+	"test/ci", "test/conntrack", "test/e2e", "test/env", "test/faults", "test/lockorder", "test/objects",
+	"test/policy", "test/rights", "test/services", "test/tools",
 }
 
 // habits are patterns of comments, log lines, errors and help at which a reader in a hurry stops, with what to write instead.
@@ -43,7 +37,7 @@ var habits = []habit{
 	// A definition by a question word.
 	newHabit(`\b(\w+) (?:is|are) (?:what|how|when|where|who|whether)\b`, "the kind of thing: the number of, the time at which, reports whether"),
 	newHabit(`^\w+ (?:says|tells) (?:whether|if)\b`, "reports whether"),
-	newHabit(`(?:^|[.;] )(?-i:What)(?:ever)? [a-z][^?.;]*(?:[.;]|$)`, "a noun instead of What"),
+	newHabit(`(?:^|[.;] )(?-i:What) [a-z][^?.;]*(?:[.;]|$)`, "a noun instead of What"),
 	// A pronoun instead of the noun.
 	newHabit(`\b(?:is|are|was|were) those\b|\bthose (?:of|in|from|for|on|to|by|at|with|without|whose|between|before|after)\b`, "the noun instead of those"),
 	newHabit(`\bthat of\b|\b(?:is|are|was|were|as|than|like) that (?:with|without|for)\b`, "the noun instead of that"),
@@ -187,6 +181,9 @@ func TestSourcesReadWell(t *testing.T) {
 		text, err := os.ReadFile(path)
 		row := unsweptRow(name)
 		for _, p := range passagesOf(path, text) {
+			if !strings.Contains(p.text, " ") {
+				continue // a name
+			}
 			for _, habit := range habitsIn(p.text) {
 				if left[row]++; row == "" {
 					t.Errorf("%s:%d: %s", name, p.line, habit)

@@ -30,7 +30,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
-// DefaultFile is where a reading is kept for the next agent. It does not outlive the Node's kernel.
+// DefaultFile keeps a reading for the next agent. It does not outlive the Node's kernel.
 const DefaultFile = "/var/run/antrea/affinities"
 
 // ReasonFull: a port of the Service has as many clients with affinity as it may have.
@@ -40,7 +40,7 @@ const (
 	interval = 30 * time.Second
 	// readShare bounds the CPU time of readings: after a reading comes a pause of at least readShare times what it has taken.
 	readShare = 50
-	// lastReading is how long an agent that stops waits for a reading.
+	// lastReading limits the time for which an agent that stops waits for a reading.
 	lastReading = time.Second
 )
 

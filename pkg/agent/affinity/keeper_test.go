@@ -50,7 +50,7 @@ func (f *fakeFlows) count() int {
 var some = []openflow.Affinity{{Protocol: 6, Client: netip.MustParseAddr("2001:db8::7"),
 	Frontend: netip.MustParseAddrPort("[fd00::1]:80"), Endpoint: netip.MustParseAddrPort("[fd00::2]:8080")}}
 
-// What one agent reads, the last time when it stops, is what the next one restores.
+// The next agent restores what one agent has read, the last time when it stops.
 func TestAffinitiesAreKeptForTheNextAgent(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "antrea", "affinities")
 	flows := &fakeFlows{}

@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apis has the JSON bodies of the agent's HTTPS API. Field names are those of Antrea. Like pkg/agent/oncache/api it is
-// for clients, too, and needs nothing of the agent.
+// Package apis defines the JSON bodies of the agent's HTTPS API. Field names are Antrea's. Clients also use it, so like
+// pkg/agent/oncache/api it needs nothing of the agent.
 package apis
 
 import (
@@ -29,7 +29,7 @@ type AgentInfo struct {
 	NetworkInfo                 NetworkInfo                 `json:"networkInfo"`
 }
 
-// What the object AntreaAgentInfo has, too.
+// Types that the object AntreaAgentInfo also contains.
 type (
 	OVSInfo                     = v1beta1.OVSInfo
 	NetworkPolicyControllerInfo = v1beta1.NetworkPolicyControllerInfo
@@ -66,13 +66,13 @@ type PodInterface struct {
 
 // Problem is one element of the body of /problems: something that the agent refuses or cannot handle.
 type Problem struct {
-	// Reason is in CamelCase, as that of an Event.
+	// Reason is in CamelCase, like the reason of an Event.
 	Reason string `json:"reason"`
-	// Kind is that of a Kubernetes object, or File (the name is its path), or Peer (the name is its address).
+	// Kind is the kind of a Kubernetes object, or File (the name is its path), or Peer (the name is its address).
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Since is when the problem was found, Times how often since then.
+	// Since is the time at which the problem was found, Times the number of times since.
 	Since   metav1.Time `json:"since"`
 	Times   int         `json:"times"`
 	Message string      `json:"message"`

@@ -24,11 +24,12 @@ type RealizedRule struct {
 	Stats *RuleStats `json:"stats,omitempty"`
 }
 
-// RuleStats is what a rule has let pass since the agent has installed it.
+// RuleStats counts the traffic that a rule has let pass since the agent installed it.
 type RuleStats struct {
 	// Sessions are admitted connections.
 	Sessions uint64 `json:"sessions"`
-	// Packets and Bytes are those of both directions of these connections, on both paths. Bytes count from the Ethernet header.
+	// Packets and Bytes count both directions of these connections, on both paths. Bytes count from the Ethernet
+	// header.
 	Packets uint64 `json:"packets"`
 	Bytes   uint64 `json:"bytes"`
 	// FastPackets and FastBytes are the part that ONCache has carried.

@@ -31,13 +31,13 @@ import (
 const (
 	// shutdownTimeout bounds how long open requests may delay the agent's exit.
 	shutdownTimeout = time.Second
-	// certificateMaxAge is how long the server's certificate is valid; each start of the agent makes a new one.
+	// certificateMaxAge is the validity of the server's certificate; each start of the agent makes a new one.
 	certificateMaxAge = 10 * 365 * 24 * time.Hour
 )
 
-// Config is what New needs.
+// Config configures New.
 type Config struct {
-	// Listener is where to serve, TCP; New takes it over.
+	// Listener is a TCP listener; New takes it over.
 	Listener net.Listener
 	// TokenFile receives the loopback token, mode 0600.
 	TokenFile string

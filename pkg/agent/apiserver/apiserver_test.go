@@ -34,7 +34,7 @@ import (
 	antreaversion "github.com/antrea-oncache/antrea/pkg/version"
 )
 
-// A handler that panics answers this request with an error; the log has its path, and the server goes on.
+// A handler that panics answers this request with an error; the log has its path, and the server continues.
 func TestPanicOfAHandler(t *testing.T) {
 	problems := problem.NewRecorder()
 	recovery.ReportTo(problems)

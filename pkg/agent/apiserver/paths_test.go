@@ -40,13 +40,13 @@ func TestEveryPathNeedsRights(t *testing.T) {
 					continue // they are open, whatever they answer
 				}
 				if status == http.StatusTooManyRequests && token == "invented" {
-					continue // so many such tokens are not even looked at
+					continue // most such tokens are not even looked at
 				}
 				require.Equal(t, want, status, "%s %s with the token %q: %s", method, path, token, body)
 			}
 		}
 	}
-	// Such a path is open like those of health checks, and must not lead anywhere.
+	// Such a path is open like the paths of health checks, and must not lead anywhere.
 	for _, path := range []string{"/healthz/../hello", "/livez/%2e%2e/hello", "/readyz//hello"} {
 		status, body := f.do(http.MethodGet, path, "")
 		require.Equal(t, http.StatusNotFound, status, "%s: %s", path, body)

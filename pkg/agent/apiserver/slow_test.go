@@ -60,7 +60,7 @@ func drip(conn net.Conn, text string) {
 	}
 }
 
-// Clients that never finish what they begin are cut off, and keep nobody waiting.
+// Clients that never finish a request are cut off, and delay no other client.
 func TestSlowSenders(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
@@ -211,7 +211,7 @@ func TestSlowHandlersAreNotCutOff(t *testing.T) {
 	}
 }
 
-// Strangers can have some connections, the latest, and take none from those whose requests are allowed.
+// Unknown clients can have some connections, the latest, and take none from clients whose requests are allowed.
 func TestManyConnections(t *testing.T) {
 	const most = 20
 	f := start(t, &apiservertest.Kubernetes{}, func(c *Config) { c.Limits = generic.Limits{GuestsOfSource: most} })

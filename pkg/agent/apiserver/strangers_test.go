@@ -60,7 +60,7 @@ func TestAnonymousRequestsCostNoReviews(t *testing.T) {
 	require.Zero(t, kubernetes.AccessReviews.Load())
 }
 
-// Strangers with invented tokens cost few reviews, and those who are known are served all the while.
+// Unknown clients with invented tokens cause few reviews, and known clients are served all the while.
 func TestInventedTokensCostFewReviews(t *testing.T) {
 	kubernetes := &apiservertest.Kubernetes{
 		Users: map[string]string{"antctl-token": "antctl"}, Allowed: map[string][]string{"antctl": {"/hello"}},

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// buffering is how long a line waits for equal ones.
+	// buffering is the time for which a line waits for equal lines.
 	buffering = time.Second
-	// maxBuffered is the number of lines that wait. There are so many only in a flood.
+	// maxBuffered limits the number of lines that wait. Only a flood reaches it.
 	maxBuffered = 4096
 )
 
@@ -32,7 +32,7 @@ func newDeduplicator(interval time.Duration) *deduplicator {
 	return &deduplicator{interval: interval, counts: map[string]int{}}
 }
 
-// has tells whether an equal line waits.
+// has reports whether an equal line waits.
 func (d *deduplicator) has(line string) bool { return d.counts[line] > 0 }
 
 // add takes a line that comes now. It returns false if there is no room for it: it has to be written at once.

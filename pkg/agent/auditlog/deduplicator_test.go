@@ -34,7 +34,7 @@ func TestDeduplicator(t *testing.T) {
 	require.Empty(t, d.counts)
 }
 
-// A flood of different lines takes no more memory than this.
+// A flood of different lines uses a bounded amount of memory.
 func TestDeduplicatorIsBounded(t *testing.T) {
 	begin := time.Unix(1000, 0)
 	d := newDeduplicator(buffering)

@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// timeFormat is that of the time at which a line is written.
+	// timeFormat is the format of the time of a line.
 	timeFormat = "2006/01/02 15:04:05.000000"
 	// none stands for what an entry does not have.
 	none = "<nil>"
-	// nobody stands in place of a policy for the isolation that all policies of a Pod cause together.
-	nobody = "K8sNetworkPolicy"
+	// noPolicy stands in place of a policy for the isolation that all policies of a Pod cause together.
+	noPolicy = "K8sNetworkPolicy"
 )
 
 var protocols = map[uint8]string{
@@ -28,7 +28,7 @@ var protocols = map[uint8]string{
 // the policy is applied, source address and port, destination address and port, protocol, length of the IP packet, label of the rule.
 // Rules of Kubernetes have neither name nor label.
 func line(decision openflow.LoggedPacket, pod string, packet *ippacket.Packet) string {
-	policy, priority := nobody, none
+	policy, priority := noPolicy, none
 	if decision.Reference != "" {
 		policy, priority = decision.Reference, fmt.Sprint(decision.Priority)
 	}

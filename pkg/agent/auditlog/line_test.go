@@ -14,7 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 )
 
-// The lines are those of the documentation of Antrea.
+// The lines are taken from the documentation of Antrea.
 func TestLine(t *testing.T) {
 	packet := func(src, dst string, protocol uint8, length int, transport ...byte) *ippacket.Packet {
 		return &ippacket.Packet{Src: netip.MustParseAddr(src), Dst: netip.MustParseAddr(dst), Protocol: protocol, IP: make([]byte, length), Transport: transport}

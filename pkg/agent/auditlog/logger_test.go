@@ -95,7 +95,7 @@ func TestLogger(t *testing.T) {
 	second := []string{"2026/11/25 10:00:01.623456 " + droppedLine + "shop/web" + packet + " [2 packets in 1.5s]", "2026/11/25 10:00:01.623456 " + droppedLine + "<nil>" + packet}
 	eventually(first, unknown, second[0], second[1])
 
-	// What waits is written at the end.
+	// Lines that wait are written at the end.
 	offer(leaving(t, podPort, dropped))
 	offer(leaving(t, podPort, allowed))
 	again := "2026/11/25 10:00:01.623456 " + allowedLine
@@ -113,7 +113,8 @@ func (f *faulty) GetInterfaceByOFPort(uint32) (*interfacestore.InterfaceConfig, 
 	panic("fault")
 }
 
-// TestAPacketThatPanics: packets are what Pods and strangers send, so a fault that one of them finds must not end the agent, nor the log.
+// TestAPacketThatPanics: anyone can send packets, so a fault that a packet finds must end neither the agent nor the
+// log.
 func TestAPacketThatPanics(t *testing.T) {
 	fake := of.NewFake()
 	_, err := fake.Connect(t.Context())

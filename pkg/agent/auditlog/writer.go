@@ -16,17 +16,17 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// suppression is how often a line says how many packets of a share have none.
+// suppression is the interval between the lines that count the packets without a line of a share.
 const suppression = 10 * time.Second
 
-// payer is whose share of the log a packet uses: Egress that of the local Pod at the port, which has sent the packet; Ingress that of what
-// others, of whom the switch knows no port, send to the local Pod at the port.
+// payer identifies the share of the log that a packet uses: Egress the share of the local Pod at the port, which has
+// sent the packet; Ingress the share of unknown senders to the local Pod at the port.
 type payer struct {
 	port      uint32
 	direction policy.Direction
 }
 
-// writer is what a Logger has while it runs.
+// writer is the state of a running Logger.
 type writer struct {
 	*Logger
 	output
@@ -41,7 +41,7 @@ func newWriter(l *Logger, file io.Writer) *writer {
 	}
 }
 
-// handle logs one packet. A panic costs its line. What is allowed opens a connection, and has a line of its own.
+// handle logs one packet. A panic costs its line. An allowed packet opens a connection, and has a line of its own.
 func (w *writer) handle(p *of.PacketIn) {
 	decision, err := openflow.ParseLoggedPacket(p)
 	if err != nil {

@@ -70,7 +70,8 @@ func TestFloodLeavesLinesOfOthers(t *testing.T) {
 	}
 }
 
-// Whoever is known to have sent a packet pays, also if another Pod's policies drop it. What comes from elsewhere does not use the Pod's own share.
+// The known sender of a packet pays, also if another Pod's policies drop it. Packets from elsewhere do not use the
+// Pod's own share.
 func TestWhoPays(t *testing.T) {
 	w := newWriter(&Logger{interfaces: interfaces(), clock: clocktesting.NewFakeClock(time.Unix(1000, 0))}, &strings.Builder{})
 	ingress := openflow.LoggedPacket{Direction: 1, PodPort: otherPort}

@@ -3,9 +3,10 @@
 
 // Package cleanup removes from a Node what the agent and its installation have made there, when they are uninstalled.
 //
-// A step finds what is left of one kind, on the Node and not in some record, so that a cleanup can be repeated, can finish what another one
-// has begun, and knows what earlier versions have made. Then it removes that, and says so line by line. cleanup.go has the order,
-// cni.go what the init container has installed, switch.go the datapath of Open vSwitch, state.go sysctls, conntrack entries and directories.
+// Each step finds the remains of one kind on the Node itself, not in a record, so that a cleanup can be repeated or
+// continued, and also finds what earlier versions have made. Then it removes them, with a line for each. cleanup.go
+// defines the order, cni.go removes what the init container has installed, switch.go the datapath of Open vSwitch,
+// state.go sysctls, conntrack entries and directories.
 package cleanup
 
 import (
@@ -26,7 +27,7 @@ import (
 
 // Options say where things are.
 type Options struct {
-	// Root is where the Node's /etc/cni/net.d, CNIBinDir, /var/run and /var/log are; "/" on the Node itself.
+	// Root is the directory with the Node's /etc/cni/net.d, CNIBinDir, /var/run and /var/log; "/" on the Node itself.
 	Root string
 	// CNIBinDir is the Node's directory of CNI plugins.
 	CNIBinDir string
@@ -41,7 +42,7 @@ type Options struct {
 	// Out gets a line for each thing that is removed.
 	Out io.Writer
 
-	// pinPath is that of the cache; tests have another one.
+	// pinPath is the pin path of the cache; tests have another one.
 	pinPath string
 }
 

@@ -153,7 +153,7 @@ func (n *node) bare() {
 func TestNodeIsAsBefore(t *testing.T) {
 	n := newNode(t)
 	n.bare()
-	n.state() // iptables makes its built-in chains when somebody looks at them
+	n.state() // iptables makes its built-in chains when they are listed
 	before := n.state()
 	n.install()
 	installed := n.state()
@@ -267,7 +267,7 @@ func TestFailureKeepsTheState(t *testing.T) {
 	require.FileExists(t, filepath.Join(n.root, "var/run/antrea/sysctls.json"))
 }
 
-// TestPluginsOfOthersStay: a plugin that somebody has installed after ours belongs to the next network plugin.
+// TestPluginsOfOthersStay: a plugin that was installed after ours belongs to the next network plugin.
 func TestPluginsOfOthersStay(t *testing.T) {
 	n := newNode(t)
 	n.bare()

@@ -18,15 +18,15 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/leftover"
 )
 
-// What the script install_cni writes; see there.
+// Names that the script install_cni uses; see there.
 const (
 	confFile     = "10-antrea.conflist"
 	pluginAntrea = "antrea"
-	// recordDirectory is in the directory of plugins. For each plugin that others use, too, it has NAME.sha256, the digests of what was
-	// installed, and NAME, what was there before, if anything was.
+	// recordDirectory is in the directory of plugins. For each shared plugin it has NAME.sha256, the digests of what
+	// was installed, and NAME, the former file, if there was one.
 	recordDirectory = ".antrea"
 	sumSuffix       = ".sha256"
-	// temporaryFiles are what a script that was killed has left.
+	// temporaryFiles are left by a script that was killed.
 	temporaryFiles = "*.antrea-new.*"
 )
 
@@ -59,7 +59,7 @@ func (o *Options) cni(context.Context) ([]leftover.Item, error) {
 	return append(found, existing("record of CNI plugins", record)...), nil
 }
 
-// plugin is one that others may use, too. If somebody has replaced ours since, it stays.
+// plugin is a plugin that others may also use. If ours was replaced since, it stays.
 func plugin(bin, name, sumFile string) ([]leftover.Item, error) {
 	file, former := filepath.Join(bin, name), filepath.Join(filepath.Dir(sumFile), name)
 	ours, err := os.ReadFile(sumFile)

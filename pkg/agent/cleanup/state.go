@@ -24,8 +24,8 @@ import (
 // hostZone is the zone of the host's own connections.
 const hostZone uint16 = 0
 
-// conntrack finds the entries in the zones of the bridge, and those by which the host leads connections to NodePorts to the bridge: they would
-// stay for up to five days.
+// conntrack finds the entries in the zones of the bridge, and the entries by which the host leads connections to
+// NodePorts to the bridge: they would stay for up to five days.
 func (o *Options) conntrack(context.Context) ([]leftover.Item, error) {
 	count := 0
 	var led []*conntrack.Connection
@@ -65,7 +65,7 @@ func (o *Options) conntrack(context.Context) ([]leftover.Item, error) {
 	return found, nil
 }
 
-// isLed tells whether the host leads the connection to the bridge, or has got it from there, under a virtual address.
+// isLed reports whether the host leads the connection to the bridge, or has got it from there, under a virtual address.
 func isLed(c *conntrack.Connection) bool {
 	virtual := []netip.Addr{config.VirtualNodePortIPv4, config.VirtualNodePortIPv6, config.VirtualServiceIPv4, config.VirtualServiceIPv6}
 	return slices.Contains(virtual, c.Reply.Source) || slices.Contains(virtual, c.Original.Source)
@@ -88,7 +88,7 @@ func forgetConnections() error {
 	return nil
 }
 
-// sysctls finds those that the agent has changed and that nobody has changed since.
+// sysctls finds the settings that the agent has changed and that have not changed since.
 func (o *Options) sysctls(context.Context) ([]leftover.Item, error) {
 	record := sysctl.NewRecord(filepath.Join(o.path(runDirectory), filepath.Base(sysctl.DefaultFile)))
 	keys, changes, err := record.Changes()
@@ -105,7 +105,8 @@ func (o *Options) sysctls(context.Context) ([]leftover.Item, error) {
 	return found, nil
 }
 
-// directories are those of the agent's state, which also has the database of Open vSwitch and the addresses of Pods, and of the logs.
+// directories are the directories of the agent's state, including the database of Open vSwitch and the addresses of
+// Pods, and of the logs.
 func (o *Options) directories() []leftover.Item {
 	var found []leftover.Item
 	if !o.KeepLogs {

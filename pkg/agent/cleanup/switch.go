@@ -38,15 +38,15 @@ func waitForSwitch(ctx context.Context, out io.Writer) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("ovs-vswitchd still runs (%s): if it is that of the container antrea-ovs, delete the DaemonSet antrea-agent; "+
+			return fmt.Errorf("ovs-vswitchd still runs (%s): if it belongs to the container antrea-ovs, delete the DaemonSet antrea-agent; "+
 				"if it is the Node's own, stop its service", strings.Join(sockets, ", "))
 		case <-time.After(switchInterval):
 		}
 	}
 }
 
-// openvswitch finds the kernel's datapath and the devices that were made for it: those of Pods, whose network ends with it, and the tunnel.
-// Others, such as a network card that somebody has put on the bridge, stay.
+// openvswitch finds the kernel's datapath and the devices that were made for it: the tunnel, and the devices of Pods,
+// whose network ends with it. Other devices, such as a network card on the bridge, stay.
 func (o *Options) openvswitch(context.Context) ([]leftover.Item, error) {
 	ports, found, err := kerneldp.Ports()
 	if err != nil || !found {

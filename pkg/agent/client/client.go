@@ -18,10 +18,11 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/client/controlplane"
 )
 
-// ErrNoController is what Client returns when the cluster has no antrea-controller, as opposed to one that does not answer.
+// ErrNoController is returned by Client when the cluster has no antrea-controller, as opposed to one that does not
+// answer.
 var ErrNoController = errors.New("there is no antrea-controller in the cluster")
 
-// controllerNamespace is where antrea-controller is looked for.
+// controllerNamespace is the namespace of antrea-controller.
 const controllerNamespace = apis.DefaultNamespace
 
 // Provider makes clients of antrea-controller.
@@ -31,7 +32,8 @@ type Provider struct {
 	resolver *resolver
 }
 
-// NewProvider makes a Provider whose clients have the credentials in config, that of kube. It does nothing before Run.
+// NewProvider makes a Provider whose clients use the credentials in config, which belongs to kube. It does nothing
+// before Run.
 func NewProvider(kube kubernetes.Interface, config *rest.Config) (*Provider, error) {
 	resolver, err := newResolver(kube)
 	if err != nil {

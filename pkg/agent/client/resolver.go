@@ -31,7 +31,7 @@ type resolver struct {
 	services, endpoints, authorities cache.SharedIndexInformer
 
 	mu sync.Mutex
-	// seen is what known has returned at the last event.
+	// seen is the result of known at the last event.
 	seen string
 	// changed is closed and replaced when antrea-controller is found elsewhere.
 	changed chan struct{}

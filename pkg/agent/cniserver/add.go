@@ -354,7 +354,7 @@ func (s *Server) announceInBackground(pod ns.NetNS, pair *podInterface) {
 	})
 }
 
-// configError gives an error without a code that of a failure to configure the interface (102).
+// configError gives an error without a code the code for a failure to configure the interface (102).
 func configError(err error) error {
 	if err == nil {
 		return nil

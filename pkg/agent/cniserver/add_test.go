@@ -72,7 +72,7 @@ func TestAddConnectsPod(t *testing.T) {
 	require.True(t, found)
 	restored, err := InterfaceFromPort(port)
 	require.NoError(t, err)
-	require.Equal(t, stored, restored, "what OVSDB keeps is what the store has")
+	require.Equal(t, stored, restored, "OVSDB and the store agree")
 	ip := netip.MustParseAddr("10.10.1.2")
 	require.Equal(t, map[string]podFlow{name: {IPs: []netip.Addr{ip}, MAC: mac.String(), OFPort: port.OFPort}}, h.flows.all())
 	require.Equal(t, port.OFPort, h.ports.OFPortRequest(name), "flows name the Pod by this number")
@@ -95,7 +95,7 @@ func TestAddConnectsPod(t *testing.T) {
 	h.requireNothing(p)
 }
 
-// The bridge is not in the kernel here, so the gateway's address goes on the host side of the pair.
+// The bridge is not in the kernel here, so the gateway's address is on the host side of the pair.
 func TestAddedPodCarriesTraffic(t *testing.T) {
 	h := newReadyHarness(t)
 	p := h.newPod("web-0")

@@ -34,8 +34,8 @@ const (
 	maxRequestsPerConnection = 100
 	// handshakeTimeout applies to the first bytes that a client sends.
 	handshakeTimeout = 10 * time.Second
-	// idleTimeout closes connections without a request; maxConnectionAge and maxRequestAge close those whose request never
-	// ends. The plugin gives up after 60 s.
+	// idleTimeout closes connections without a request; maxConnectionAge and maxRequestAge close connections whose
+	// request never ends. The plugin gives up after 60 s.
 	idleTimeout      = time.Minute
 	maxConnectionAge = 2 * time.Minute
 	maxRequestAge    = 2 * time.Minute

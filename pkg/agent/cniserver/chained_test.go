@@ -41,7 +41,7 @@ func shippedConflist(t *testing.T) []byte {
 }
 
 const (
-	// rate and burst of the limited Pod, in bits; amount is what is sent in each direction, in bytes.
+	// rate and burst of the limited Pod are in bits; amount is sent in each direction, in bytes.
 	rate, burst = 16_000_000, 800_000
 	amount      = 4_000_000
 )

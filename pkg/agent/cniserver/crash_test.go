@@ -262,7 +262,7 @@ func TestCrashAfterEachStep(t *testing.T) {
 			again.containerID, again.conf = "second", s.web.conf
 			s.retry(s.server.CmdAdd, again)
 		}},
-		{"the Pod is gone, nobody asks", func(s *scene) {
+		{"the Pod is gone, without a request", func(s *scene) {
 			deleteNetNS(s.t, s.web.netns)
 			s.apiPods = s.apiPods[1:]
 			s.reconcile()

@@ -210,7 +210,7 @@ func newNetNS(t *testing.T) string {
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
 	done := make(chan error)
 	go func() {
-		// The thread stays locked and ends with the goroutine: nobody else may run in its namespace.
+		// The thread stays locked and ends with the goroutine, so that no other goroutine runs in its namespace.
 		runtime.LockOSThread()
 		err := unix.Unshare(unix.CLONE_NEWNET)
 		if err == nil {

@@ -45,7 +45,7 @@ type hostLocalCall struct {
 	stdin []byte
 }
 
-// prepare finds and configures the plugin without running it. Its errors, and those of the call, have code 101.
+// prepare finds and configures the plugin without running it. Its errors, and errors of the call, have code 101.
 func (h *hostLocal) prepare(req *request) (*hostLocalCall, error) {
 	stdin, err := req.conf.hostLocalConfig(h.podCIDRs, h.dataDir)
 	if err != nil {

@@ -32,7 +32,7 @@ const (
 	maxLeaseDirs = 64
 )
 
-// leaseDir is where host-local keeps the leases of one network: the directory Network in DataDir.
+// leaseDir locates the leases of host-local for one network: the directory Network in DataDir.
 type leaseDir struct {
 	Network string `json:"network"`
 	DataDir string `json:"dataDir"`
@@ -175,7 +175,7 @@ func (s *Server) releaseLeases(containerID, ifname string) error {
 	})
 }
 
-// releaseLeasesExcept releases all addresses except those in keep, and forgets directories that are empty afterward.
+// releaseLeasesExcept releases all addresses except keep, and forgets directories that are empty then.
 func (s *Server) releaseLeasesExcept(keep map[netip.Addr]bool) error {
 	var empty []leaseDir
 	err := s.withLeases(func(d leaseDir, _ *disk.Store) error {

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// keyedLocks is one mutex per key; a key takes memory only while somebody holds or waits for its mutex.
+// keyedLocks is one mutex per key; a key uses memory only while its mutex is held or waited for.
 type keyedLocks struct {
 	mu   sync.Mutex
 	held map[string]*keyLock

@@ -28,8 +28,9 @@ var neighborProbes = strconv.Itoa(config.NeighborProbes)
 
 var ipv4Sysctls = []podSysctl{{"ipv4/neigh", "ucast_solicit", neighborProbes}}
 
-// ipv6Sysctls: The runtime may have turned IPv6 off in new namespaces. The link-local address is made from the MAC address, because the pipeline
-// admits no other. It is usable at once, since nobody else can have it. No router advertisement can change the Pod's routes.
+// ipv6Sysctls: The runtime may have turned IPv6 off in new namespaces. The link-local address is made from the MAC
+// address, because the pipeline admits no other. It is unique, so it can be used at once. No router advertisement can
+// change the Pod's routes.
 var ipv6Sysctls = []podSysctl{
 	{"ipv6/conf", "disable_ipv6", "0"},
 	{"ipv6/conf", "addr_gen_mode", "0"},

@@ -24,8 +24,8 @@ import (
 // readmitInterval is the time between two attempts to install the flows of Pods that Reconcile has left closed.
 const readmitInterval = 30 * time.Second
 
-// isLasting tells whether an error of PodPolicies says that asking again at once is of no use: Open vSwitch refuses the Pod's policies
-// and refuses to isolate the Pod.
+// isLasting reports whether an error of PodPolicies makes it useless to ask again at once: Open vSwitch refuses the
+// Pod's policies and refuses to isolate the Pod.
 func isLasting(err error) bool {
 	var lasting interface{ Lasting() bool }
 	return errors.As(err, &lasting) && lasting.Lasting()
@@ -63,11 +63,12 @@ func (c *closedPods) list() ([]*interfacestore.InterfaceConfig, corelisters.PodL
 	return interfaces, c.pods
 }
 
-// closeUnprotected closes an interface if err, why its policies are not in force, is lasting. It returns err. The policy controller
-// has closed the interface already if it knew the present port: flows of a former agent may still connect the Pod.
+// closeUnprotected closes an interface if err, the reason why its policies are not in force, is lasting. It returns
+// err. The policy controller has closed the interface already if it knew the present port: flows of a former agent may
+// still connect the Pod.
 //
-// A switch that refuses to drop packets holds up nobody: the former agent's flows, which it does have, end with their round. A switch
-// that does not answer is asked again, so the error is then not lasting.
+// A switch that refuses to drop packets delays nothing: the former agent's flows end with their round. A switch that
+// does not answer is asked again, so the error is then not lasting.
 func (s *Server) closeUnprotected(ctx context.Context, c *interfacestore.InterfaceConfig, err error) error {
 	if !isLasting(err) {
 		return err

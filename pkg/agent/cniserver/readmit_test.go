@@ -111,7 +111,7 @@ func TestReconcileClosesTheMovedPort(t *testing.T) {
 	require.Equal(t, port.OFPort+1, flow.OFPort)
 }
 
-// A switch that refuses to close a Pod holds up nobody; one that does not answer is asked again.
+// A switch that refuses to close a Pod delays nothing; a switch that does not answer is asked again.
 func TestReconcileCannotClose(t *testing.T) {
 	pods := podLister(t, apiPod("bad", testNodeName))
 	t.Run("refused", func(t *testing.T) {

@@ -85,8 +85,8 @@ func (s *Server) reconcileInterface(ctx context.Context, listed *interfacestore.
 	return s.restoreInterface(ctx, c)
 }
 
-// removeGone removes the interface of a Pod that is gone, if it is known, and then releases the addresses. It is not known after a
-// DEL, or after an attempt that has failed since: in the latter case nobody else would release them.
+// removeGone removes the interface of a deleted Pod, if it is known, and then releases the addresses. It is unknown
+// after a DEL, or after an attempt that has failed since: in the latter case nothing else would release them.
 func (s *Server) removeGone(ctx context.Context, c *interfacestore.InterfaceConfig, known bool) error {
 	if known {
 		klog.InfoS("Removing the interface of a Pod that is gone", "interface", c.InterfaceName, "pod", klog.KRef(c.PodNamespace, c.PodName), "container", c.ContainerID)
@@ -101,8 +101,9 @@ func (s *Server) removeGone(ctx context.Context, c *interfacestore.InterfaceConf
 	return nil
 }
 
-// removeRestored is removeInterface, except that it removes the device before the port. After an interrupted DEL a runtime
-// tries again, but here nobody may ever ask again. If the agent dies half-way, the next one finds the rest by the port.
+// removeRestored is removeInterface, except that it removes the device before the port. After an interrupted DEL a
+// runtime tries again, but here it may never do so. If the agent dies half-way, the next one finds the rest by the
+// port.
 func (s *Server) removeRestored(ctx context.Context, name string) error {
 	if err := s.uninstallFlows(ctx, name); err != nil {
 		return err

@@ -100,7 +100,7 @@ func TestReconcile(t *testing.T) {
 	require.Equal(t, map[string]podFlow{name: flowsBefore[name]}, h.flows.all())
 	require.Len(t, h.store.ListInterfaces(), 1)
 	require.Equal(t, []string{"10.10.1.100", "10.10.1.2", "10.10.1.6"}, h.leasedIPs(),
-		"kept: the interface's, the status's, and that of the Pod whose interface does not work")
+		"kept: the addresses of the interface, of the status, and of the Pod whose interface does not work")
 	require.FileExists(t, filepath.Join(h.leases, "last_reserved_ip.0"))
 
 	// The runtime's DEL of the broken one releases its address; the survivor keeps working.

@@ -17,8 +17,8 @@ import (
 
 var manyPods = flag.Int("pods", 100, "how many Pods TestManyPods connects")
 
-// No limit of the server prevents more than 1,024 Pods on a Node (-pods=2000), and the server's own work takes no longer
-// for the last Pod than for the first. host-local does slow down: at each ADD it reads all leases, twice.
+// The server has no limit that prevents more than 1,024 Pods on a Node (-pods=2000), and its own work takes as long for
+// the last Pod as for the first. host-local does slow down: at each ADD it reads all leases, twice.
 func TestManyPods(t *testing.T) {
 	h := newReadyHarness(t, func(c *Config) { c.Node.PodIPv4CIDR = netip.MustParsePrefix("10.10.0.0/20") })
 	pods := make([]*pod, *manyPods)

@@ -23,9 +23,9 @@ import (
 
 const (
 	defaultNetworkReadyTimeout = 30 * time.Second
-	// ofPortTimeout is how long ovs-vswitchd may take to bring up a port. On a busy Node its main thread can need 5 s for
-	// one round. An ADD that gives up makes the runtime start again, which is more work for it. The plugin gives up after
-	// 60 s.
+	// ofPortTimeout limits the time in which ovs-vswitchd must bring up a port. On a busy Node its main thread can need
+	// 5 s for one round. An ADD that gives up makes the runtime start again, which is more work for it. The plugin
+	// gives up after 60 s.
 	ofPortTimeout = 20 * time.Second
 	// undoTimeout bounds the undoing of a failed ADD, which continues after the runtime has given up.
 	undoTimeout = 30 * time.Second
@@ -82,8 +82,8 @@ type Config struct {
 	DisableTXChecksumOffload bool
 	// Policies, if set, are put in force before a Pod is connected.
 	Policies PodPolicies
-	// IPAMDataDir is where host-local keeps its leases, regardless of the CNI configuration. With "" the CNI configuration
-	// decides; its default is /var/lib/cni/networks.
+	// IPAMDataDir is the directory of host-local's leases, regardless of the CNI configuration. With "" the CNI
+	// configuration decides; its default is /var/lib/cni/networks.
 	IPAMDataDir string
 	// Reconfigure makes Open vSwitch add devices again that are in its database but not in the kernel's datapath. It is nil with another datapath.
 	Reconfigure func(context.Context) error

@@ -25,17 +25,17 @@ const (
 
 	// lookInterval is the time between two looks at all Pods without events.
 	lookInterval = 10 * time.Second
-	// busyTimeout is how long a look waits for a request about the same Pod. The next look comes soon.
+	// busyTimeout limits the time for which a look waits for a request about the same Pod. The next look comes soon.
 	busyTimeout = time.Second
-	// patience is how many repairs of a Pod in turn must fail before that is a problem.
+	// patience is the number of failed repairs in a row after which a Pod has a problem.
 	patience = 2
 )
 
-// podState is what there is of a Pod's host interface. Port says that the database has its row, sameNumber that the row has the OpenFlow port that
-// flows know.
+// podState is the state of a Pod's host interface. Port says that the database has its row, sameNumber that the row has
+// the OpenFlow port that flows use.
 type podState struct{ device, up, attached, port, sameNumber bool }
 
-// podRepair is what an interface needs.
+// podRepair is the repair that an interface needs.
 type podRepair int
 
 const (
@@ -46,7 +46,7 @@ const (
 	renumber
 	// attach is for a port whose device Open vSwitch does not have.
 	attach
-	// replacePod is beyond repair: the device in the Pod has gone with that of the host.
+	// replacePod is beyond repair: the device in the Pod was deleted with the host's device.
 	replacePod
 )
 
@@ -186,7 +186,7 @@ func (s *Server) repairInterface(ctx context.Context, c *interfacestore.Interfac
 		}
 	case addPort:
 		if _, err := s.ports.CreatePort(c.InterfaceName, PortExternalIDs(c)); err != nil {
-			return fmt.Errorf("its port was deleted, and cannot be made anew: %w", err)
+			return fmt.Errorf("its port was deleted, and cannot be recreated: %w", err)
 		}
 		return s.installAnew(ctx, c)
 	case renumber:
@@ -210,7 +210,7 @@ func (s *Server) repairInterface(ctx context.Context, c *interfacestore.Interfac
 
 func (s *Server) installAnew(ctx context.Context, c *interfacestore.InterfaceConfig) error {
 	if err := s.restoreInterface(ctx, c); err != nil {
-		return fmt.Errorf("its port was made anew, without flows: %w", err)
+		return fmt.Errorf("its port was recreated, without flows: %w", err)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 )
 
-// What others do to the host side of a Pod is repaired by the next look, or is a problem of that Pod and of no other.
+// Foreign changes to the host side of a Pod are repaired by the next look, or are a problem of only that Pod.
 func TestInterfacesOfPodsAreKept(t *testing.T) {
 	h := newReadyHarness(t)
 	problems := problem.NewRecorder()
@@ -50,7 +50,7 @@ func TestInterfacesOfPodsAreKept(t *testing.T) {
 	}
 	require.Len(t, h.flows.all(), len(flows))
 
-	// A repair that fails half-way goes on at the next look.
+	// A repair that fails half-way continues at the next look.
 	require.NoError(t, h.ports.DeletePort(name))
 	h.flows.set(func(f *fakeFlows) { f.installErr = errors.New("not connected") })
 	require.ErrorContains(t, look(t.Context()), "not connected")

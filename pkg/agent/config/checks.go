@@ -14,7 +14,7 @@ const (
 	minPodCIDRBits6 = 32
 )
 
-// noPodNetworks can be routed to nobody's Pods (RFC 6890).
+// noPodNetworks cannot be routed to Pods (RFC 6890).
 var noPodNetworks = []struct {
 	network netip.Prefix
 	what    string

@@ -17,9 +17,10 @@ const (
 	// TunnelOFPort, GatewayOFPort are the ofport_request of the two fixed ports.
 	TunnelOFPort  = 32768
 	GatewayOFPort = 32769
-	// NeighborProbes is the kernel setting ucast_solicit of Pods' interfaces and of the gateway port: how many probes, one a second, a neighbor may
-	// leave unanswered before its address counts as unknown. While Open vSwitch is being replaced nobody answers. With the kernel's 3, a Pod
-	// that only sends, or whose connections stand still, would lose its gateway in that time.
+	// NeighborProbes is the kernel setting ucast_solicit of Pods' interfaces and of the gateway port: the number of
+	// probes, one a second, that a neighbor may leave unanswered before its address counts as unknown. While Open
+	// vSwitch is being replaced there is no answer. With the kernel's 3, a Pod that only sends, or whose connections
+	// stand still, would lose its gateway in that time.
 	NeighborProbes = 60
 	// HostLocalSourceMark is the fwmark (and its mask) of packets that the Node itself sends to local Pods.
 	HostLocalSourceMark = 0x80000000
@@ -102,7 +103,7 @@ type Uplink struct {
 	IPv4, IPv6 netip.Prefix
 }
 
-// NodeConfig is what the agent knows of its own Node.
+// NodeConfig describes the agent's own Node.
 type NodeConfig struct {
 	Name      string
 	OVSBridge string
@@ -111,15 +112,16 @@ type NodeConfig struct {
 	// NodeIP is the address in the Node object that peers use when no transport address is configured.
 	NodeIP netip.Addr
 	Uplink Uplink
-	// Addresses are all to which peers may send tunnel packets: those of the Node object and the transport addresses.
+	// Addresses are all to which peers may send tunnel packets: the addresses of the Node object and the transport
+	// addresses.
 	Addresses    []netip.Addr
 	Gateway      GatewayConfig
 	TunnelOFPort uint32
-	// MTU is what Pods and the gateway use.
+	// MTU is the MTU of Pods and the gateway.
 	MTU int
 }
 
-// NetworkConfig is what all Nodes agree on.
+// NetworkConfig is the configuration that all Nodes share.
 type NetworkConfig struct {
 	TrafficEncapMode TrafficEncapMode
 	TunnelType       TunnelType

@@ -24,16 +24,16 @@ const (
 	TimestampSysctl  = "net/netfilter/nf_conntrack_timestamp"
 )
 
-// Counter is what has passed conntrack in one direction: packets as the kernel handles them (several segments that it has merged are
-// one), and their bytes from the IP header on.
+// Counter counts one direction in conntrack: packets as the kernel handles them (several segments that it has merged
+// are one), and their bytes from the IP header on.
 type Counter struct{ Packets, Bytes uint64 }
 
-// Accounting is what the kernel counts of a connection. Without AccountingSysctl the counters are 0, without TimestampSysctl the times
-// are zero.
+// Accounting holds the kernel's counters of a connection. Without AccountingSysctl the counters are 0, without
+// TimestampSysctl the times are zero.
 type Accounting struct {
-	// Counters are those of the original and of the reply direction.
+	// Counters count the original and the reply direction.
 	Counters [2]Counter
-	// Started is when the connection was entered, Stopped when it was removed.
+	// Started is the time at which the connection was entered, Stopped the time at which it was removed.
 	Started, Stopped time.Time
 }
 
@@ -88,12 +88,12 @@ func eachAttribute(nested []byte, yield func(typ uint16, value []byte) error) er
 const (
 	// destroyGroup is NFNLGRP_CONNTRACK_DESTROY.
 	destroyGroup = 3
-	// destroyBuffer is what the kernel may keep for the reader: several ten thousand reports.
+	// destroyBuffer limits what the kernel keeps for the reader: several ten thousand reports.
 	destroyBuffer = 16 << 20
 )
 
-// Ends reports connections of some zones that are removed, with their last counters. The kernel reports only connections that began
-// while somebody listened (nf_conntrack_events is 2 by default).
+// Ends reports connections of some zones that are removed, with their last counters. The kernel reports only
+// connections that began while there was a listener (nf_conntrack_events is 2 by default).
 type Ends struct {
 	file  *os.File
 	zones map[uint16]bool

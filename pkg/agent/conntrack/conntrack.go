@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package conntrack reads and changes the kernel's connection tracking table over netlink
-// (include/uapi/linux/netfilter/nfnetlink_conntrack.h). conntrack.go lists it and ends connections, tcp.go has what is particular to
-// TCP, table.go looks up and changes single connections, tuple.go makes and reads the attributes of addresses, accounting.go has
-// what the kernel counts, and reports connections that end.
+// (include/uapi/linux/netfilter/nfnetlink_conntrack.h). conntrack.go lists it and ends connections, tcp.go decodes the
+// state of TCP, table.go looks up and changes single connections, tuple.go makes and reads the attributes of addresses,
+// accounting.go reads the kernel's counters, and reports connections that end.
 package conntrack
 
 import (
@@ -52,7 +52,7 @@ type Connection struct {
 	// differ by more than their order where addresses are translated.
 	Original, Reply Tuple
 	Mark            uint32
-	// Timeout is what is left of the entry's life, in whole seconds.
+	// Timeout is the rest of the entry's life, in whole seconds.
 	Timeout time.Duration
 	// Assured entries are not given up when the table is full.
 	Assured bool
@@ -61,7 +61,7 @@ type Connection struct {
 	// Labels are the low and the high 64 bits of the label.
 	Labels      [2]uint64
 	Established bool
-	// Accounting is what the kernel has counted, if it counts.
+	// Accounting holds the kernel's counters, if it counts.
 	Accounting
 
 	// family and original identify the entry to the kernel. id tells it from a later one with the same addresses.
@@ -121,7 +121,7 @@ func (c *Connection) Delete() error {
 	return nil
 }
 
-// SetMark changes the bits mask of the connection's mark to those of value. It is no error if the connection has ended.
+// SetMark sets the bits mask of the connection's mark to the bits of value. It succeeds if the connection has ended.
 func (c *Connection) SetMark(value, mask uint32) error {
 	request := newRequest(nl.IPCTNL_MSG_CT_NEW, c.family, unix.NLM_F_ACK)
 	request.AddData(nl.NewRtAttr(nl.CTA_TUPLE_ORIG|unix.NLA_F_NESTED, c.original))

@@ -14,7 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/appetite"
 )
 
-// connectionMessage is what the kernel says about a connection with that tuple, in zone 7.
+// connectionMessage is the kernel's message about a connection with that tuple, in zone 7.
 func connectionMessage(tuple Tuple, more ...*nl.RtAttr) []byte {
 	message := []byte{tuple.family(), nl.NFNETLINK_V0, 0, 0}
 	for _, a := range append([]*nl.RtAttr{tuple.attribute(nl.CTA_TUPLE_ORIG), nl.NewRtAttr(nl.CTA_ZONE, nl.BEUint16Attr(7))}, more...) {
@@ -30,7 +30,7 @@ func someTuples() []Tuple {
 	}
 }
 
-// An attribute without the padding behind it ends with the message; netlink's parser would go on behind that.
+// An attribute without the padding behind it ends with the message; netlink's parser would read beyond it.
 func TestMessageWithoutPadding(t *testing.T) {
 	message := append(connectionMessage(someTuples()[0]), 5, 0, nl.CTA_USE, 0, 1)
 	c, err := parse(message, map[uint16]bool{7: true})
@@ -38,7 +38,8 @@ func TestMessageWithoutPadding(t *testing.T) {
 	require.EqualValues(t, 7, c.Zone)
 }
 
-// FuzzMessage feeds arbitrary messages to the parser of connections. What it has read makes the same attribute again.
+// FuzzMessage feeds arbitrary messages to the parser of connections. Each parsed connection makes the same attribute
+// again.
 func FuzzMessage(f *testing.F) {
 	for _, tuple := range someTuples() {
 		f.Add(connectionMessage(tuple))

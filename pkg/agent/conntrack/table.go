@@ -59,7 +59,7 @@ func (t *Table) Get(zone uint16, tuple Tuple) (*Connection, error) {
 	return c, nil
 }
 
-// Change says what is to be changed of a connection; the zero Change changes nothing.
+// Change lists the changes to a connection; the zero Change changes nothing.
 type Change struct {
 	// Timeout is the rest of the entry's life, in whole seconds; 0 leaves it as it is.
 	Timeout time.Duration

@@ -9,7 +9,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/nlattr"
 )
 
-// State is what conntrack thinks of a TCP connection (enum tcp_conntrack, include/uapi/linux/netfilter/nf_conntrack_tcp.h).
+// State is conntrack's state of a TCP connection (enum tcp_conntrack, include/uapi/linux/netfilter/nf_conntrack_tcp.h).
 type State uint8
 
 // States of connections.
@@ -25,7 +25,7 @@ const (
 	StateSynSent2    State = 9
 )
 
-// stateNames are those of the kernel.
+// stateNames are the kernel's names.
 var stateNames = []string{"NONE", "SYN_SENT", "SYN_RECV", "ESTABLISHED", "FIN_WAIT", "CLOSE_WAIT", "LAST_ACK", "TIME_WAIT", "CLOSE", "SYN_SENT2"}
 
 func (s State) String() string {
@@ -35,23 +35,23 @@ func (s State) String() string {
 	return fmt.Sprintf("state %d", uint8(s))
 }
 
-// Flags are what conntrack notes about one direction of a TCP connection (IP_CT_TCP_FLAG_*, same file).
+// Flags are conntrack's notes about one direction of a TCP connection (IP_CT_TCP_FLAG_*, same file).
 type Flags uint8
 
 // Flags that are used here.
 const (
-	// FlagDataUnacknowledged: not all data of the direction has been acknowledged. The connection's timeout is that of
-	// unacknowledged data (nf_conntrack_tcp_timeout_unacknowledged) as long as either direction has it.
+	// FlagDataUnacknowledged: not all data of the direction has been acknowledged. While either direction has the flag,
+	// the connection has the timeout nf_conntrack_tcp_timeout_unacknowledged.
 	FlagDataUnacknowledged Flags = 0x10
 	// FlagMaxAckSet: the direction's highest acknowledgement is known, and a RST of the other direction that lies before it is
 	// invalid.
 	FlagMaxAckSet Flags = 0x20
 )
 
-// TCP is what conntrack knows of a TCP connection.
+// TCP is conntrack's view of a TCP connection.
 type TCP struct {
 	State State
-	// Flags are those of the original and of the reply direction.
+	// Flags are the flags of the original and of the reply direction.
 	Flags [2]Flags
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/prefixindex"
 )
 
-// Kind says what nobody may take away.
+// Kind is the kind of use that a Service may not take away.
 type Kind uint8
 
 const (
@@ -27,17 +27,17 @@ const (
 	Host
 	// Server: the Node, or what runs on it, asks a server at the port.
 	Server
-	// Pipeline: the address has a meaning in the pipeline and between it and the host. It is nobody's.
+	// Pipeline: the address has a meaning in the pipeline and between it and the host. No Service may have it.
 	Pipeline
 )
 
 // Address is an address that the Node depends on.
 type Address struct {
 	Addr netip.Addr
-	// Port is that of a server; 0 for all ports.
+	// Port is the port of a server; 0 for all ports.
 	Port uint16
 	Kind Kind
-	// What continues "it is".
+	// A name for the use, which completes "it is".
 	What string
 	// Service is NAMESPACE/NAME of the only Service that can be the server, or NoService; empty if any can that has the address from the
 	// cluster or from a load balancer, and not from its author.
@@ -62,7 +62,7 @@ func NewList() *List {
 	return &List{given: map[string][]Address{}, at: map[netip.Addr][]Address{}, nodes: map[netip.Addr]int{}}
 }
 
-// Set replaces the addresses that a source has given. It returns those of which something else holds now.
+// Set replaces the addresses of a source. It returns the addresses whose result has changed.
 func (l *List) Set(source string, now []Address) (changed []netip.Addr) {
 	former := l.at
 	if l.given[source] = now; len(now) == 0 {
@@ -93,7 +93,7 @@ func compare(a, b Address) int {
 	return cmp.Or(-cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Port, b.Port), cmp.Compare(a.What, b.What), cmp.Compare(a.Service, b.Service))
 }
 
-// CountNode notes that so many more Nodes have the address. It reports whether another answer holds for it now.
+// CountNode adds by to the number of Nodes with the address. It reports whether the result for it has changed.
 func (l *List) CountNode(addr netip.Addr, by int) (changed bool) {
 	before := l.nodes[addr]
 	if l.nodes[addr] += by; before+by == 0 {
@@ -102,7 +102,8 @@ func (l *List) CountNode(addr netip.Addr, by int) (changed bool) {
 	return before == 0 || before+by == 0
 }
 
-// CountNetwork notes that so many more Nodes have the Pod network. It reports whether another answer holds for its addresses now.
+// CountNetwork adds by to the number of Nodes with the Pod network. It reports whether the result for its addresses has
+// changed.
 func (l *List) CountNetwork(network netip.Prefix, by int) (changed bool) {
 	before, _ := l.networks.Get(network)
 	if before+by == 0 {

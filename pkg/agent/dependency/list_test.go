@@ -20,7 +20,7 @@ func TestList(t *testing.T) {
 	require.Equal(t, Pipeline, l.Needs(addr("fc01::aabb:ccdd:eefe"), 0).Kind)
 	require.Equal(t, []netip.Addr{vip}, l.Set("one", []Address{api}))
 	require.Empty(t, l.Set("one", []Address{api, api}), "the same")
-	require.Empty(t, l.Set("two", []Address{api}), "another source says so, too")
+	require.Empty(t, l.Set("two", []Address{api}), "another source also says so")
 	require.Empty(t, l.Set("one", nil))
 	require.Equal(t, api, l.Needs(vip, 6443))
 	require.Equal(t, api, l.Needs(vip, 0), "any port")

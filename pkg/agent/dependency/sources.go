@@ -28,10 +28,10 @@ import (
 )
 
 const (
-	// interval is how often the sources are read, lookupTimeout how long a host name may take to resolve.
+	// interval is the time between two reads of the sources, lookupTimeout limits the resolution of a host name.
 	interval      = 30 * time.Second
 	lookupTimeout = 5 * time.Second
-	// maxPeers is how many of the latest addresses of a server are remembered.
+	// maxPeers limits the latest addresses of a server that are remembered.
 	maxPeers = 16
 	dnsPort  = 53
 )
@@ -46,7 +46,7 @@ var Metadata = []netip.Addr{
 	netip.MustParseAddr("fd20:ce::254"), netip.MustParseAddr("fd00:c1::a9fe:a9fe"), // Google, Oracle
 }
 
-// NameServer is Address.What of the Node's name servers, API that of the Kubernetes API.
+// NameServer is Address.What of the Node's name servers, API of the Kubernetes API.
 const (
 	NameServer = "a name server of the Node"
 	API        = "the Kubernetes API"
@@ -57,14 +57,14 @@ type Endpoint struct {
 	// Host is a name or an address, Port the port. A server without Host is known by its connections only.
 	Host string
 	Port uint16
-	// What and Service are those of Address.
+	// These have the meaning of Address's fields.
 	What, Service string
 }
 
 // Sources find what the Node depends on. Of what cannot be read or resolved, they keep what they knew.
 type Sources struct {
 	Servers []Endpoint
-	// OwnAddresses are those of the Node, OwnPorts the ports on it that no Service may have, with what they are.
+	// OwnAddresses are addresses of the Node, OwnPorts the ports on it that no Service may have, with their use.
 	OwnAddresses []netip.Addr
 	OwnPorts     map[uint16]string
 	// Gateway is the name of the agent's own device: next hops of routes there are other Nodes' gateways.
@@ -73,8 +73,8 @@ type Sources struct {
 	ResolvConf string
 
 	mu sync.Mutex
-	// peers are the latest addresses that connections to a server have had, resolved those of its name, each by Endpoint.What. nameServers
-	// and nextHops are the last ones that could be read.
+	// peers are the latest addresses of connections to a server, resolved the addresses of its name, each by
+	// Endpoint.What. nameServers and nextHops are the last ones that could be read.
 	peers                 map[string][]netip.AddrPort
 	resolved              map[string][]netip.Addr
 	nameServers, nextHops []netip.Addr
@@ -98,7 +98,7 @@ type observed struct {
 	what    string
 }
 
-// WrappedRoundTripper is what k8s.io/apimachinery's net package asks for.
+// WrappedRoundTripper is required by k8s.io/apimachinery's net package.
 func (o *observed) WrappedRoundTripper() http.RoundTripper { return o.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -140,7 +140,7 @@ func (s *Sources) Run(ctx context.Context, set func([]Address)) {
 	}
 }
 
-// Read reads the sources once. What cannot be read is logged.
+// Read reads the sources once. Errors are logged.
 func (s *Sources) Read(ctx context.Context) {
 	nameServers, err := readNameServers(s.ResolvConf)
 	if err != nil {
@@ -240,7 +240,7 @@ func readNameServers(path string) (servers []netip.Addr, err error) {
 	return servers, lines.Err()
 }
 
-// readNextHops returns the gateways of all routes of the table main, except those of a device.
+// readNextHops returns the gateways of all routes of the table main, except the routes of one device.
 func readNextHops(except string) (hops []netip.Addr, err error) {
 	own := -1
 	if link, err := netlink.LinkByName(except); err == nil {

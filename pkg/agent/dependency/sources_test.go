@@ -21,7 +21,7 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// texts are what is said of addresses in a network.
+// texts are the results for addresses in a network.
 func texts(all []Address) (texts []string) {
 	for _, a := range all {
 		texts = append(texts, fmt.Sprintf("%s: %s (%s)", netip.AddrPortFrom(a.Addr, a.Port), a.What, a.Service))
@@ -70,7 +70,7 @@ func TestSources(t *testing.T) {
 	}
 	require.Equal(t, want, texts(s.Addresses()))
 
-	// What cannot be read any more stays as it was.
+	// Sources that can no longer be read keep their last result.
 	require.NoError(t, os.Remove(s.ResolvConf))
 	require.NoError(t, os.Mkdir(s.ResolvConf, 0o700))
 	s.Read(t.Context())

@@ -14,7 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 )
 
-// Connections are those that Open vSwitch tracks.
+// Connections are tracked by Open vSwitch.
 type Connections interface {
 	List(yield func(*conntrack.Connection) bool) error
 }
@@ -22,7 +22,7 @@ type Connections interface {
 // ends are the ends of a connection to the Service.
 type ends struct{ client, server netip.AddrPort }
 
-// openConnection is what conntrack and the cache have of a connection.
+// openConnection is the state of a connection in conntrack and the cache.
 type openConnection struct {
 	tracked *conntrack.Connection
 	flows   []api.FlowInfo
@@ -76,7 +76,7 @@ func (c *serviceCase) addFlows(at func(ends) *openConnection) error {
 	}
 	dialed := c.frontend.Address.String()
 	for _, f := range flows {
-		// One direction has the Service as its destination, the other one gets it as its source.
+		// One direction has the Service as its destination, the other direction gets it as its source.
 		client, server, service := f.Source, f.Translated, f.Destination
 		if f.Translated == dialed {
 			client, server, service = f.Destination, f.Source, f.Translated
@@ -106,7 +106,7 @@ func (c *serviceCase) connectionTreatment(e ends, o *openConnection, excluded *a
 	return c.uncachedTreatment(e.server, o.tracked)
 }
 
-// cachedTreatment is that of a connection of which at least one direction is in the cache.
+// cachedTreatment is the treatment of a connection of which at least one direction is in the cache.
 func (c *serviceCase) cachedTreatment(o *openConnection) api.Treatment {
 	t := ofFlows(o.flows)
 	switch {

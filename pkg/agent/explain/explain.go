@@ -4,8 +4,8 @@
 // Package explain explains how connections from a Pod to another one, or to a Service, are treated: whether policies allow them,
 // whether the fast path carries them, and if not, why. It asks the components that decide, and decides nothing itself.
 //
-// explain.go has questions about Pods; service.go those about Services, with endpoint.go for where connections can go and
-// connection.go for those that are open.
+// explain.go answers questions about Pods; service.go about Services, with endpoint.go for possible destinations and
+// connection.go for open connections.
 package explain
 
 import (
@@ -53,11 +53,11 @@ type Explainer struct {
 	// Cache is nil when the feature gate ONCache is off, Services without AntreaProxy.
 	Cache    Cache
 	Services Services
-	// Connections are those that Open vSwitch tracks.
+	// Connections are tracked by Open vSwitch.
 	Connections Connections
 	// FindPod reads the object of a Pod that is not on this Node.
 	FindPod func(ctx context.Context, namespace, name string) (*corev1.Pod, error)
-	// IgnoreTraces: answers are those for when no Traceflow keeps Pods on Open vSwitch.
+	// IgnoreTraces: the answers assume that no Traceflow keeps Pods on Open vSwitch.
 	IgnoreTraces bool
 }
 
@@ -296,7 +296,7 @@ func (e *Explainer) notLearned(local netip.Addr) api.Treatment {
 	return slow("no_entry", "")
 }
 
-// ofFlows is the treatment of connections that have entries: that of the first active one, or of the last.
+// ofFlows is the treatment of connections that have entries: of the first active one, or of the last.
 func ofFlows(flows []api.FlowInfo) (t api.Treatment) {
 	for _, f := range flows {
 		if f.State == api.ReasonActive {
@@ -312,14 +312,14 @@ func (e *Explainer) flows(answer *api.Explanation, local netip.Addr, source neti
 	all, err := e.Cache.Flows(oncache.FlowFilter{Address: local})
 	server := netip.AddrPortFrom(destination, answer.Port).String()
 	return slices.DeleteFunc(all, func(f api.FlowInfo) bool {
-		// In a connection to a Service, the Pod sends to another address than that of the server.
+		// In a connection to a Service, the Pod does not send to the server's address.
 		opened := (f.Destination == server || f.Direction == "egress" && f.Translated == server) && isAt(f.Source, source)
 		replied := f.Source == server && isAt(f.Destination, source)
 		return f.Protocol != answer.Protocol || !opened && !replied
 	}), err
 }
 
-// isAt tells whether an address and port are the wanted ones; port 0 stands for all.
+// isAt reports whether an address and port are the wanted ones; port 0 stands for all.
 func isAt(text string, wanted netip.AddrPort) bool {
 	parsed, err := netip.ParseAddrPort(text)
 	return err == nil && parsed.Addr() == wanted.Addr() && (wanted.Port() == 0 || parsed.Port() == wanted.Port())

@@ -17,7 +17,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/proxy"
 )
 
-// Services are those that AntreaProxy has on the switch.
+// Services are the Services that AntreaProxy has on the switch.
 type Services interface {
 	FrontendAt(protocol corev1.Protocol, address netip.AddrPort) (proxy.Frontend, bool)
 	FrontendsOf(namespace, name string) []proxy.Frontend
@@ -44,7 +44,8 @@ func (e *Explainer) explainService(q Question, protocol uint8, from api.Explaine
 	return c.answer, c.explain()
 }
 
-// meansService tells whether the question is about an address that is not a Pod's. From a Pod that is not here, only Pods are asked about.
+// meansService reports whether the question is about an address that is not a Pod's. From a Pod of another Node,
+// questions can only be about Pods.
 func (e *Explainer) meansService(q Question, from api.ExplainedPod) bool {
 	addr, err := netip.ParseAddr(q.To)
 	if err != nil {
@@ -131,7 +132,7 @@ func (c *serviceCase) explain() error {
 	return nil
 }
 
-// treatment is that of the connections to the Service as a whole.
+// treatment is the treatment of the connections to the Service as a whole.
 func (c *serviceCase) treatment(excluded *api.Treatment) api.Treatment {
 	if refused := c.refused(); refused != nil {
 		return *refused

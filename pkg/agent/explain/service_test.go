@@ -114,7 +114,7 @@ type serviceTest struct {
 	flows     []api.FlowInfo
 	rules     fakePolicies
 	protocol  string
-	// want is path, reason and a part of the detail; connection that of the only connection, if there is one.
+	// want is path, reason and a part of the detail; connection is the same for the only connection, if there is one.
 	want, connection [3]string
 }
 
@@ -160,9 +160,9 @@ var serviceTests = []serviceTest{
 		want: [3]string{"slow", "outside"}, connection: [3]string{"slow", "outside"}},
 	{name: "Node that the cache does not know", endpoints: []openflow.Endpoint{unknownNode}, tracked: []*conntrack.Connection{tracked(unknownNode, podToService, true)},
 		want: [3]string{"slow", "not_remote", "no Node with the Endpoint's Pod network"}, connection: [3]string{"slow", "not_remote"}},
-	{name: "source is translated, too", endpoints: []openflow.Endpoint{remoteEndpoint}, tracked: []*conntrack.Connection{tracked(remoteEndpoint, podToService|snatMark, true)},
+	{name: "source is also translated", endpoints: []openflow.Endpoint{remoteEndpoint}, tracked: []*conntrack.Connection{tracked(remoteEndpoint, podToService|snatMark, true)},
 		want: [3]string{"slow", "snat"}, connection: [3]string{"slow", "snat"}},
-	{name: "Endpoint was removed, TCP goes on", endpoints: []openflow.Endpoint{unknownNode}, tracked: []*conntrack.Connection{tracked(remoteEndpoint, podToService, true)},
+	{name: "Endpoint was removed, TCP continues", endpoints: []openflow.Endpoint{unknownNode}, tracked: []*conntrack.Connection{tracked(remoteEndpoint, podToService, true)},
 		flows: serviceFlows("active"), want: [3]string{"fast", "active"}, connection: [3]string{"fast", "active"}},
 	{name: "Service is gone", change: func(_ *Explainer, s *fakeServices, _ *fakeCache) { s.Address = netip.AddrPort{} },
 		tracked: []*conntrack.Connection{tracked(remoteEndpoint, podToService, true)}, want: [3]string{"slow", "kube_proxy", "no Service at this address"},
@@ -279,7 +279,7 @@ func TestExplainEndpoints(t *testing.T) {
 	}, answer.Service.Endpoints)
 }
 
-// Other connections and flows of the Pod, and those of other Pods, are left out.
+// Other connections and flows of the Pod, and of other Pods, are left out.
 func TestExplainOnlyWhatIsAskedAbout(t *testing.T) {
 	other := func(change func(*conntrack.Connection)) *conntrack.Connection {
 		c := tracked(remoteEndpoint, podToService, true)

@@ -26,7 +26,7 @@ func TestOneConnectionToAService(t *testing.T) {
 	}
 }
 
-// TestOutsideAddress: policies decide about an address that nobody translates as it is.
+// TestOutsideAddress: policies decide about an untranslated address as it is.
 func TestOutsideAddress(t *testing.T) {
 	for _, c := range []struct {
 		peers []string

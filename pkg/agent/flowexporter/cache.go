@@ -14,11 +14,11 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 )
 
-// Cache is what the fast path has counted; CacheOf makes one.
+// Cache holds the counters of the fast path; CacheOf makes one.
 type Cache interface {
 	// Started is closed when the cache can be read, or never will have entries.
 	Started() <-chan struct{}
-	// Entries returns those of the cache.
+	// Entries returns the entries of the cache.
 	Entries() ([]flows.Entry, error)
 	// WatchRetired hands each entry that is removed or replaced to yield, until ctx ends. yield may be called concurrently. drained is called when
 	// yield has got those that were gone at the call.

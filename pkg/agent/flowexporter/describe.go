@@ -32,7 +32,7 @@ type Describer struct {
 	Interfaces interface {
 		GetInterfaceByIP(ip netip.Addr) (*interfacestore.InterfaceConfig, bool)
 	}
-	// PodNetworks are those of all Nodes.
+	// PodNetworks are the Pod networks of all Nodes.
 	PodNetworks func() []netip.Prefix
 	// Rules are the sources of policies by the flow ids of their rules.
 	Rules func() map[uint32]v1beta2.NetworkPolicyReference
@@ -67,7 +67,8 @@ func (d *Describer) Begin() flows.Describe {
 		if dialed != server && d.ServicePort != nil {
 			info.ServicePortName = d.ServicePort(protocolNames[c.Original.Protocol], dialed)
 		}
-		// The label names the rules that have admitted the connection: of ingress in the lower half, of egress in the other one.
+		// The label names the rules that have admitted the connection: ingress in the lower half, egress in the upper
+		// half.
 		info.Ingress, info.Egress = policy(rules[uint32(c.Labels[0])]), policy(rules[uint32(c.Labels[0]>>32)])
 		return info, from || to
 	}
@@ -83,7 +84,8 @@ func (d *Describer) pod(addr netip.Addr) (pod flows.Pod, ok bool) {
 	return flows.Pod{Namespace: i.PodNamespace, Name: i.PodName}, true
 }
 
-// isRemotePod tells whether the address, which is not that of a local Pod, is in a Pod network and not this Node's gateway.
+// isRemotePod reports whether the address, which does not belong to a local Pod, is in a Pod network and not this
+// Node's gateway.
 func (d *Describer) isRemotePod(addr netip.Addr, isPod func(netip.Addr) bool) bool {
 	_, own := d.Interfaces.GetInterfaceByIP(addr)
 	return isPod(addr) && !own

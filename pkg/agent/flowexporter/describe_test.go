@@ -21,7 +21,7 @@ import (
 	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
 )
 
-// describer is that of a Node with two Pods, whose Pod network is 10.0.1.0/24.
+// describer returns a Describer for a Node with two Pods and the Pod network 10.0.1.0/24.
 func describer() *Describer {
 	store := interfacestore.NewInterfaceStore()
 	for name, ip := range map[string]string{"web": "10.0.1.2", "db": "10.0.1.3"} {

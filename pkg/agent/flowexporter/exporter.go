@@ -31,9 +31,10 @@ const (
 	bootFile = "/proc/sys/kernel/random/boot_id"
 	// readShare bounds the CPU time of readings: after a reading comes a pause of at least readShare times what it has taken.
 	readShare = 20
-	// dialTimeout and sendTimeout are how long a collector may take to accept a connection, and the records that are due.
+	// dialTimeout limits the time for connecting to the collector, sendTimeout the time for sending the records that
+	// are due.
 	dialTimeout, sendTimeout = 10 * time.Second, 30 * time.Second
-	// senderPatience is how long an agent that stops waits for the sender before it stores its state.
+	// senderPatience limits the time for which an agent that stops waits for the sender before it stores its state.
 	senderPatience = 500 * time.Millisecond
 )
 
@@ -50,9 +51,9 @@ type Exporter struct {
 	Poll      time.Duration
 	Timeouts  flows.Timeouts
 	StateFile string
-	// Begun is when this agent started: an earlier one has not reported connections that began later.
+	// Begun is the start of this agent: an earlier one has not reported connections that began later.
 	Begun time.Time
-	// Connections lists those of conntrack, Ends reports those that it removes.
+	// Connections lists the connections of conntrack, Ends reports the connections that it removes.
 	Connections func(yield func(*conntrack.Connection) bool) error
 	Ends        func() (*conntrack.Ends, error)
 	// Cache is nil without ONCache.
@@ -92,14 +93,14 @@ func (e *Exporter) Run(ctx context.Context) {
 	}
 	parts.Wait()
 	inTime := e.awaitSender(sent)
-	// The last reports, which nobody will get again.
+	// These are the last reports: they are not repeated.
 	if err := e.read(func() {}); err != nil {
 		klog.ErrorS(err, "Flow records may lack what connections have carried that have just ended")
 	}
 	e.save()
 	if !inTime {
 		<-sent
-		e.save() // what it has sent meanwhile
+		e.save() // includes the records sent since
 	}
 }
 
@@ -289,8 +290,8 @@ func (e *Exporter) Flows() []*flows.Record {
 	return e.ledger.Flows()
 }
 
-// restore continues with what an earlier agent has left. The file is used once: an agent that is killed leaves none, and nobody knows
-// what it has sent.
+// restore continues with the state that an earlier agent has left. The file is used once: an agent that is killed
+// leaves none, and then it is unknown which records it has sent.
 func (e *Exporter) restore() {
 	ledger := flows.New(e.Timeouts, e.Begun)
 	if err := e.load(ledger); err != nil && !errors.Is(err, os.ErrNotExist) {

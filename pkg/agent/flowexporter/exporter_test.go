@@ -157,7 +157,7 @@ func sockets(t *testing.T) (client, server *net.UDPConn, port uint16) {
 	return client, server, uint16(client.LocalAddr().(*net.UDPAddr).Port)
 }
 
-// connected tells whether there is a connection to the address that has not been closed by both sides.
+// connected reports whether there is a connection to the address that has not been closed by both sides.
 func connected(t *testing.T, address string) (open bool) {
 	t.Helper()
 	require.NoError(t, conntrack.List([]uint16{0}, func(c *conntrack.Connection) bool {
@@ -168,8 +168,8 @@ func connected(t *testing.T, address string) (open bool) {
 	return open
 }
 
-// A connection is counted by the kernel, while the collector restarts and the exporter is replaced, until somebody deletes it. The sums of
-// its records are what was sent.
+// A connection is counted by the kernel, while the collector restarts and the exporter is replaced, until it is
+// deleted. The sums of its records equal what was sent.
 func TestSumsOfConntrack(t *testing.T) {
 	track(t)
 	s := newSums()
@@ -224,11 +224,11 @@ type fakeCache struct {
 	mu      sync.Mutex
 	entries []flows.Entry
 	retired chan flows.Entry
-	// unread are entries that were gone before anybody read of them.
+	// unread are entries that were removed before their end was read.
 	unread  []flows.Entry
 	started chan struct{}
 	err     error
-	// delay is how long it takes to read the entries.
+	// delay is the time that reading the entries takes.
 	delay time.Duration
 }
 
@@ -266,7 +266,8 @@ func (c *fakeCache) WatchRetired(ctx context.Context, drained func(), yield func
 	}
 }
 
-// What the cache has counted is added to what conntrack has counted, over UDP, also when the cache cannot be read for a while.
+// The counts of the cache are added to the counts of conntrack, over UDP, also when the cache cannot be read for a
+// while.
 func TestSumsOfBothPaths(t *testing.T) {
 	track(t)
 	s := newSums()

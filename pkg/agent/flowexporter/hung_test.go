@@ -75,7 +75,7 @@ func deaf(t *testing.T) (port uint16) {
 	}
 }
 
-// Whatever the collector does, an exporter that stops stores at once what has been counted.
+// Whatever the collector does, an exporter that stops stores all counts at once.
 func TestNothingIsLostToACollectorThatHangs(t *testing.T) {
 	certificate, key := credentials(t)
 	kube := fake.NewClientset(

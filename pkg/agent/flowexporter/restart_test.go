@@ -96,7 +96,8 @@ func (n *aNode) set(entries ...flows.Entry) {
 	n.cache.entries = entries
 }
 
-// An agent that stops has taken over all reports, and the next one goes on: with entries that it sees only when its cache has started.
+// An agent that stops has taken over all reports, and the next one continues: with entries that it sees only when its
+// cache has started.
 func TestRecordsGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newANode(t)
@@ -117,7 +118,7 @@ func TestRecordsGoOn(t *testing.T) {
 	})
 }
 
-// Nobody knows what an agent that was killed has reported, so nothing is reported again that its cache has counted.
+// It is unknown what an agent that was killed has reported, so nothing that its cache has counted is reported again.
 func TestNothingIsReportedTwiceAfterAKill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newANode(t)
@@ -135,7 +136,7 @@ func TestNothingIsReportedTwiceAfterAKill(t *testing.T) {
 	})
 }
 
-// A reading that waits for the CPU, or for the kernel, takes no CPU time, and is not followed by a long pause.
+// A reading that waits for the CPU, or for the kernel, uses no CPU time, and is not followed by a long pause.
 func TestReadingsOfABusyNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newANode(t)

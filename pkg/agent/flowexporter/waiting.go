@@ -3,14 +3,14 @@
 
 package flowexporter
 
-// maxWaiting is the number of reports that wait for a reading: as many connections as a kernel tracks by default. There are so many only
-// while readings fail.
+// maxWaiting is the number of reports that wait for a reading: as many connections as a kernel tracks by default. It is
+// reached only while readings fail.
 const maxWaiting = 1 << 18
 
 // waiting are reports that no reading has taken over.
 type waiting[T any] struct {
 	reports []T
-	// lost is the number of those for which there was no room since the last reading.
+	// lost is the number of reports for which there was no room since the last reading.
 	lost int
 }
 

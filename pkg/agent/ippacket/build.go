@@ -22,9 +22,9 @@ type Outline struct {
 	// Protocol is ICMP (an echo request), TCP or UDP with IPv4, ICMPv6 (the same), TCP or UDP with IPv6.
 	Protocol         uint8
 	SrcPort, DstPort uint16
-	// TCPFlags are those of a TCP header, from FIN (1) on.
+	// TCPFlags are the flags of a TCP header, from FIN (1) on.
 	TCPFlags uint8
-	// ICMPID and ICMPSequence are those of an echo request.
+	// ICMPID and ICMPSequence belong to an echo request.
 	ICMPID, ICMPSequence uint16
 }
 
@@ -74,7 +74,7 @@ func (o *Outline) ipv6() ([]byte, error) {
 	return append(b, transport...), nil
 }
 
-// transport returns the header behind that of IP; icmp is the protocol of echo requests.
+// transport returns the header behind the IP header; icmp is the protocol of echo requests.
 func (o *Outline) transport(icmp uint8) ([]byte, error) {
 	var b []byte
 	var checksum int // its place

@@ -71,7 +71,7 @@ func TestBuild(t *testing.T) {
 			}
 			again := gopacket.NewSerializeBuffer()
 			require.NoError(t, gopacket.SerializeLayers(again, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, parts...))
-			require.Equal(t, again.Bytes()[:len(frame)], frame, "except that the other one pads frames to 60 bytes")
+			require.Equal(t, again.Bytes()[:len(frame)], frame, "except that gopacket pads frames to 60 bytes")
 		})
 	}
 }

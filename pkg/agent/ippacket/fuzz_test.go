@@ -14,7 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/appetite"
 )
 
-// FuzzFrame feeds arbitrary frames to Parse. What it finds lies within the frame, and another parser finds the same.
+// FuzzFrame feeds arbitrary frames to Parse. The results lie within the frame, and another parser finds the same.
 func FuzzFrame(f *testing.F) {
 	ipv4 := []byte{0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, UDP, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0x12, 0x34, 0, 53, 0, 8, 0, 0}
 	ipv6 := append([]byte{0x60, 0, 0, 0, 0, 8, UDP, 64}, make([]byte, 40)...)

@@ -31,7 +31,7 @@ type Conntrack struct {
 	List func(yield func(*conntrack.Connection) bool) error
 
 	mu sync.Mutex
-	// next is when connections may be counted again, count the last result.
+	// next is the earliest time of the next count, count the last result.
 	next  time.Time
 	count int
 }

@@ -1,9 +1,9 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics has the metrics that describe the agent as a whole: policies, Pods, flows, connections. They are read when somebody
-// asks for them. metrics.go has all of them; conntrack.go counts connections, which takes time when there are many. Metrics of a part
-// of the agent are in the package of that part; docs/operate/prometheus.md lists all.
+// Package metrics defines the metrics that describe the agent as a whole: policies, Pods, flows, connections. They are
+// read at each scrape. metrics.go contains all of them; conntrack.go counts connections, which takes time when there
+// are many. Metrics of a part of the agent are in the package of that part; docs/operate/prometheus.md lists all.
 package metrics
 
 import (
@@ -65,7 +65,7 @@ type Switch interface {
 	DroppedByMeters(ctx context.Context) (map[openflow.Purpose]uint64, error)
 }
 
-// Collector reads the metrics. All fields are required. What cannot be read is missing.
+// Collector reads the metrics. All fields are required. A metric that cannot be read is missing.
 type Collector struct {
 	Policies   Policies
 	Interfaces Interfaces

@@ -22,9 +22,10 @@ import (
 const DefaultFile = "/var/run/antrea/antrea-agent.lock"
 
 const (
-	// timeout bounds the wait for a former agent to end: it is longer than the 2 s that this takes at most. A DaemonSet's new Pod
-	// normally starts when the old one has gone, and nobody waits. After a Pod was deleted by force, the two overlap until the old
-	// one has stopped, and giving up at once would cost a restart with the kubelet's back-off.
+	// timeout bounds the wait for a former agent to end: it is longer than the 2 s that this takes at most. A
+	// DaemonSet's new Pod normally starts when the old one has gone, without a wait. After a Pod was deleted by force,
+	// the two overlap until the old one has stopped, and giving up at once would cost a restart with the kubelet's
+	// back-off.
 	timeout  = 5 * time.Second
 	interval = 50 * time.Millisecond
 )
@@ -65,7 +66,7 @@ func lock(ctx context.Context, path string) (*os.File, error) {
 	return f, nil
 }
 
-// isAt tells whether an open file still has its path.
+// isAt reports whether an open file still has its path.
 func isAt(f *os.File, path string) bool {
 	held, err := f.Stat()
 	if err != nil {
@@ -101,7 +102,8 @@ func wait(ctx context.Context, f *os.File) error {
 	}
 }
 
-// sign writes the holder of the lock into the file. In a container the process id is that of the container; the Pod tells them apart.
+// sign writes the holder of the lock into the file. In a container the process id is the container's; the Pod tells
+// them apart.
 func sign(f *os.File) error {
 	signature := fmt.Sprintf("process %d", os.Getpid())
 	if pod := os.Getenv("POD_NAME"); pod != "" {

@@ -86,7 +86,7 @@ func TestLockOfRemovedFile(t *testing.T) {
 		}
 		close(locked)
 	}()
-	require.Eventually(t, func() bool { return waitersOf(t, former) > 0 }, 10*time.Second, time.Millisecond, "nobody waits")
+	require.Eventually(t, func() bool { return waitersOf(t, former) > 0 }, 10*time.Second, time.Millisecond, "no agent waits")
 	require.NoError(t, os.Remove(path))
 	require.NoError(t, former.Close())
 	unlock := <-locked

@@ -13,8 +13,8 @@ import (
 
 // Index maps networks, which must be without host bits, to values. The zero Index is empty. It is not safe for concurrent use.
 //
-// Two networks overlap only if one contains the other. Those that contain a network are found by asking for each shorter
-// prefix; those in it stand next to each other in the order of addresses.
+// Two networks overlap only if one contains the other. Networks that contain a network are found by asking for each
+// shorter prefix; networks in it stand next to each other in the order of addresses.
 type Index[V any] struct {
 	order  []netip.Prefix
 	values map[netip.Prefix]V
@@ -51,7 +51,7 @@ func (x *Index[V]) Delete(p netip.Prefix) {
 	delete(x.values, p)
 }
 
-// All returns everything, in the order of addresses. Do not change the Index meanwhile.
+// All returns everything, in the order of addresses. The Index must not change during the iteration.
 func (x *Index[V]) All() iter.Seq2[netip.Prefix, V] {
 	return func(yield func(netip.Prefix, V) bool) {
 		for _, p := range x.order {
@@ -62,8 +62,8 @@ func (x *Index[V]) All() iter.Seq2[netip.Prefix, V] {
 	}
 }
 
-// Overlapping returns what overlaps p: first what contains it, from the smallest on, then p and what it contains, in the order
-// of addresses. Do not change the Index meanwhile.
+// Overlapping returns the networks that overlap p: first those that contain it, from the smallest on, then p and the
+// networks in it, in the order of addresses. The Index must not change during the iteration.
 func (x *Index[V]) Overlapping(p netip.Prefix) iter.Seq2[netip.Prefix, V] {
 	return func(yield func(netip.Prefix, V) bool) {
 		for bits := p.Bits() - 1; bits >= 0 && len(x.order) > 0; bits-- {

@@ -23,8 +23,8 @@ const (
 // client-go's broadcaster counts repetitions instead of making new Events, and limits them for each object.
 //
 // The Event is about the object if that concerns only this Node, or few others. All agents of the cluster see the same
-// problem of a remote Node; that Node's own agent makes the Event, and here the problem is shown without one. Those of Services
-// and EndpointSlices are shown without any. Problems of files and peers are attributed to this Node.
+// problem of a remote Node; that Node's own agent makes the Event, and here the problem is shown without one. Problems
+// of Services and EndpointSlices make no Event. Problems of files and peers are attributed to this Node.
 func SendEvents(ctx context.Context, r *Recorder, kube kubernetes.Interface, nodeName string) {
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: kube.CoreV1().Events("")})

@@ -4,9 +4,9 @@
 // Package problem collects what the agent refuses or cannot do because of one object, one file or one peer.
 //
 // A part of the agent that finds such a problem reports it here and continues with everything else: a problem delays
-// neither readiness nor other objects. The same part resolves the problem when its subject has been corrected or removed.
-// events.go makes Kubernetes Events from problems, metrics.go a metric; `antctl get problems` and the agent's condition
-// Degraded show them, too.
+// neither readiness nor other objects. The same part resolves the problem when its subject has been corrected or
+// removed. events.go makes Kubernetes Events from problems, metrics.go a metric; `antctl get problems` and the agent's
+// condition Degraded also show them.
 package problem
 
 import (
@@ -23,7 +23,7 @@ import (
 // maxProblems bounds the number of problems: a user who can create objects must not be able to fill the agent's memory.
 const maxProblems = 1000
 
-// maxNamespaced is how many of them may be about objects in Namespaces, so that users of Namespaces cannot hide problems of
+// maxNamespaced limits the problems about objects in Namespaces, so that users of Namespaces cannot hide problems of
 // the Node.
 const maxNamespaced = maxProblems - 100
 
@@ -37,7 +37,7 @@ const (
 	KindFirewall = "Firewall"
 )
 
-// Subject is what the problem is about.
+// Subject is the subject of the problem.
 type Subject struct {
 	// Kind is a Kubernetes kind (Node, NetworkPolicy, Pod) or one of the kinds above.
 	Kind string

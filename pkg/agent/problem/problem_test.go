@@ -122,7 +122,7 @@ func TestEvents(t *testing.T) {
 		{"this Node", Subject{Kind: "Node", Name: "n1", UID: "u"}, &corev1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: "n1", UID: "n1"}},
 		{"another Node, of which all agents know the same", Subject{Kind: "Node", Name: "n2"}, nil},
 		{"a Service, of which all agents know the same", Subject{Kind: "Service", Namespace: "shop", Name: "web"}, nil},
-		{"an EndpointSlice, too", Subject{Kind: "EndpointSlice", Namespace: "shop", Name: "web-1"}, nil},
+		{"an EndpointSlice", Subject{Kind: "EndpointSlice", Namespace: "shop", Name: "web-1"}, nil},
 		{"a file", file, &corev1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: "n1", UID: "n1"}},
 		{"a peer", Subject{Kind: KindPeer, Name: "192.0.2.1"}, &corev1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: "n1", UID: "n1"}},
 	} {
@@ -137,7 +137,7 @@ func TestEvents(t *testing.T) {
 				require.Empty(t, events.Events)
 				return
 			}
-			require.Len(t, events.Events, 1, "a repetition is no news")
+			require.Len(t, events.Events, 1, "a repetition makes no new Event")
 			require.Contains(t, <-events.Events, "Warning Reason message")
 			r.Report("Reason", tc.subject, "another")
 			require.Contains(t, <-events.Events, "another")

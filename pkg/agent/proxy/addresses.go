@@ -17,7 +17,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
-// NodePortAddresses are the addresses of this Node that serve NodePorts: those in Networks, or all if there are none.
+// NodePortAddresses are the addresses of this Node that serve NodePorts: the addresses in Networks, or all if Networks
+// is empty.
 type NodePortAddresses struct {
 	Networks []netip.Prefix
 	// Gateway is the name of the gateway port, whose addresses are left out.
@@ -27,7 +28,7 @@ type NodePortAddresses struct {
 const (
 	// interfaceIPVS has addresses of Services, where kube-proxy works with IPVS.
 	interfaceIPVS = "kube-ipvs0"
-	// addressInterval is how often the addresses are read without an event.
+	// addressInterval is the time between two reads of the addresses without an event.
 	addressInterval = time.Minute
 	// resubscribeDelay is the time from the end of a subscription to the next one.
 	resubscribeDelay = time.Second

@@ -23,7 +23,7 @@ import (
 type Connections interface {
 	// List calls yield for the connections of the zones.
 	List(zones []uint16, yield func(*conntrack.Connection) bool) error
-	// Delete removes a connection that List has returned. One that has ended is no error.
+	// Delete removes a connection that List has returned. An ended connection is not an error.
 	Delete(*conntrack.Connection) error
 }
 
@@ -49,13 +49,14 @@ type cleaner struct {
 	ended []*conntrack.Connection
 	// allowed returns where connections to a frontend may go.
 	allowed func(frontendKey) allowance
-	// host: connections that the host has translated for NodePorts are looked at, too.
+	// host: connections that the host has translated for NodePorts are also compared.
 	host bool
 
 	mu sync.Mutex
 	// addresses serve NodePorts.
 	addresses map[netip.Addr]bool
-	// pending are the frontends whose connections are to be compared. all: those of all Services, also of Services that are gone.
+	// pending are the frontends whose connections must be compared. all: the frontends of all Services, including
+	// deleted ones.
 	pending map[frontendKey]bool
 	all     bool
 	wake    chan struct{}
@@ -151,7 +152,7 @@ func (c *cleaner) run(ctx context.Context) {
 	}
 }
 
-// clean compares the connections once. What it could not do stays pending.
+// clean compares the connections once. Failures stay pending.
 func (c *cleaner) clean(ctx context.Context) error {
 	c.mu.Lock()
 	pending, all := c.pending, c.all
@@ -191,9 +192,9 @@ func (c *cleaner) clean(ctx context.Context) error {
 	return nil
 }
 
-// end ends the connections in conntrack and then in the cache: an entry that is learned after that comes from a packet that passed
-// conntrack before. So the cache forgets them a second time, when no packet is on its way through vswitchd any more that was before.
-// What the cache could not forget is tried again by the next call; conntrack does not list it any more.
+// end ends the connections in conntrack and then in the cache: an entry learned after that comes from a packet that
+// passed conntrack before. So the cache forgets them a second time, once no such packet is left in vswitchd. If the
+// cache could not forget a connection, the next call tries again; conntrack no longer lists it.
 func (c *cleaner) end(ctx context.Context, wrong []*conntrack.Connection) error {
 	var errs []error
 	for _, conn := range wrong {
@@ -223,7 +224,7 @@ func (c *cleaner) forgetEnded(ctx context.Context) error {
 	return nil
 }
 
-// forget goes on after an error: each connection counts.
+// forget continues after an error: each connection counts.
 func (c *cleaner) forget(connections []*conntrack.Connection) error {
 	var errs []error
 	for _, conn := range connections {

@@ -176,7 +176,7 @@ func TestConnectionsOfRemovedEndpoints(t *testing.T) {
 // A frontend that passes from one port to another is free in between. Connections to Endpoints of both are kept, whenever the cleaner looks.
 func TestConnectionsToFrontendThatPasses(t *testing.T) {
 	const zone = openflow.ConntrackZoneIPv4
-	both := externalIPs("203.0.113.1", "192.168.0.1") // the second one is the Node's, too
+	both := externalIPs("203.0.113.1", "192.168.0.1") // the second one is also the Node's
 	old := testService("dns", "10.96.0.1", "53/UDP", nodePorts("30053"), both)
 	slice := testSlice("dns-1", "dns", "53/UDP", "10.0.1.1@n1", "10.0.2.1@n2")
 	for _, tc := range []struct {
@@ -191,7 +191,7 @@ func TestConnectionsToFrontendThatPasses(t *testing.T) {
 			b.set(testService("dns", "10.96.0.1", "54/UDP"), testSlice("new-1", "new", "53/UDP", "10.0.1.1@n1"),
 				testService("new", "10.96.0.2", "53/UDP", nodePorts("30053"), both))
 		}, []string{"to the second Endpoint"}},
-		{"to nobody", func(b *bench) { b.set(testService("dns", "10.96.0.1", "54/UDP")) },
+		{"without Endpoints", func(b *bench) { b.set(testService("dns", "10.96.0.1", "54/UDP")) },
 			[]string{"by external IP", "by the Node's address", "to the first Endpoint", "to the second Endpoint", "on the host"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -220,7 +220,7 @@ func TestConnectionsToFrontendThatPasses(t *testing.T) {
 	}
 }
 
-// After a restart, connections are ended whose Service has gone meanwhile.
+// After a restart, the connections of Services that were deleted before are ended.
 func TestConnectionsOfServicesThatAreGone(t *testing.T) {
 	gone := connection(openflow.ConntrackZoneIPv4, unix.IPPROTO_UDP, "10.96.0.7:53", "10.0.2.1:53", serviceMark)
 	direct := connection(openflow.ConntrackZoneIPv4, unix.IPPROTO_UDP, "10.0.2.1:53", "10.0.2.1:53", 0)
@@ -272,7 +272,7 @@ func TestCacheForgetsEndedConnections(t *testing.T) {
 	require.Len(t, cache.log, 2)
 }
 
-// What the cache could not forget is not lost, although conntrack does not list it any more.
+// Connections that the cache could not forget are not lost, although conntrack no longer lists them.
 func TestCacheForgetsEndedConnectionsAfterErrors(t *testing.T) {
 	gone := connection(openflow.ConntrackZoneIPv4, unix.IPPROTO_UDP, "10.96.0.7:53", "10.0.2.1:5353", serviceMark)
 	stuck := connection(openflow.ConntrackZoneIPv4, unix.IPPROTO_UDP, "10.96.0.7:54", "10.0.2.1:5353", serviceMark)
@@ -309,7 +309,7 @@ func (p *panickingConnections) List(zones []uint16, yield func(*conntrack.Connec
 	return p.fakeConnections.List(zones, yield)
 }
 
-// What was to be compared when the cleaner panicked is compared when it runs again.
+// Comparisons that are pending when the cleaner panics are done when it runs again.
 func TestPanicOfCleaner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		connections := &panickingConnections{fakeConnections: &fakeConnections{}}

@@ -107,8 +107,8 @@ func (l *comparison) nodePort(address netip.AddrPort) (f frontendKey, ok bool) {
 	return frontendKey{protocol: corev1.ProtocolUDP, address: netip.AddrPortFrom(v.unspecified(), address.Port()), nodePort: true}, true
 }
 
-// isWrongOnHost tells whether the host leads a connection to the switch that is for no NodePort, or the other way round: it decides only
-// about the first packet of each.
+// isWrongOnHost reports whether the host leads a connection to the switch that is not for a NodePort, or the reverse:
+// it decides only about the first packet of each.
 func (l *comparison) isWrongOnHost(f frontendKey, conn *conntrack.Connection) bool {
 	if !l.pending[f] && !l.all {
 		return false

@@ -18,7 +18,7 @@ type Config struct {
 	NodeName string
 	// IPv4 and IPv6 say of which IP versions the Node's Pods are.
 	IPv4, IPv6 bool
-	// PodNetworks are those of this Node.
+	// PodNetworks are the Pod networks of this Node.
 	PodNetworks []netip.Prefix
 	// ServiceProxyName is the value that the label service.kubernetes.io/service-proxy-name must have; empty: Services with
 	// the label are left alone.
@@ -31,15 +31,15 @@ type Config struct {
 	NodeHints bool
 	// EndUDP: UDP connections to removed Endpoints and Services are ended.
 	EndUDP bool
-	// ProxyAll: connections of the Node, and those from outside, are handled, too. It needs a Host (SetHost).
+	// ProxyAll: connections from the Node and from outside are also handled. It needs a Host (SetHost).
 	ProxyAll bool
-	// NodeAddresses are those of this Node, Gateways the sources that its connections to Services have instead.
+	// NodeAddresses are the addresses of this Node, Gateways the sources that its connections to Services have instead.
 	NodeAddresses, Gateways []netip.Addr
-	// NeededServices are those whose Endpoints this Node depends on, with what they are, such as "the Kubernetes API".
+	// NeededServices are Services whose Endpoints this Node depends on, with a name such as "the Kubernetes API".
 	NeededServices map[types.NamespacedName]string
 	// RewritePort is the port, of TCP and UDP, of packets that ONCache rewrites (oncache.rewritePort); 0 without ONCache.
 	RewritePort uint16
-	// Cache has connections that are ended, too; nil without ONCache.
+	// Cache also holds connections that must end; nil without ONCache.
 	Cache ConnectionCache
 }
 

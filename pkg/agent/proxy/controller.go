@@ -25,10 +25,10 @@ const (
 	controllerName = "AntreaProxy"
 	minRetryDelay  = 100 * time.Millisecond
 	maxRetryDelay  = 30 * time.Second
-	// mostUnsettled is how many Services are tried at most before UDP connections are compared, mostAwaited for how many attempts one
-	// Service is waited for: about 6 s.
-	mostUnsettled = 100
-	mostAwaited   = 6
+	// maxUnsettled limits the Services tried before UDP connections are compared. maxAwaited limits the attempts of one
+	// failing Service to wait for: about 6 s.
+	maxUnsettled = 100
+	maxAwaited   = 6
 )
 
 // FlowClient is the part of openflow.Client that the controller needs.
@@ -55,7 +55,8 @@ type Controller struct {
 	reports *reports
 	// initial are the Services that were known at the start and have not been handled yet; nil before the start.
 	initial sets.Set[key]
-	// handled is how many Services were tried since frontends were settled, awaited are those that will be tried again soon.
+	// handled is the number of Services tried since frontends were settled, awaited are the Services that will be tried
+	// again soon.
 	handled int
 	awaited sets.Set[key]
 
@@ -160,24 +161,24 @@ func (c *Controller) noteHandled(k key) {
 	c.checkStart()
 }
 
-// noteFailed notes that an attempt has failed after so many others.
+// noteFailed records a failed attempt; others is the number of earlier failures.
 func (c *Controller) noteFailed(k key, others int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if others < mostAwaited {
+	if others < maxAwaited {
 		c.awaited.Insert(k)
 	} else {
 		c.awaited.Delete(k)
 	}
 }
 
-// settle has UDP connections compared with what the switch has, when that is not about to change again: as long as a Service is to be
-// handled, it may take a frontend that another port has just left, with the same Endpoints. Many Services, or one that fails again and
-// again, are not waited for.
+// settle triggers the comparison of UDP connections with the switch once no change is pending: until all Services are
+// handled, one may take a frontend that another port has just left, with the same Endpoints. It does not wait for too
+// many Services, or for one that keeps failing.
 func (c *Controller) settle() {
 	c.mu.Lock()
 	c.handled++
-	if (c.queue.Len() > 0 || len(c.awaited) > 0) && c.handled < mostUnsettled {
+	if (c.queue.Len() > 0 || len(c.awaited) > 0) && c.handled < maxUnsettled {
 		c.mu.Unlock()
 		return
 	}

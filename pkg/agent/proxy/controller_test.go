@@ -75,7 +75,7 @@ type cluster struct {
 	kube     *fake.Clientset
 	flows    *lockedSwitch
 	problems *problem.Recorder
-	// connections are looked at by the controller's goroutines, too.
+	// connections are also used by the controller's goroutines.
 	connections *fakeConnections
 	*Controller
 }
@@ -172,7 +172,7 @@ func TestRefusedService(t *testing.T) {
 		}
 		c := startCluster(t, flows, testService("bad", "10.96.0.1", "a:80 b:81"), testService("good", "10.96.0.2", "80"))
 		require.True(t, c.isSynced())
-		require.Equal(t, []string{"ns/bad:81/TCP", "ns/good:80/TCP"}, flows.names(), "the other port of the Service is there, too")
+		require.Equal(t, []string{"ns/bad:81/TCP", "ns/good:80/TCP"}, flows.names(), "the other port of the Service is also there")
 		require.Equal(t, []string{"ServiceNotRealized bad"}, c.reasons())
 		time.Sleep(10 * time.Minute)
 		require.Greater(t, attempts.Load(), int32(20))
@@ -262,7 +262,7 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// What the informer keeps of an EndpointSlice means the same to the core.
+// A trimmed EndpointSlice means the same to the core.
 func TestTrimmedSliceMeansTheSame(t *testing.T) {
 	full := testSlice("web-1", "web", "8080", here+" zone=a", there+" terminating", "10.0.2.2@n2 notready node=n1", "10.0.2.3")
 	for i := range full.Endpoints {
@@ -333,7 +333,7 @@ func (h *fakeHost) host() Host {
 	}
 }
 
-// The host follows the switch when a port comes, and precedes it when a port goes. What fails is tried again.
+// The host follows the switch when a port comes, and precedes it when a port goes. Failed operations are repeated.
 func TestHostFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		node := netip.MustParseAddr("192.168.0.1")
@@ -367,7 +367,8 @@ func TestHostFollows(t *testing.T) {
 	})
 }
 
-// An operation that has failed between switch and host is completed or undone, also if the Service changes back or goes meanwhile.
+// An operation that has failed between switch and host is completed or undone, also if the Service changes back or is
+// deleted in between.
 func TestHalfDoneOperations(t *testing.T) {
 	before, after := testService("web", "10.96.0.1", "80"), testService("web", "10.96.0.1", "80", externalIPs("203.0.113.1"))
 	const installed, led = "+ ns/web:80/TCP 10.96.0.1:80 = 10.0.1.1:8080(here,pod)", "ns/web:80/TCP routes=[10.96.0.1] nodePort=0/6"
@@ -434,7 +435,7 @@ func TestFrontendsSettle(t *testing.T) {
 	require.True(t, c.handleNext())
 	c.queue.Add(key{Namespace: "ns", Name: "another"})
 	for range 2 {
-		for range mostUnsettled - 1 {
+		for range maxUnsettled - 1 {
 			c.settle()
 		}
 		require.True(t, c.allowance(frontend).unsettled)

@@ -22,12 +22,12 @@ import (
 type core struct {
 	config   Config
 	services map[key]*service
-	// slices has those of each Service by their names, also of Services that are not handled, or do not exist yet.
+	// slices holds the slices of each Service by name, also of Services that are not handled, or do not exist yet.
 	slices map[key]map[string]*slice
 	claims claims
 
-	// clusterIPs counts the handled Services that have the address. outside has the Endpoints outside of all Pod networks:
-	// those of one address are looked at when it becomes a cluster IP.
+	// clusterIPs counts the handled Services that have the address. outside holds the Endpoints outside of all Pod
+	// networks: Endpoints of an address are checked when it becomes a cluster IP.
 	clusterIPs map[netip.Addr]int
 	outside    map[netip.Addr]map[*slice]struct{}
 
@@ -35,9 +35,9 @@ type core struct {
 	near regions[*slice]
 
 	nodes map[string]noderoute.Accepted
-	// needs is what this Node depends on. users has the Services that have an address, and usersNear finds these addresses: the Services are
-	// looked at when the Node begins to depend on it, or no longer does. nodePorts are the Services with NodePorts. The three are empty
-	// without proxyAll.
+	// needs lists what this Node depends on. users holds the Services that have an address, and usersNear finds these
+	// addresses: the Services are checked when the Node begins or ceases to depend on it. nodePorts are the Services
+	// with NodePorts. The three are empty without proxyAll.
 	needs     *dependency.List
 	users     map[netip.Addr]changes
 	usersNear regions[netip.Addr]
@@ -99,7 +99,7 @@ func (c *core) changeService(k key, now *service) []key {
 	}
 	changed.add(k)
 	c.noteUsers(k, former, now)
-	// What is new comes first: a claim or an address that stays is never given up in between.
+	// Additions come first: a claim or an address that stays is never given up in between.
 	if now != nil {
 		c.services[k] = now
 		for _, addr := range now.clusterIPs {

@@ -18,7 +18,7 @@ import (
 
 const (
 	here, there = "10.0.1.1@n1", "10.0.2.1@n2"
-	// web is what a Service with cluster IP 10.96.0.1, port 80 and these two Endpoints becomes.
+	// web is the result for a Service with cluster IP 10.96.0.1, port 80 and these two Endpoints.
 	web = "+ ns/web:80/TCP 10.96.0.1:80 = 10.0.1.1:8080(here,pod) 10.0.2.1:8080(pod)"
 )
 
@@ -264,7 +264,8 @@ func TestRefusedRemovalIsWaitedFor(t *testing.T) {
 	old, young := testService("zold", "10.96.0.1", "80", created(2)), testService("ayoung", "10.96.0.1", "80", created(1), externalIPs("192.0.2.1"))
 	b.set(old)
 	b.settle()
-	// The older one comes later. It is handled first, and cannot have the address before the other one has given it up.
+	// The older one comes later. It is handled first, and cannot have the address before the younger one has given it
+	// up.
 	b.set(young)
 	require.Equal(t, []string{"+ ns/ayoung:80/TCP 192.0.2.1:80(external) =", "- ns/zold:80/TCP", "+ ns/ayoung:80/TCP 10.96.0.1:80 192.0.2.1:80(external) ="}, b.settle())
 }

@@ -1,19 +1,19 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package proxy is the controller of AntreaProxy: it watches Services and EndpointSlices and keeps in the switch, for each port of
-// a Service and each IP version, at which addresses clients reach the port and which Endpoints serve it. docs/use/antrea-proxy.md
-// describes what users see.
+// Package proxy is the controller of AntreaProxy: it watches Services and EndpointSlices and keeps in the switch, for
+// each port of a Service and each IP version, the addresses at which clients reach it and the Endpoints that serve it.
+// docs/use/antrea-proxy.md describes it for users.
 //
-// service.go and slice.go read the objects, networks.go reads Nodes. claims.go decides which Service gets an address that several
-// want. core.go keeps all of it and says which Services an event matters for. endpoints.go selects Endpoints, and evaluate.go makes
-// of a Service what the switch should have; external.go has what proxyAll adds. plan.go compares that with what the switch has, and
-// lists the operations. None of them does I/O. watch.go and controller.go run them, host.go makes the host follow, addresses.go finds
-// the addresses for NodePorts. cleaner.go ends the UDP connections that comparison.go finds wrong, findings.go reports what is wrong,
-// metrics.go counts.
+// service.go and slice.go read the objects, networks.go reads Nodes. claims.go decides which Service gets an address
+// that several want. core.go keeps all of it and says which Services an event matters for. endpoints.go selects
+// Endpoints, and evaluate.go turns a Service into the wanted state of the switch; external.go does so for proxyAll.
+// plan.go compares the wanted state with the switch, and lists the operations. None of them does I/O. watch.go and
+// controller.go run them, host.go makes the host follow, addresses.go finds the addresses for NodePorts. cleaner.go
+// ends the UDP connections that comparison.go finds wrong, findings.go reports problems, metrics.go counts.
 //
-// An event leads to the evaluation of the Services that it concerns, and to one operation for each port that is different then.
-// Nothing is done periodically, and nothing for all Services, except when this Node gets into another zone.
+// An event causes the evaluation of the Services that it concerns, and one operation for each port that changes.
+// Nothing is done periodically, or for all Services, except when this Node moves to another zone.
 //
 // # What Kubernetes leaves open
 //

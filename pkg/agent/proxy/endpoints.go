@@ -76,8 +76,8 @@ func filter(candidates []candidate, keep func(candidate) bool) []candidate {
 	return kept
 }
 
-// nearby follows the hints of the ready Endpoints: those for this Node, else those for its zone, else all. Hints of one kind
-// count only if each ready Endpoint has some and one of them is for this Node, or for its zone.
+// nearby follows the hints of the ready Endpoints: it returns the Endpoints for this Node, else for its zone, else all.
+// Hints of one kind count only if each ready Endpoint has some and one of them is for this Node, or for its zone.
 func (c *core) nearby(ready []candidate) []candidate {
 	if c.config.NodeHints {
 		if near := follow(ready, func(e candidate) (bool, bool) { return e.forNode(c.config.NodeName) }); near != nil {
@@ -105,7 +105,7 @@ func follow(ready []candidate, hint func(candidate) (given, named bool)) []candi
 	return near
 }
 
-// clusterEndpoints are those for the traffic policy Cluster, localEndpoints those for Local.
+// clusterEndpoints are the Endpoints for the traffic policy Cluster, localEndpoints for Local.
 func (c *core) clusterEndpoints(candidates []candidate) []candidate {
 	all := usable(candidates)
 	if len(all) == 0 || !all[0].ready {

@@ -14,10 +14,10 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 )
 
-// maxEndpoints is how many Endpoints of a list are used.
+// maxEndpoints limits the Endpoints used of a list.
 const maxEndpoints = openflow.MaxEndpoints
 
-// port is what the switch should have, or has, for one port of a Service and one IP version. It does not change.
+// port is the wanted or installed state of one port of a Service for one IP version. It does not change.
 type port struct {
 	openflow.ServicePort
 	// others are Endpoints that serve without being in the lists: connections that they have are kept. They are known only of
@@ -53,7 +53,7 @@ type finding struct {
 	text   string
 }
 
-// evaluation is what the switch should have for one Service: ports by their names, and what was left out.
+// evaluation is the wanted state of one Service: ports by name, and what was left out.
 type evaluation struct {
 	ports    map[string]*port
 	health   healthCheck

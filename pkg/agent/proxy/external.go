@@ -14,7 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/dependency"
 )
 
-// What proxyAll adds to Services: NodePorts, source ranges, health check ports, and routes of the Node.
+// The additions of proxyAll to Services: NodePorts, source ranges, health check ports, and routes of the Node.
 
 // maxSourceRanges bounds how many networks of clients one Service can have: each is a flow for each frontend.
 const maxSourceRanges = 256
@@ -56,8 +56,8 @@ func (f family) unspecified() netip.Addr {
 	return netip.IPv4Unspecified()
 }
 
-// sourceRanges reads loadBalancerSourceRanges. An IP version without a range in it admits nobody. A connection of this Node comes from a
-// gateway, so a range with an address of the Node admits it.
+// sourceRanges reads loadBalancerSourceRanges. An IP version without a range in it admits no client. A connection of
+// this Node comes from a gateway, so a range with an address of the Node admits it.
 func (c *Config) sourceRanges(s *corev1.Service, p *service) (restricted [2]bool) {
 	texts := s.Spec.LoadBalancerSourceRanges
 	if len(texts) == 0 {
@@ -189,7 +189,7 @@ func (s *service) serves(port uint16) bool {
 	return slices.ContainsFunc(s.ports, func(p servicePort) bool { return p.number == port })
 }
 
-// healthCheck is what load balancers are told at a Service's health check port.
+// healthCheck is the answer to load balancers at a Service's health check port.
 type healthCheck struct {
 	port uint16
 	// endpoints is the number of ready Endpoints on this Node.

@@ -79,7 +79,7 @@ func TestProxyAllServices(t *testing.T) {
 			}},
 		{"two ports with one NodePort", testService("web", "10.96.0.1", "a:80 b:81 c:82/UDP", nodePorts("30080 30080 30080")),
 			[]string{"+ ns/web:80/TCP 10.96.0.1:80 0.0.0.0:30080(nodeport) =", "+ ns/web:81/TCP 10.96.0.1:81 =", "+ ns/web:82/UDP 10.96.0.1:82 0.0.0.0:30080(nodeport) ="},
-			"10.96.0.1 10.96.0.1 10.96.0.1", []string{`ServiceInvalid web: nodePort 30080 of port "b" is that of another port of the Service`}},
+			"10.96.0.1 10.96.0.1 10.96.0.1", []string{`ServiceInvalid web: nodePort 30080 of port "b" is also the nodePort of another port of the Service`}},
 		{"NodePort out of range", testService("web", "10.96.0.1", "80", nodePorts("70000")), []string{"+ ns/web:80/TCP 10.96.0.1:80 " + endpoints}, "10.96.0.1",
 			[]string{`ServiceInvalid web: nodePort of port "": port 70000 is out of range, want 1 to 65535`}},
 
@@ -94,7 +94,7 @@ func TestProxyAllServices(t *testing.T) {
 			"10.96.0.1 192.0.2.2 192.0.2.1", nil},
 		{"source ranges with this Node", testService("web", "10.96.0.1", "80", balancedAt("192.0.2.2", "192.168.0.0/16")),
 			[]string{"+ ns/web:80/TCP 10.96.0.1:80 192.0.2.2:80(external,restricted) " + endpoints + " sources=[192.168.0.0/16 10.0.1.1/32]"}, "10.96.0.1 192.0.2.2", nil},
-		{"source ranges for everybody", testService("web", "10.96.0.1", "80", balancedAt("192.0.2.2", "10.0.0.0/8", "0.0.0.0/0")),
+		{"source ranges for all clients", testService("web", "10.96.0.1", "80", balancedAt("192.0.2.2", "10.0.0.0/8", "0.0.0.0/0")),
 			[]string{"+ ns/web:80/TCP 10.96.0.1:80 192.0.2.2:80(external) " + endpoints}, "10.96.0.1 192.0.2.2", nil},
 		{"source ranges of another IP version, and none", testService("web", "10.96.0.1", "80", balancedAt("192.0.2.2", "2001:db8::/32", "x")),
 			[]string{"+ ns/web:80/TCP 10.96.0.1:80 192.0.2.2:80(external,restricted) " + endpoints}, "10.96.0.1 192.0.2.2",
@@ -175,7 +175,8 @@ func TestHealthChecks(t *testing.T) {
 	}
 }
 
-// newHostBench returns a bench for proxyAll, and a cleaner that looks at the host's connections, too. The Node has the address 192.168.0.1.
+// newHostBench returns a bench for proxyAll, and a cleaner that also checks the host's connections. The Node has the
+// address 192.168.0.1.
 func newHostBench(t *testing.T, connections *fakeConnections) (*bench, *cleaner) {
 	b := newBench(t, allConfig)
 	clean := newCleaner(connections, connections, b.state.allowance)
@@ -232,7 +233,7 @@ func TestConnectionsToNodePorts(t *testing.T) {
 	}
 }
 
-// An address of the Node that a Service has given up: connections to it end, although it could be that of a NodePort.
+// An address of the Node that a Service has given up: its connections end, although the address could serve a NodePort.
 func TestConnectionsToNodeAddress(t *testing.T) {
 	open := connection(openflow.ConntrackZoneIPv4, unix.IPPROTO_UDP, "192.168.0.1:53", "10.0.1.1:53", serviceMark)
 	connections := &fakeConnections{table: []*conntrack.Connection{open}}

@@ -11,7 +11,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 )
 
-// What can be wrong with a Service.
+// Reasons of problems of a Service.
 const (
 	// ReasonServiceInvalid: parts of the Service make no sense, or there are too many of them.
 	ReasonServiceInvalid problem.Reason = "ServiceInvalid"
@@ -28,7 +28,7 @@ const (
 	kindEndpointSlice = "EndpointSlice"
 )
 
-// topic is what one problem is about.
+// topic is the subject of one problem.
 type topic struct {
 	reason                problem.Reason
 	kind, namespace, name string

@@ -19,7 +19,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
-// Host is what proxyAll changes besides the flows of Services.
+// Host is the part of the Node, besides the flows of Services, that proxyAll changes.
 type Host struct {
 	// Network leads connections to the switch.
 	Network route.Services
@@ -106,7 +106,7 @@ func (c *Controller) setHealth(k key, h healthCheck) error {
 	return c.host.Health.Set(k.Namespace, k.Name, h.port, h.endpoints)
 }
 
-// setAddresses tells everybody the addresses that serve NodePorts.
+// setAddresses tells all parts the addresses that serve NodePorts.
 func (c *Controller) setAddresses() error {
 	addresses, err := c.host.Addresses()
 	if err != nil {

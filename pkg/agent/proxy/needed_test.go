@@ -18,10 +18,10 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/dependency"
 )
 
-// neededPort is that of the server in each case of neededAddresses.
+// neededPort is the port of the server in each case of neededAddresses.
 const neededPort = 6443
 
-// needs is one address that the Node depends on, in both IP versions, and what becomes of a Service's port there.
+// needs is one address that the Node depends on, in both IP versions, and what happens to a Service's port there.
 type needs struct {
 	name   string
 	v4, v6 string
@@ -104,9 +104,9 @@ func withField(field, address string, port uint16) *corev1.Service {
 	return testService("web", address, ports)
 }
 
-// Whatever the Node depends on, no field of a Service takes it away: at the port of a server the frontend is refused, at an address of hosts it
-// is for Pods only. The Service loses nothing else. Other ports of the address of a server are served, except at a cluster IP, whose route is for
-// all ports.
+// No field of a Service takes away what the Node depends on: at the port of a server the frontend is refused, at an
+// address of hosts it is for Pods only. The Service loses nothing else. Other ports of the address of a server are
+// served, except at a cluster IP, whose route is for all ports.
 func TestNoServiceTakesWhatTheNodeDependsOn(t *testing.T) {
 	for _, n := range neededAddresses {
 		for _, address := range []string{n.v4, n.v6} {
@@ -156,7 +156,7 @@ func TestPipelineAddressesAreNobodys(t *testing.T) {
 	}
 }
 
-// What the Node depends on changes: Services lose what it needs now, and get it back.
+// When the Node's dependencies change, Services lose what it needs now, and get back what it no longer needs.
 func TestServicesFollowDependencies(t *testing.T) {
 	b := newBench(t, allConfig)
 	b.set(testService("web", "10.96.0.1", "6443", externalIPs("192.0.2.250"), nodePorts("6443")))

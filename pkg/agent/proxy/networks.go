@@ -19,7 +19,7 @@ func (c *core) setNode(name string, now noderoute.Accepted) []key {
 	if c.nodes[name] = now; len(now.Networks)+len(now.Addresses) == 0 {
 		delete(c.nodes, name)
 	}
-	// What is new comes first: what stays is never given up in between.
+	// Additions come first: what stays is never given up in between.
 	c.countNode(now, 1, changed.add)
 	c.countNode(former, -1, changed.add)
 	return changed.list()
@@ -101,8 +101,8 @@ func (c *core) withHints(changed func(key)) {
 // inPodNetwork reports whether the address is in the Pod network of any Node.
 func (c *core) inPodNetwork(addr netip.Addr) bool { return c.needs.InPodNetwork(addr) }
 
-// onThisNode reports whether the Endpoint is on this Node. In a Pod network its address says so, which, in contrast to the
-// name of the Node, nobody can enter wrongly.
+// onThisNode reports whether the Endpoint is on this Node. In a Pod network its address says so, which, unlike the name
+// of the Node, cannot be entered wrongly.
 func (c *core) onThisNode(e *endpoint, inPodNetwork bool) bool {
 	if inPodNetwork {
 		return slices.ContainsFunc(c.config.PodNetworks, func(network netip.Prefix) bool { return network.Contains(e.addr) })

@@ -187,7 +187,8 @@ func (w *world) proxyAllWishes(s *corev1.Service, p corev1.ServicePort, wishes [
 	return wishes
 }
 
-// admittedClients are those of loadBalancerSourceRanges. Without any range all are admitted, without one of the IP version nobody.
+// admittedClients returns the clients in loadBalancerSourceRanges. Without any range all are admitted, without a range
+// of the IP version none.
 func admittedClients(s *corev1.Service, isSix bool) (networks []netip.Prefix, some bool) {
 	if len(s.Spec.LoadBalancerSourceRanges) == 0 {
 		return nil, false

@@ -14,9 +14,10 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 )
 
-// EndOrphans ends connections that a former agent has opened with AntreaProxy and that the present one, which runs without, cannot continue: those
-// over UDP, whose Endpoints nobody watches any more, and those whose source was translated, for example of a Pod to itself. The next packet goes to
-// kube-proxy. The others go on: conntrack translates their destinations.
+// EndOrphans ends connections that a former agent has opened with AntreaProxy and that the present one, which runs
+// without, cannot continue: UDP connections, whose Endpoints are no longer watched, and connections whose source was
+// translated, for example of a Pod to itself. Their next packet goes to kube-proxy. All others continue: conntrack
+// translates their destinations.
 func EndOrphans(ctx context.Context, connections Connections, datapath Datapath) error {
 	// Until then, packets can open such connections.
 	if err := datapath.WaitRevalidation(ctx); err != nil {

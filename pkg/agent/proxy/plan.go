@@ -17,7 +17,8 @@ type operation struct {
 	before, now *port
 }
 
-// switchState is what the switch has. It does no I/O. A frontend is never asked for while the switch has it for another port.
+// switchState is the state of the switch. It does no I/O. A frontend is never asked for while the switch has it for
+// another port.
 type switchState struct {
 	ports map[key]map[string]*port
 	// holders are the ports that have the frontends, waiting the Services that want them.
@@ -111,7 +112,8 @@ func (s *switchState) done(op operation) []key {
 	return woken.list()
 }
 
-// settle ends the wait for further operations, and returns the frontends whose connections those before may have made wrong.
+// settle ends the wait for further operations, and returns the frontends whose connections the operations so far may
+// have made wrong.
 func (s *switchState) settle() map[frontendKey]bool {
 	frontends := s.unsettled
 	s.unsettled = map[frontendKey]bool{}

@@ -19,7 +19,7 @@ type Frontend struct {
 	// Service is its namespace/name.
 	Service  string
 	Protocol corev1.Protocol
-	// Endpoints are those to which new connections of Pods go, by their addresses. If there are none, such connections are
+	// Endpoints are the Endpoints for new connections of Pods, by address. If there are none, such connections are
 	// rejected, or dropped if Elsewhere is set (see openflow.ServicePort).
 	Endpoints []openflow.Endpoint
 	Elsewhere bool
@@ -73,7 +73,7 @@ func (p *port) frontend(i int) Frontend {
 	}
 }
 
-// servesNodePorts tells whether the address is one at which the switch serves NodePorts.
+// servesNodePorts reports whether the switch serves NodePorts at the address.
 func (c *cleaner) servesNodePorts(addr netip.Addr) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

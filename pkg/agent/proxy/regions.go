@@ -5,7 +5,7 @@ package proxy
 
 import "net/netip"
 
-// Regions are networks of this length, for each IP version: that of an ordinary Node's Pod network.
+// Regions are networks of this length, for each IP version: the length of an ordinary Node's Pod network.
 const (
 	regionBits4 = 24
 	regionBits6 = 64
@@ -22,7 +22,7 @@ func regionOf(addr netip.Addr) netip.Prefix {
 	return netip.PrefixFrom(addr, bits).Masked()
 }
 
-// count notes that x has so many more addresses that are in the region of addr.
+// count adds by to the number of addresses of x in the region of addr.
 func (r regions[T]) count(addr netip.Addr, x T, by int) {
 	region := regionOf(addr)
 	if r[region] == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/cost"
 )
 
-// What is in a network is near it, for networks of all sizes; when the last address has gone, nothing is left.
+// An address in a network is near it, for networks of all sizes; when the last address is removed, nothing is left.
 func TestRegions(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	r := regions[int]{}

@@ -94,7 +94,7 @@ func newScaleController(t testing.TB, flows FlowClient) *Controller {
 	return c
 }
 
-// discardProblems is a reporter that nobody listens to.
+// discardProblems ignores all problems.
 type discardProblems struct{}
 
 func (discardProblems) Report(problem.Reason, problem.Subject, string) {}

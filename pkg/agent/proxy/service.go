@@ -43,7 +43,7 @@ type service struct {
 	sources [2][]netip.Prefix
 	// healthPort is the port at which load balancers ask whether this Node has Endpoints; 0 for none.
 	healthPort uint16
-	// findings are what is wrong with the object itself, at most maxFindings.
+	// findings are the faults of the object itself, at most maxFindings.
 	findings []string
 }
 
@@ -71,7 +71,7 @@ const (
 	rankExternalIP
 )
 
-// handles reports whether the Service is one that this proxy translates. Headless Services and those of type ExternalName have
+// handles reports whether this proxy translates the Service. Headless Services and Services of type ExternalName have
 // no address to translate.
 func (c *Config) handles(s *corev1.Service) bool {
 	name, labelled := s.Labels[labelServiceProxyName]
@@ -91,7 +91,7 @@ func clusterIPs(s *corev1.Service) []string {
 	return s.Spec.ClusterIPs
 }
 
-// parseService reads a Service that is handled. What is wrong is left out and noted.
+// parseService reads a Service that is handled. Faulty parts are left out and noted.
 func (c *Config) parseService(s *corev1.Service) *service {
 	p := &service{
 		key: key{Namespace: s.Namespace, Name: s.Name}, uid: string(s.UID), created: s.CreationTimestamp.Unix(),
@@ -262,7 +262,7 @@ func (s *service) addPort(port corev1.ServicePort, addresses []address) {
 			}
 			f.Address = netip.AddrPortFrom(a.Addr, nodePort)
 			if s.hasNodePort(protocol, f) {
-				s.note("nodePort %d of port %q is that of another port of the Service", nodePort, port.Name)
+				s.note("nodePort %d of port %q is also the nodePort of another port of the Service", nodePort, port.Name)
 				continue
 			}
 		}

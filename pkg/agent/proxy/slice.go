@@ -13,7 +13,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
-// maxFindings is how many findings of one object are kept: it can have thousands of parts.
+// maxFindings limits the findings kept of one object, which can have thousands of parts.
 const maxFindings = 5
 
 // addressFamilies has the address types that Services use.
@@ -27,7 +27,7 @@ type slice struct {
 	family    family
 	ports     []slicePort
 	endpoints []endpoint
-	// findings are what is wrong with the object itself, at most maxFindings.
+	// findings are the faults of the object itself, at most maxFindings.
 	findings []string
 }
 
@@ -64,8 +64,8 @@ func (e *endpoint) forNode(node string) (given, named bool) {
 	return len(e.hints.nodes) > 0, slices.Contains(e.hints.nodes, node)
 }
 
-// parseSlice reads an EndpointSlice. What is wrong is left out and noted. It returns nil for a slice that no Service of the
-// enabled IP versions can have.
+// parseSlice reads an EndpointSlice. Faulty parts are left out and noted. It returns nil for a slice that no Service of
+// the enabled IP versions can have.
 func (c *Config) parseSlice(s *discoveryv1.EndpointSlice) *slice {
 	service, ok := serviceOf(s)
 	f, known := addressFamilies[s.AddressType]

@@ -20,7 +20,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 )
 
-// Informers are where the objects come from.
+// Informers are the sources of the objects.
 type Informers struct {
 	Services  coreinformers.ServiceInformer
 	Endpoints discoveryinformers.EndpointSliceInformer
@@ -93,7 +93,8 @@ func (c *Controller) setZone(node, zone string) []key {
 	return c.core.setZone(zone)
 }
 
-// SetNeeded tells the controller what the Node depends on besides Nodes and Config.NeededServices. What a source has given before is replaced.
+// SetNeeded tells the controller the Node's dependencies besides Nodes and Config.NeededServices. It replaces the
+// former list of the source.
 func (c *Controller) SetNeeded(source string, now []dependency.Address) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,7 +145,7 @@ func versionsOf(s *corev1.Service) (versions []family) {
 
 var yes, no = true, false
 
-// trimSlice removes from an EndpointSlice what nobody here reads, and makes equal values share their memory: the informer keeps
+// trimSlice removes the unused parts of an EndpointSlice, and makes equal values share their memory: the informer keeps
 // the slices of all Services of the cluster.
 func trimSlice(object any) (any, error) {
 	s, ok := object.(*discoveryv1.EndpointSlice)

@@ -22,14 +22,14 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/version"
 )
 
-// OpenFlow is what the agent's OpenFlow client tells about the bridge.
+// OpenFlow is the part of the agent's OpenFlow client that describes the bridge.
 type OpenFlow interface {
 	// ConnectionError is nil while the switch answers.
 	ConnectionError() error
 	GetFlowTableStatus(ctx context.Context) ([]openflow.TableStatus, error)
 }
 
-// OVSDB is what the agent's OVSDB client tells about Open vSwitch.
+// OVSDB is the part of the agent's OVSDB client that describes Open vSwitch.
 type OVSDB interface {
 	Version() (string, error)
 }
@@ -39,7 +39,7 @@ type Interfaces interface {
 	GetContainerInterfaceNum() int
 }
 
-// Policies is what the agent receives from antrea-controller.
+// Policies describes the data received from antrea-controller.
 type Policies interface {
 	// Connected reports whether all watches are open and complete.
 	Connected() bool
@@ -67,7 +67,7 @@ type Agent struct {
 	NodePortLocalPortRange string
 }
 
-// AgentInfo returns the present state. What cannot be read shows as a condition with status False and its error as the
+// AgentInfo returns the present state. An item that cannot be read is a condition with status False and the error as
 // message.
 func (a *Agent) AgentInfo(ctx context.Context) apis.AgentInfo {
 	info := apis.AgentInfo{
@@ -105,7 +105,7 @@ func (a *Agent) AgentInfo(ctx context.Context) apis.AgentInfo {
 		}
 		info.AgentConditions = append(info.AgentConditions, c)
 	}
-	// That the agent answers at all is what makes it healthy.
+	// An agent that answers is healthy.
 	condition(apis.AgentHealthy, nil)
 	condition(apis.ControllerConnectionUp, a.controllerError())
 	condition(apis.OVSDBConnectionUp, ovsdbErr)

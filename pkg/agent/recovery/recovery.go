@@ -76,7 +76,7 @@ func Part(name string) problem.Subject { return problem.Subject{Kind: KindPart, 
 
 // Error is a panic that was recovered.
 type Error struct {
-	// Value is what was given to panic, as text of bounded length.
+	// Value is the value given to panic, as text of bounded length.
 	Value string
 }
 
@@ -104,14 +104,14 @@ func Call(boundary string, subject problem.Subject, f func() error, keysAndValue
 	return err
 }
 
-// note is called while the stack is still that of the panic.
+// note is called while the stack is still the panic's.
 func note(boundary string, subject problem.Subject, value any, keysAndValues ...any) error {
 	panics.WithLabelValues(boundary).Inc()
 	err := &Error{Value: bounded(fmt.Sprint(value), maxValue)}
 	stack := bounded(string(debug.Stack()), maxStack)
 	klog.ErrorS(err, "Recovered from a panic, please report it", append([]any{"boundary", boundary, "subject", subject, "stack", stack}, keysAndValues...)...)
 	if r := reporter.Load(); r != nil {
-		(*r).Report(ReasonPanic, subject, fmt.Sprintf("%v (%s); the agent's log has the stack, and goes on without it", err, boundary))
+		(*r).Report(ReasonPanic, subject, fmt.Sprintf("%v (%s); the agent continues without it, its log has the stack", err, boundary))
 	}
 	return err
 }
@@ -143,8 +143,8 @@ func Keep(ctx context.Context, name string, run func(context.Context)) {
 	}
 }
 
-// Handler confines the panics of an informer's handler for objects of a kind. The notification of the object is lost, those
-// of others are not, and the informer still syncs.
+// Handler confines the panics of an informer's handler for objects of a kind. Only the notification of the object is
+// lost, and the informer still syncs.
 func Handler(boundary, kind string, handler cache.ResourceEventHandler) cache.ResourceEventHandler {
 	guard := func(object any, f func()) {
 		subject := problem.Subject{Kind: kind, Name: fmt.Sprintf("%T", object)}

@@ -47,7 +47,7 @@ func TestCall(t *testing.T) {
 	require.NoError(t, Call("test", subject, func() error { return nil }))
 	require.ErrorIs(t, Call("test", subject, func() error { return boom }), boom)
 	problems, _ := r.List()
-	require.Empty(t, problems, "an error is no panic")
+	require.Empty(t, problems, "an error is not a panic")
 
 	for range 2 {
 		err := Call("test", subject, func() error {

@@ -31,7 +31,7 @@ func Dump[T any](list func() (T, error)) (T, error) {
 // Links lists the devices of the current network namespace.
 func Links() ([]netlink.Link, error) { return Dump(netlink.LinkList) }
 
-// Addresses lists addresses of both families: those of one device, or of all if link is nil.
+// Addresses lists addresses of both families: of one device, or of all if link is nil.
 func Addresses(link netlink.Link) ([]netlink.Addr, error) {
 	return Dump(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_ALL) })
 }

@@ -40,7 +40,8 @@ func TestDump(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrPermission)
 }
 
-// TestListsAreDumped: no list of the netlink library is requested but as an argument of Dump, where a change meanwhile is no error.
+// TestListsAreDumped: all lists of the netlink library are requested as an argument of Dump, where a change during the
+// dump is not an error.
 func TestListsAreDumped(t *testing.T) {
 	lists := map[string]bool{
 		"LinkList": true, "AddrList": true, "RouteList": true, "RouteListFiltered": true, "NeighList": true, "QdiscList": true, "FilterList": true,

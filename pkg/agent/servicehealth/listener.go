@@ -18,7 +18,8 @@ const (
 	// A load balancer asks in one small packet. Whoever is slow, or sends more, may come from anywhere.
 	requestTimeout = 5 * time.Second
 	maxHeaderBytes = 8 << 10
-	// maxConnections are those of all ports together, maxConnectionsOfSource those of one client (IPv6: one /64). One more closes the oldest.
+	// maxConnections limits the connections of all ports together, maxConnectionsOfSource the connections of one client
+	// (IPv6: one /64). One more closes the oldest.
 	maxConnections, maxConnectionsOfSource = 500, 50
 )
 

@@ -37,7 +37,7 @@ type Server struct {
 	services  map[types.NamespacedName]*service
 }
 
-// Node is what a Server needs from its Node.
+// Node is the part of the Node that a Server needs.
 type Node struct {
 	// Forwards returns why the Node cannot forward new connections to Services; nil: it can.
 	Forwards func() error
@@ -74,8 +74,8 @@ func (s *Server) Ready() {
 // healthy reports whether this Node forwards new connections to Services.
 func (s *Server) healthy() bool { return s.readySince.Load() != nil && s.node.Forwards() == nil }
 
-// Set makes the port answer that the Service has so many Endpoints on this Node; port 0 ends that. It fails if the port cannot be
-// served at all addresses, and can be repeated then.
+// Set makes the port report the number of Endpoints of the Service on this Node; port 0 ends that. It fails if the port
+// cannot be served at all addresses, or a former port cannot be closed, and can be repeated then.
 func (s *Server) Set(namespace, name string, port uint16, endpoints int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,8 +24,7 @@ import (
 
 var loopback, otherLoopback = netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2")
 
-// freePort returns a port that nobody has at the two addresses.
-// fakeFirewall notes what is asked of it.
+// freePort returns a port that is unused at the two addresses. fakeFirewall records its calls.
 type fakeFirewall struct {
 	calls []string
 	err   error
@@ -52,7 +51,7 @@ func freePort(t *testing.T) uint16 {
 	return uint16(l.Addr().(*net.TCPAddr).Port)
 }
 
-// get asks, and returns status, weight and body; status is 0 if nobody answers.
+// get asks, and returns status, weight and body; status is 0 without an answer.
 func get(t *testing.T, addr netip.Addr, port uint16, path string) (status int, weight, body string) {
 	t.Helper()
 	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
@@ -84,7 +83,7 @@ func TestServiceHealth(t *testing.T) {
 	for _, step := range []struct {
 		name string
 		do   func() error
-		want [3]string // at the address, at the other one, at the other port
+		want [3]string // at the address, at the other address, at the other port
 	}{
 		{"no address yet", func() error { return s.Set("ns", "web", port, 2) }, [3]string{silent, silent, silent}},
 		{"an address", func() error { return s.SetAddresses([]netip.Addr{loopback}) }, [3]string{starting, silent, silent}},
@@ -192,7 +191,7 @@ func TestServiceHealthWithoutOpenVSwitch(t *testing.T) {
 	require.Contains(t, body, `"serviceProxyHealthy": false`)
 }
 
-// Clients that open connections and say nothing keep nobody from asking, at no port, and are no more than a limit.
+// Clients that open connections without a request are limited in number and delay no other client, at any port.
 func TestSilentConnectionsAreBounded(t *testing.T) {
 	s := NewServer(true, (&fakeFirewall{}).node(nil))
 	defer s.Close()

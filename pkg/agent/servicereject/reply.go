@@ -28,8 +28,9 @@ const (
 // hopLimit is the TTL of answers.
 const hopLimit = 64
 
-// Reply returns the Ethernet frame that tells the sender of frame that the port is closed. Its addresses are those of frame, swapped.
-// An error says why nobody may answer frame (RFC 1122, section 3.2.2; RFC 4443, section 2.4), or nobody can.
+// Reply returns the Ethernet frame that tells the sender of frame that the port is closed. Its addresses are the
+// swapped addresses of frame. An error says why frame must not be answered (RFC 1122, section 3.2.2; RFC 4443, section
+// 2.4), or cannot be.
 func Reply(frame []byte) ([]byte, error) {
 	p, err := parse(frame)
 	if err != nil {
@@ -90,7 +91,7 @@ func (p *packet) reset() ([]byte, error) {
 	}
 	flags := t[13]
 	if flags&flagRST != 0 {
-		return nil, fmt.Errorf("TCP reset: nobody answers these")
+		return nil, fmt.Errorf("TCP resets are not answered")
 	}
 	b := append([]byte{}, t[2], t[3], t[0], t[1])
 	if flags&flagACK != 0 {

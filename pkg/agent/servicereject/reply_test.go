@@ -22,7 +22,7 @@ func versions(t *testing.T, f func(t *testing.T, client, service netip.Addr)) {
 	t.Run("IPv6", func(t *testing.T) { f(t, client6, service6) })
 }
 
-// The numbers of a reset are those of RFC 9293, section 3.10.7.1.
+// The numbers of a reset are taken from RFC 9293, section 3.10.7.1.
 func TestReset(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -146,7 +146,7 @@ func TestNoReply(t *testing.T) {
 	}
 }
 
-// Nobody answers an answer: two agents cannot keep each other busy.
+// Answers are not answered: two agents cannot keep each other busy.
 func TestNoReplyToReplies(t *testing.T) {
 	versions(t, func(t *testing.T, client, service netip.Addr) {
 		for i, sent := range [][]byte{segment(t, client, service, func(s *layers.TCP) { s.SYN = true }, 0), datagram(t, client, service, 9)} {

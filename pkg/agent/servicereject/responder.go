@@ -67,11 +67,12 @@ func (r *Responder) Run(ctx context.Context) error {
 	}
 }
 
-// handle answers one packet, or drops it. What a Pod can cause is not in the log by default, except for the first packet above its limit.
+// handle answers one packet, or drops it. By default it logs nothing that a Pod can cause, except the first packet
+// above its limit.
 func (r *Responder) handle(ctx context.Context, p *of.PacketIn) {
 	port := p.InPort()
 	if !bytes.Equal(p.UserData, []byte{openflow.ServiceRejectCategory}) || port == 0 || port == r.tunnelPort {
-		klog.V(4).InfoS("Received a packet that is no connection of this Node to a Service without Endpoints", "ofPort", port, "userData", p.UserData)
+		klog.V(4).InfoS("Received a packet that does not open a connection of this Node to a Service without Endpoints", "ofPort", port, "userData", p.UserData)
 		return
 	}
 	if ok, first := r.limiter.Allow(port); !ok {

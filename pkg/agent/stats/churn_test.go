@@ -28,8 +28,8 @@ type node struct {
 	owners      Owners
 	connections map[uint32]*networkpolicy.CachedFlow
 	ids, clock  uint64
-	// sent is what has passed, by policy, except for what the slow path has counted of a rule after it was read last, in read, when the rule
-	// was removed.
+	// sent is the traffic that has passed, by policy, except what the slow path has counted of a rule between its last
+	// reading, in read, and its removal.
 	sent map[string]int64
 	read ruleCounts
 }

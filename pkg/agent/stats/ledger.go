@@ -33,13 +33,13 @@ type ledger struct {
 	Sequence uint64
 	// Pending has the policies of the latest report while antrea-controller has not confirmed it. They are sent again unchanged.
 	Pending []v1beta2.NetworkPolicyStats
-	// Reported is the traffic that reports contain, including Pending, by flow id. Instance and replays are those of the last counts. The
-	// latter are this process's: another one that starts takes over the counters.
+	// Reported is the traffic that reports contain, including Pending, by flow id. Instance and replays belong to the
+	// last counts. The latter are this process's: a new process takes over the counters.
 	Reported map[uint32]Count
 	Instance string
 	replays  *uint64
-	// Owners are the last owners of the rules that have counted something. What the fast path has carried of a rule until it was removed
-	// is theirs.
+	// Owners are the last owners of the rules with counts. They own what the fast path has carried of a rule until its
+	// removal.
 	Owners Owners
 	// Adopt is set when it is not known what an earlier agent has reported: what is counted by then is taken for reported.
 	Adopt bool
@@ -49,8 +49,9 @@ func newLedger() *ledger {
 	return &ledger{Session: uuid.NewString(), Reported: map[uint32]Count{}, Owners: Owners{}}
 }
 
-// next makes the report of what has been counted since the previous one, which is confirmed. It returns false if there is nothing to report. What does
-// not fit in one report is left for the one after it. Traffic of rules that never had an owner stays unreported until they have one.
+// next makes the report of the traffic counted since the previous one, which is confirmed. It returns false if there is
+// nothing to report. The rest goes into the next report. Traffic of rules that never had an owner stays unreported
+// until they have one.
 func (l *ledger) next(counts Counts, owners Owners) bool {
 	l.learn(counts, owners)
 	if l.Adopt {
@@ -79,7 +80,7 @@ func (l *ledger) next(counts Counts, owners Owners) bool {
 	return true
 }
 
-// learn drops what is known of rules that have no counts any more, and of counters that have all begun anew, and records the owners.
+// learn forgets rules that no longer have counts, and counters that have all restarted, and records the owners.
 func (l *ledger) learn(counts Counts, owners Owners) {
 	if l.Instance != "" && counts.Instance != l.Instance || l.replays != nil && *l.replays != counts.Replays {
 		for id, c := range l.Reported {
@@ -104,7 +105,8 @@ func (l *ledger) own(rules iter.Seq[uint32], owners Owners) {
 	}
 }
 
-// reported tells whether all that the fast path has carried for a rule is in reports, or nobody will ever own it.
+// reported reports whether reports contain all that the fast path has carried for a rule, or it will never have an
+// owner.
 func (l *ledger) reported(id uint32, fast networkpolicy.FastCount) bool {
 	if owner, ok := l.Owners[id]; !ok || owner.Type != v1beta2.K8sNetworkPolicy {
 		return true
@@ -113,7 +115,7 @@ func (l *ledger) reported(id uint32, fast networkpolicy.FastCount) bool {
 	return c.FastPackets == fast.Packets && c.FastBytes == fast.Bytes
 }
 
-// restartFast records that the fast path's counters of a rule begin anew.
+// restartFast records that the fast path's counters of a rule restart.
 func (l *ledger) restartFast(id uint32) {
 	if c, ok := l.Reported[id]; ok {
 		c.Packets, c.Bytes, c.FastPackets, c.FastBytes = c.Packets-c.FastPackets, c.Bytes-c.FastBytes, 0, 0
@@ -131,7 +133,7 @@ func (l *ledger) report(node string) *v1beta2.NodeStatsSummary {
 	}
 }
 
-// policyDelta is what the rules of a policy have counted since the last report.
+// policyDelta is the traffic of the rules of a policy since the last report.
 type policyDelta struct {
 	stats v1beta2.NetworkPolicyStats
 	rules []uint32
@@ -156,7 +158,7 @@ func (l *ledger) byPolicy(counts map[uint32]Count) []*policyDelta {
 			continue
 		}
 		if delta == (v1alpha1.TrafficStats{}) {
-			l.Reported[id] = now // the base of a rule whose counters have begun anew
+			l.Reported[id] = now // the base of a rule whose counters have restarted
 			continue
 		}
 		p := policies[owner]
@@ -174,8 +176,8 @@ func (l *ledger) byPolicy(counts map[uint32]Count) []*policyDelta {
 	})
 }
 
-// since returns what was counted after before. Both paths have their own counters. Those of Open vSwitch begin anew when a rule is removed
-// and installed again.
+// since returns the traffic counted after before. Both paths have their own counters. Open vSwitch's restart when a
+// rule is removed and installed again.
 func since(now, before Count) v1alpha1.TrafficStats {
 	slow := func(c Count) [3]uint64 {
 		return [3]uint64{c.Sessions, c.Packets - c.FastPackets, c.Bytes - c.FastBytes}

@@ -60,14 +60,14 @@ func TestLedger(t *testing.T) {
 			traffic{"web": {Packets: 100, Bytes: 1000}},
 		},
 		{
-			"the switch's counters have begun anew, those of the fast path go on", ruleCounts{1: counted(1, 104, 1040, 103, 1030), 2: counted(2, 7, 70, 0, 0)},
+			"the switch's counters have restarted, the fast path's continue", ruleCounts{1: counted(1, 104, 1040, 103, 1030), 2: counted(2, 7, 70, 0, 0)},
 			traffic{"web": {Sessions: 1, Packets: 5, Bytes: 50}},
 		},
 		{
-			"the counters of the fast path have begun anew", ruleCounts{1: counted(1, 12, 120, 10, 100), 2: counted(2, 7, 70, 0, 0)},
+			"the counters of the fast path have restarted", ruleCounts{1: counted(1, 12, 120, 10, 100), 2: counted(2, 7, 70, 0, 0)},
 			traffic{"web": {Packets: 11, Bytes: 110}},
 		},
-		{"counters that have begun anew, without traffic", ruleCounts{1: counted(0, 10, 100, 10, 100), 2: counted(2, 7, 70, 0, 0)}, traffic{}},
+		{"restarted counters, without traffic", ruleCounts{1: counted(0, 10, 100, 10, 100), 2: counted(2, 7, 70, 0, 0)}, traffic{}},
 		{
 			"traffic after that", ruleCounts{1: counted(1, 11, 110, 10, 100), 2: counted(2, 7, 70, 0, 0)},
 			traffic{"web": {Sessions: 1, Packets: 1, Bytes: 10}},
@@ -88,7 +88,7 @@ func TestLedger(t *testing.T) {
 	require.Equal(t, traffic{"late": {Sessions: 2, Packets: 2, Bytes: 2}}, l.confirmed(), "what was counted while the rule had no owner is reported later")
 }
 
-// Counters that have begun anew are noticed even if they count more than before.
+// Restarted counters are noticed even if they count more than before.
 func TestCountersBegunAnew(t *testing.T) {
 	const round1, round2 = openflow.CounterID(1) << 48, openflow.CounterID(2) << 48
 	owners := Owners{1: ref("web")}
@@ -108,7 +108,7 @@ func TestCountersBegunAnew(t *testing.T) {
 		{"the flows are of another round, and have their counters", "1", 0, round2 + 1, 25, 0, 5},
 		{"and again", "1", 0, round2 + 2, 30, 0, 30},
 		{"Open vSwitch has restarted: the flows are the same", "2", 0, round2 + 2, 40, 7, 47},
-		{"Open vSwitch has restarted: the fast path goes on", "3", 0, round2 + 2, 50, 8, 51},
+		{"Open vSwitch has restarted: the fast path continues", "3", 0, round2 + 2, 50, 8, 51},
 		{"with fewer packets", "4", 0, round2 + 2, 1, 8, 1},
 		{"all flows were sent again", "4", 1, round2 + 2, 2, 8, 2},
 	} {
@@ -123,7 +123,7 @@ func TestCountersBegunAnew(t *testing.T) {
 	require.Equal(t, int64(1), l.confirmed()["web"].Packets)
 }
 
-// What the fast path has carried until a rule was removed is its last owner's.
+// Traffic that the fast path has carried until the removal of a rule belongs to its last owner.
 func TestLastOwner(t *testing.T) {
 	type traffic = map[string]v1alpha1.TrafficStats
 	l := newLedger()

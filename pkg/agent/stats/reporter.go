@@ -88,7 +88,7 @@ func (r *Reporter) Run(ctx context.Context) {
 		}
 		wait = task.Done(err)
 	}
-	// What the fast path has counted since the last report, and for whom, is in the memory of this process only.
+	// Only this process's memory holds the fast path's counts since the last report, and their owners.
 	if r.FastPath != nil {
 		r.ledger.own(maps.Keys(r.FastPath.State().Rules), r.Owners())
 	}
@@ -145,13 +145,13 @@ func (r *Reporter) sendPending(ctx context.Context) error {
 	defer cancel()
 	err := r.Send(ctx, r.ledger.report(r.Node))
 	if apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err) {
-		// The next attempt would fail, too.
+		// The next attempt would also fail.
 		lost := len(r.ledger.Pending)
 		r.ledger.Pending = nil
 		return fmt.Errorf("antrea-controller has refused a report of the traffic of %d NetworkPolicies, which is lost: %w", lost, err)
 	}
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("antrea-controller takes no reports; is its feature gate NetworkPolicyStats on? %w", err)
+		return fmt.Errorf("antrea-controller does not accept reports; is its feature gate NetworkPolicyStats on? %w", err)
 	}
 	if err != nil {
 		return err

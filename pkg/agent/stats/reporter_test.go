@@ -258,7 +258,7 @@ func TestStateThatCannotBeStored(t *testing.T) {
 	require.Equal(t, int64(1), controller.packets("web"))
 }
 
-// What cannot be read is not guessed: packets may be lost, but none is counted twice.
+// Unreadable state is not guessed: packets may be lost, but none is counted twice.
 func TestStateThatCannotBeRead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "stats")
 	require.NoError(t, os.WriteFile(file, []byte("not a state"), 0o600))
@@ -278,7 +278,7 @@ func TestStateThatCannotBeRead(t *testing.T) {
 	require.Equal(t, int64(3), controller.packets("web"))
 }
 
-// What an agent of an earlier version has stored can be read: what it has reported is not reported again.
+// The state of an agent of an earlier version can be read: nothing is reported twice.
 func TestStateOfAnEarlierVersion(t *testing.T) {
 	type flow struct {
 		Egress              bool
@@ -318,7 +318,7 @@ func TestStateOfAnEarlierVersion(t *testing.T) {
 		Seen: map[networkpolicy.CachedFlow]networkpolicy.EntryCount{seen: {Packets: 2, Bytes: 20}}, Rules: map[uint32]networkpolicy.FastCount{1: {Packets: 2, Bytes: 20}},
 	}, r.FastPath.State())
 
-	r.FastPath = nil // the gate ONCache is off now: its counters will begin anew
+	r.FastPath = nil // the gate ONCache is off now: its counters will restart
 	r.Restore()
 	require.Equal(t, ruleCounts{1: counted(1, 3, 30, 0, 0)}, r.ledger.Reported)
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 )
 
-// state is what one agent leaves to the next.
+// state is the state that one agent leaves to the next.
 type state struct {
 	Ledger ledger
 	// FastPath goes with Ledger: what it has counted is at least what Ledger has reported. It is empty without ONCache.
 	FastPath networkpolicy.FastState
 }
 
-// temporarySuffix is that of a file that is being written.
+// temporarySuffix is the suffix of a file that is being written.
 const temporarySuffix = ".new"
 
 // load reads a file that store has written; nil if there is none.

@@ -46,7 +46,7 @@ type Count struct {
 	Counter openflow.CounterID
 }
 
-// Counts is what has been counted, at one reading.
+// Counts are the counters of one reading.
 type Counts struct {
 	// Instance is the run of Open vSwitch in which the slow path was counted, Replays how often this process has installed all flows again.
 	Instance string
@@ -69,7 +69,7 @@ func (r *Reader) Read(ctx context.Context) (map[uint32]apis.RuleStats, error) {
 	return stats, err
 }
 
-// Counts returns the same, with what tells counters that have begun anew from those that go on.
+// Counts also returns ids that show which counters were reset.
 func (r *Reader) Counts(ctx context.Context) (counts Counts, err error) {
 	if counts.Instance, counts.Replays, err = r.begun(); err != nil {
 		return Counts{}, err
@@ -79,7 +79,7 @@ func (r *Reader) Counts(ctx context.Context) (counts Counts, err error) {
 	}
 	instance, replays, err := r.begun()
 	if err == nil && (instance != counts.Instance || replays != counts.Replays) {
-		err = errors.New("the switch has got all flows anew meanwhile")
+		err = errors.New("the switch has got all flows again during the reading")
 	}
 	if err != nil {
 		return Counts{}, err
@@ -91,7 +91,7 @@ func (r *Reader) Counts(ctx context.Context) (counts Counts, err error) {
 func (r *Reader) begun() (instance string, replays uint64, err error) {
 	replays, done := r.Tables.Replays()
 	if !done {
-		return "", 0, errors.New("the switch is getting all flows anew")
+		return "", 0, errors.New("the switch is getting all flows again")
 	}
 	instance, err = r.Instance()
 	return instance, replays, err

@@ -89,7 +89,7 @@ func TestCounts(t *testing.T) {
 	require.Equal(t, Counts{Instance: "1", Replays: 1, Rules: map[uint32]Count{7: {Sessions: 3, Packets: 43, Bytes: 4300, Counter: 1}}}, got)
 	instances = []string{"1", "2"}
 	_, err = r.Counts(t.Context())
-	require.ErrorContains(t, err, "anew meanwhile")
+	require.ErrorContains(t, err, "again during the reading")
 	instances, failed = []string{""}, errors.New("no pid file")
 	_, err = r.Counts(t.Context())
 	require.ErrorIs(t, err, failed)
@@ -99,7 +99,7 @@ func TestCounts(t *testing.T) {
 	require.ErrorContains(t, err, "no map")
 	instances, r.FastPath, r.Tables = []string{"1", "1"}, nil, bridge{replaying: true}
 	_, err = r.Counts(t.Context())
-	require.ErrorContains(t, err, "is getting all flows anew")
+	require.ErrorContains(t, err, "is getting all flows again")
 }
 
 type flows []datapath.Flow

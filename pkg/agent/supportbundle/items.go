@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package supportbundle says what the agent puts into its support bundle: logs, the Node's network, Open vSwitch, the agent's own
-// API and the cache. Names of files are those of the commands that print the same.
+// Package supportbundle defines the agent's support bundle: logs, the Node's network, Open vSwitch, the agent's own API
+// and the cache. Files are named like the commands that print the same.
 package supportbundle
 
 import (
@@ -36,9 +36,9 @@ type Cache interface {
 	DescribePrograms(w io.Writer) error
 }
 
-// Agent is what is collected from.
+// Agent is the source of the agent's items.
 type Agent struct {
-	// LogDirectory has the agent's log files, OVSLogDirectory those of Open vSwitch.
+	// LogDirectory contains the agent's log files, OVSLogDirectory the log files of Open vSwitch.
 	LogDirectory, OVSLogDirectory string
 	// ConfigFile is empty if there is none.
 	ConfigFile string
@@ -48,17 +48,18 @@ type Agent struct {
 	Routes map[string]http.HandlerFunc
 	// Cache is nil when the feature gate ONCache is off.
 	Cache Cache
-	// ConntrackZones are those of the pipeline.
+	// ConntrackZones are the zones of the pipeline.
 	ConntrackZones []uint16
 }
 
 // routesWithoutAnswer need parameters, or are collected in another form.
 var routesWithoutAnswer = []string{"/oncache/explain", "/ovsflows"}
 
-// openVSwitch is the program that may hang. What the agent says may wait for it, too.
+// openVSwitch is the program that may hang. Answers of the agent may also wait for it.
 const openVSwitch = "Open vSwitch"
 
-// Items is for supportbundle.Config. What tells most about an agent or an Open vSwitch that hangs comes first; what asks Open vSwitch comes last.
+// Items is for supportbundle.Config. The most telling items about a hanging agent or Open vSwitch come first; items
+// that ask Open vSwitch come last.
 func (a *Agent) Items(since time.Time) []supportbundle.Item {
 	return slices.Concat(a.routes(routesFirst),
 		supportbundle.Logs("logs/agent/", filepath.Join(a.LogDirectory, "antrea-agent*"), since),
@@ -88,7 +89,7 @@ func (a *Agent) configuration() []supportbundle.Item {
 	return []supportbundle.Item{supportbundle.File("antrea-agent.conf", a.ConfigFile)}
 }
 
-// state is what the agent says of itself and of the cache, under the names of antctl's commands.
+// state is the agent's and the cache's description of themselves, under the names of antctl's commands.
 func (a *Agent) state() []supportbundle.Item {
 	items := supportbundle.Routes("", a.Routes, slices.Concat(routesFirst, routesWithoutAnswer)...)
 	if a.Cache == nil {
@@ -116,7 +117,7 @@ func (a *Agent) openVSwitch() []supportbundle.Item {
 		supportbundle.Command("ovsports", "ovs-ofctl", "-O", "OpenFlow15", "dump-ports-desc", bridge),
 		supportbundle.Command("portstats", "ovs-ofctl", "-O", "OpenFlow15", "--names", "dump-ports", bridge),
 		supportbundle.Command("ovsdb/show", "ovs-vsctl", "--timeout=10", database, "show"),
-		// Not in ovs-vswitchd, which would not forward meanwhile.
+		// Not by ovs-vswitchd, which would not forward during the dump.
 		supportbundle.Command("datapath/flows", "ovs-dpctl", "dump-flows", "-m", "--names"),
 		supportbundle.Command("datapath/show", "ovs-dpctl", "show", "-s"),
 	}

@@ -19,7 +19,7 @@ import (
 const (
 	// interval is the time between two questions.
 	interval = 2 * time.Second
-	// patience is how long an answer may be missing.
+	// patience is the time for which an answer may be missing.
 	patience = 10 * time.Second
 )
 

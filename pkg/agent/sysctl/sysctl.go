@@ -1,10 +1,10 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sysctl changes settings of the Node's kernel, and remembers in a file what they were, so that they can be restored:
-// that of the cache when its feature gate is off, all of them when the agent is uninstalled.
+// Package sysctl changes settings of the Node's kernel, and records the former values in a file, so that they can be
+// restored: the cache's when its feature gate is off, all of them when the agent is uninstalled.
 //
-// The file belongs to one boot of the kernel: after a reboot the Node's own configuration has set everything anew.
+// The file belongs to one boot of the kernel: after a reboot the Node's own configuration has set everything again.
 package sysctl
 
 import (
@@ -23,13 +23,13 @@ import (
 )
 
 const (
-	// DefaultFile is where agents of all versions keep the record.
+	// DefaultFile is the record of agents of all versions.
 	DefaultFile = "/var/run/antrea/sysctls.json"
 	root        = "/proc/sys"
 	bootFile    = "/proc/sys/kernel/random/boot_id"
 )
 
-// Change is what Set has done to one setting.
+// Change is the change of one setting by Set.
 type Change struct {
 	Former string `json:"former"`
 	Set    string `json:"set"`
@@ -69,7 +69,7 @@ func (r *Record) Set(key, value string) error {
 	}
 	change := Change{Former: former, Set: value}
 	if earlier, known := c.Changes[key]; known {
-		// Somebody has changed it meanwhile. What it was before the first change counts.
+		// The setting was changed in between. The value before the first change counts.
 		change.Former = earlier.Former
 	}
 	if c.Changes[key] != change {
@@ -93,7 +93,7 @@ func (r *Record) Read(key string) (string, error) {
 	return value, nil
 }
 
-// Changes are the settings that Set has changed since the Node's last boot and that nobody has changed since then, in order.
+// Changes are the settings that Set has changed since the Node's last boot and that have not changed since, in order.
 func (r *Record) Changes() (keys []string, changes map[string]Change, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,8 +112,8 @@ func (r *Record) Changes() (keys []string, changes map[string]Change, err error)
 	return slices.Sorted(maps.Keys(c.Changes)), c.Changes, nil
 }
 
-// Restore gives a setting its former value and forgets it. A setting that somebody else has changed since Set, or that Set has
-// not changed, stays as it is.
+// Restore gives a setting its former value and forgets it. A setting that was changed otherwise since Set, or not by
+// Set, stays as it is.
 func (r *Record) Restore(key string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,7 +169,7 @@ func (r *Record) loadOrForget() (content, error) {
 	if err := os.Rename(r.file, r.file+damagedSuffix); err != nil {
 		return content{}, errors.Join(damaged, err)
 	}
-	klog.ErrorS(damaged, "What sysctls were before is not known any more", "now", r.file+damagedSuffix)
+	klog.ErrorS(damaged, "The original values of sysctls are lost", "now", r.file+damagedSuffix)
 	return r.load()
 }
 

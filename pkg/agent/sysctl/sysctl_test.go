@@ -37,7 +37,7 @@ func TestSetAndRestore(t *testing.T) {
 	write(t, "0")
 	require.NoError(t, NewRecord(file).Set(key, "1"))
 	requireValue(t, "1")
-	// Another agent, and somebody who interferes.
+	// Another agent, and another program.
 	write(t, "0")
 	require.NoError(t, NewRecord(file).Set(key, "1"))
 	keys, changes, err := NewRecord(file).Changes()
@@ -64,7 +64,7 @@ func TestNothingToRestore(t *testing.T) {
 			require.NoError(t, r.Set(key, "1"))
 			require.NoFileExists(t, r.file)
 		}, "1"},
-		{"somebody else has changed it since", func(t *testing.T, r *Record) {
+		{"another program has changed it since", func(t *testing.T, r *Record) {
 			write(t, "1")
 			require.NoError(t, r.Set(key, "0"))
 			write(t, "1")
@@ -92,7 +92,7 @@ func TestNothingToRestore(t *testing.T) {
 	}
 }
 
-// TestDamagedRecord: the agent goes on, and Changes, for the cleanup, says that something is not known.
+// TestDamagedRecord: the agent continues, and Changes, for the cleanup, says that something is not known.
 func TestDamagedRecord(t *testing.T) {
 	sandbox.RequireRoot(t)
 	write(t, "0")

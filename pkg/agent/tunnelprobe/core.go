@@ -13,12 +13,14 @@ const (
 	round            = time.Second
 	perRound         = 4
 	suspectsPerRound = 2
-	// answerTime is how long an answer may take, restTime the time between two requests to a peer that answers.
+	// answerTime limits the time for an answer, restTime is the time between two requests to a peer that answers.
 	answerTime = 2 * time.Second
 	restTime   = 5 * time.Second
-	// maxLost is how many requests in turn must be lost: one or two are lost when Open vSwitch is replaced or a Node is busy.
+	// maxLost is the number of requests in a row that must be lost: one or two are lost when Open vSwitch is replaced
+	// or a Node is busy.
 	maxLost = 5
-	// silence is how long no peer may have answered, while there is one to answer, until this Node is to blame.
+	// silence is the time without an answer of any peer, while there is one to answer, after which this Node is to
+	// blame.
 	silence = 20 * time.Second
 )
 
@@ -29,10 +31,10 @@ type Peer struct {
 	Gateway netip.Addr
 }
 
-// peerState is what is known of a peer.
+// peerState is the state of a peer.
 type peerState struct {
 	Peer
-	// asked is when the last request was sent, waiting whether its answer is expected.
+	// asked is the time of the last request; waiting is set while its answer is expected.
 	asked   time.Time
 	waiting bool
 	// lost counts the last requests without an answer. answered is set once the peer has answered: one whose firewall drops such requests never
@@ -50,9 +52,9 @@ type core struct {
 	order     []*peerState
 	// next are positions in order: of the next peer to ask in turn, and of the next suspect.
 	next, nextSuspect int
-	// proved is set when some peer has ever answered this Node: then silence of all is not that of firewalls.
+	// proved is set when some peer has ever answered this Node: then the silence of all is not caused by firewalls.
 	proved bool
-	// heard is when a peer has last answered or there was none to ask.
+	// heard is the last time at which a peer answered or there was none to ask.
 	heard time.Time
 }
 
@@ -60,7 +62,7 @@ func newCore(now time.Time, proved bool) *core {
 	return &core{byName: map[string]*peerState{}, byGateway: map[netip.Addr]*peerState{}, proved: proved, heard: now}
 }
 
-// setPeers replaces the peers: the Nodes that are ready. What is known of one stays while its gateway does.
+// setPeers replaces the peers: the Nodes that are ready. The state of a peer stays while its gateway does.
 func (c *core) setPeers(peers []Peer) {
 	byName := make(map[string]*peerState, len(peers))
 	c.byGateway, c.order = make(map[netip.Addr]*peerState, len(peers)), c.order[:0]

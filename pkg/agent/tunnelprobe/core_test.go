@@ -110,7 +110,7 @@ func TestWhoeverHasNeverAnsweredIsNotMissed(t *testing.T) {
 	require.Equal(t, "[] true", s.verdict())
 	s.setPeers(nil)
 	s.run(1)
-	require.Equal(t, fine, s.verdict(), "there is nobody to answer")
+	require.Equal(t, fine, s.verdict(), "there is no peer to answer")
 }
 
 func TestRequestsDoNotGrowWithNodes(t *testing.T) {
@@ -118,7 +118,7 @@ func TestRequestsDoNotGrowWithNodes(t *testing.T) {
 	s.run(2500)
 	require.LessOrEqual(t, s.most, perRound)
 	for _, p := range s.order {
-		require.True(t, p.answered, "everybody in turn")
+		require.True(t, p.answered, "each peer in turn")
 	}
 	for i := range 5000 {
 		s.silent[fmt.Sprint("n", i)] = i%2 == 0

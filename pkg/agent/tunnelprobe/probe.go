@@ -16,13 +16,14 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 )
 
-// ReasonUnreachable is the problem of a Node whose gateway does not answer through the tunnel; of this Node, if no other one does.
+// ReasonUnreachable is the problem of a Node whose gateway does not answer through the tunnel; of this Node, if no
+// other Node does.
 const ReasonUnreachable problem.Reason = "NodeUnreachable"
 
 // peersInterval is the time between two looks at which Nodes there are.
 const peersInterval = 5 * time.Second
 
-// Config is what a Probe needs.
+// Config configures a Probe.
 type Config struct {
 	// NodeName is the name of this Node, Gateways the addresses of its gateway.
 	NodeName string
@@ -139,7 +140,7 @@ func (p *Probe) closeSockets() {
 func (p *Probe) report(missed []string, alone bool) {
 	now := map[string]string{}
 	for _, name := range missed {
-		now[name] = "its gateway no longer answers echo requests through the tunnel, although the Node is ready: packets between its Pods and those of this Node " +
+		now[name] = "its gateway no longer answers echo requests through the tunnel, although the Node is ready: packets between its Pods and this Node's " +
 			"may be lost; look at the problems and logs of its agent, and at firewalls between the Nodes"
 	}
 	if alone {

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/ipv6"
 )
 
-// family is what differs between ICMP and ICMPv6.
+// family holds the differences between ICMP and ICMPv6.
 type family struct {
 	network       string
 	protocol      int
@@ -52,7 +52,7 @@ func newSocket(address netip.Addr, id uint16) (*socket, error) {
 	return s, nil
 }
 
-// filter looks at type and identifier of ICMP (RFC 792, RFC 4443). With IPv4 the kernel gives the IP header, too.
+// filter checks type and identifier of ICMP (RFC 792, RFC 4443). With IPv4 the kernel also gives the IP header.
 func (s *socket) filter() error {
 	header := bpf.Instruction(bpf.LoadMemShift{Off: 0})
 	if s.family == familyIPv6 {

@@ -20,7 +20,7 @@ import (
 // Events is a set of kinds of events.
 type Events uint
 
-// Kinds of events. Settings are those of /proc/sys/net that the kernel tells of, such as ip_forward.
+// Kinds of events. Settings are the settings in /proc/sys/net whose changes the kernel reports, such as ip_forward.
 const (
 	Links Events = 1 << iota
 	Addresses
@@ -36,11 +36,11 @@ var groups = []uint{
 }
 
 const (
-	// After maxMessages the reader rests for readPause: a routing daemon with a million routes, or whoever makes devices in turn, must not keep
-	// the agent busy. What does not fit the socket meanwhile, the kernel reports as lost.
+	// After maxMessages the reader rests for readPause: a routing daemon with a million routes, or a program that keeps
+	// making devices, must not keep the agent busy. The kernel reports messages that do not fit the socket as lost.
 	maxMessages = 64
 	readPause   = 100 * time.Millisecond
-	// silence is how long the reader waits for a message before it starts to count anew.
+	// silence is the time without a message after which the reader counts from 0.
 	silence = time.Second
 	// resubscribeDelay is the time from a subscription that has failed to the next one.
 	resubscribeDelay = 5 * time.Second

@@ -18,11 +18,12 @@ import (
 const (
 	// ReasonNotRepaired is the problem of something that the agent has made on this Node, that others have changed, and that it cannot repair.
 	ReasonNotRepaired problem.Reason = "NotRepaired"
-	// KindNodePart is the kind of that problem's subject. Its name is that of the part.
+	// KindNodePart is the kind of that problem's subject. Its name is the name of the part.
 	KindNodePart = "NodePart"
 
 	boundaryName = "upkeep"
-	// patience is how many looks in turn must fail before the problem is reported: a single one may have met a change.
+	// patience is the number of failed looks in a row after which the problem is reported: a single one may have met a
+	// change.
 	patience = 2
 )
 
@@ -60,8 +61,8 @@ func (k *Keeper) Add(parts ...Part) {
 	}
 }
 
-// Run keeps the parts until ctx ends. Each has a goroutine: one that takes long, such as iptables that waits for its lock, delays no other.
-// Events are those of the network namespace of the calling thread.
+// Run keeps the parts until ctx ends. Each has a goroutine, so that a slow part, such as iptables that waits for its
+// lock, does not delay others. Events come from the network namespace of the calling thread.
 func (k *Keeper) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { watch(ctx, k.tell) })

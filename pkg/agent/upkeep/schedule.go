@@ -12,7 +12,7 @@ const (
 	minPause = time.Second
 	// costShare bounds the part of the time that looks take: a look is followed by a pause of this many times its duration.
 	costShare = 20
-	// maxPause bounds that pause. A machine that is busy with other things makes looks long, too.
+	// maxPause bounds that pause. A machine that is busy with other things also makes looks long.
 	maxPause = 30 * time.Second
 	// maxRetry bounds the time from a look that has failed to the next one, unless looks are rarer.
 	maxRetry = 10 * time.Second

@@ -39,7 +39,7 @@ type Switch interface {
 	PacketIns(ctx context.Context, id uint16, capacity int) (*of.PacketIns, error)
 }
 
-// Config is what a Controller works with.
+// Config configures a Controller.
 type Config struct {
 	Node       string
 	Client     dynamic.Interface
@@ -62,7 +62,7 @@ type Controller struct {
 	observer observer
 	core     *core
 	informer cache.SharedIndexInformer
-	// held are what release ends, by trace.
+	// held holds, by trace, the functions that release ends with.
 	held map[string]func()
 
 	// mu protects changed, the names of objects that have changed. A value in wake says that there are some.

@@ -17,14 +17,15 @@ import (
 )
 
 const (
-	// firstSend is how long the sender gives other Nodes to learn of the trace before it sends the packet or tags live traffic. sendInterval
-	// is how long it waits for the end of the trace before it sends again.
+	// firstSend is the time that the sender gives other Nodes to learn of the trace before it sends the packet or tags
+	// live traffic. sendInterval is the time for which it waits for the end of the trace before it sends again.
 	firstSend, sendInterval = 500 * time.Millisecond, 2 * time.Second
-	// linger is how long a Node goes on to remove the tag from packets of a trace that has ended: the one that tags may learn of it later.
+	// linger is the time for which a Node continues to remove the tag from packets of a trace that has ended: the Node
+	// that tags may learn of it later.
 	linger = 2 * time.Second
-	// grace is how long after its timeout a trace ends that nobody else has ended.
+	// grace is the time after its timeout at which a trace ends that no other component has ended.
 	grace = 10 * time.Second
-	// writeInterval is how long after a failure a status is written again.
+	// writeInterval is the time after a failure at which a status is written again.
 	writeInterval = 2 * time.Second
 	// maxPending bounds the reports that wait for others.
 	maxPending = 64
@@ -81,13 +82,13 @@ func (publish) isOperation()    {}
 // trace is a trace that is running.
 type trace struct {
 	*plan
-	// ends is when the trace ends by itself, lost when the sender says that its packet is lost. nextSend is when it sends the packet, or
-	// tags live traffic. The zero Time stands for never.
+	// ends is the time at which the trace ends by itself, lost the time at which the sender says that its packet is
+	// lost, nextSend the time at which it sends the packet, or tags live traffic. The zero Time stands for never.
 	ends, lost, nextSend time.Time
-	// unwritten is what could not be written into the status, nil if nothing; it is tried again at retry.
+	// unwritten could not be written into the status, nil if nothing; it is tried again at retry.
 	unwritten operation
 	retry     time.Time
-	// found: the result is known, or nobody wants it any longer.
+	// found: the result is known, or no longer wanted.
 	found bool
 	// gone: the object is, or it does not run any longer.
 	gone bool
@@ -111,7 +112,7 @@ type core struct {
 
 func newCore() *core { return &core{traces: map[string]*trace{}, over: map[string]types.UID{}} }
 
-// has tells whether the trace runs with this tag, or its time is over.
+// has reports whether the trace runs with this tag, or its time has passed.
 func (c *core) has(p *v1beta1.Traceflow) bool {
 	if uid, ok := c.over[p.Name]; ok && uid == p.UID {
 		return true
@@ -146,7 +147,7 @@ func (c *core) begin(p *plan, now time.Time) []operation {
 	return append(ops, install{p.name, p.tag, flows})
 }
 
-// interfaces are those of the Pods that are held.
+// interfaces are the interfaces of the Pods that are held.
 func (p *plan) interfaces() []string {
 	names := slices.Clone(p.others)
 	for _, local := range []*pod{p.receiver, p.sender} {
@@ -232,7 +233,7 @@ func (t *trace) lostReason() error {
 	return fmt.Errorf("%s: the packet was lost in Open vSwitch behind the table %s: its TTL was used up, or its connection is invalid", v1beta1.TraceflowTimedOut, t.passed[len(t.passed)-1])
 }
 
-// next is when tick has something to do; ok is false if nothing is.
+// next is the time at which tick has something to do; ok is false if it has nothing.
 func (c *core) next() (when time.Time, ok bool) {
 	for _, t := range c.traces {
 		for _, due := range []time.Time{t.ends, t.lost, t.nextSend, t.retry} {

@@ -107,7 +107,7 @@ func TestTagIsRemovedLast(t *testing.T) {
 	require.Empty(t, c.finish("tf", begun.Add(time.Second)))
 	require.Empty(t, c.finish("tf", begun.Add(2*time.Second)), "again")
 	left := openflow.TraceReport{Tag: 5, Table: "Output", Outcome: openflow.TraceLeft, FromTunnel: true, OutPort: 20, Frame: frame(t, outline(serverIP, 80))}
-	require.Empty(t, c.report(left), "nobody asks any longer")
+	require.Empty(t, c.report(left), "the trace is no longer asked for")
 	next, ok := c.next()
 	require.True(t, ok)
 	require.Equal(t, time.Second+linger, next.Sub(begun))
@@ -120,7 +120,7 @@ func TestTagIsRemovedLast(t *testing.T) {
 	require.Equal(t, []string{"uninstall", "release"}, kinds(c.finish("tf", begun.Add(time.Second))))
 }
 
-// The sender says where its packet was lost before the time is over.
+// The sender says where its packet was lost before the time has passed.
 func TestLostPacket(t *testing.T) {
 	for want, seen := range map[string][][]string{
 		"Open vSwitch has reported nothing": nil,
@@ -247,7 +247,7 @@ func TestLiveSender(t *testing.T) {
 	}
 }
 
-// A Service may translate the source of live traffic, too, when it leads a Pod to itself.
+// A Service may also translate the source of live traffic, when it leads a Pod to itself.
 func TestLiveSenderReachesItself(t *testing.T) {
 	live := sending()
 	live.live, live.packet, live.filter = true, ippacket.Outline{Protocol: ippacket.TCP}, &openflow.TraceflowFilter{}
@@ -275,7 +275,7 @@ func TestReceiverShowsTheDroppedPacket(t *testing.T) {
 	require.Equal(t, serverIP.String(), ops[0].(publish).captured.DstIP)
 }
 
-// What could not be written into the status is written again while the trace runs.
+// A status that could not be written is written again while the trace runs.
 func TestWritingIsTriedAgain(t *testing.T) {
 	c := newCore()
 	p := receiving()

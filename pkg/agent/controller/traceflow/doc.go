@@ -9,9 +9,10 @@
 // reports of the pipeline and the time into operations. observe.go turns reports into observations. controller.go runs the operations,
 // and status.go writes the status.
 //
-// The packet is sent again until the trace ends: the first one may come to a Node that does not know of the trace yet. All have the same
-// ports, so that a Service translates all of them in the same way, and of each Node the first complete way counts.
+// The packet is sent again until the trace ends: the first one may come to a Node that does not know of the trace yet.
+// All copies have the same ports, so that a Service translates them in the same way, and of each Node the first
+// complete path counts.
 //
-// Live traffic gets the tag a little later than the trace begins, and Nodes to which it comes go on to remove the tag a little longer: no
-// Pod should see it.
+// Live traffic gets the tag a little after the trace begins, and the receiving Nodes continue to remove the tag a
+// little longer: no Pod should see it.
 package traceflow

@@ -66,7 +66,7 @@ func (o *observer) observe(f *finding) []v1beta1.Observation {
 	return observations
 }
 
-// policy is what the rules of one direction have done; nil if none concerns the packet.
+// policy is the effect of the rules of one direction; nil if none concerns the packet.
 func (o *observer) policy(f *finding, direction policy.Direction) *v1beta1.Observation {
 	id := f.report.EgressFlowID
 	if direction == policy.Ingress {
@@ -103,7 +103,7 @@ func (o *observer) appliedTo(f *finding, direction policy.Direction) (names []st
 	return names
 }
 
-// output is where the packet has left to.
+// output is the exit of the packet.
 func (o *observer) output(f *finding) v1beta1.Observation {
 	observation := v1beta1.Observation{Component: v1beta1.ComponentForwarding, ComponentInfo: "Output", Action: v1beta1.ActionDelivered, TTL: int32(ttlOf(f.packet))}
 	switch r := &f.report; {

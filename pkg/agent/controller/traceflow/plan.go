@@ -44,16 +44,16 @@ type Objects struct {
 	Endpoints func(namespace, name string) ([]netip.Addr, error)
 }
 
-// plan is what a trace means for this Node.
+// plan is the part of this Node in a trace.
 type plan struct {
 	name string
 	uid  types.UID
 	tag  uint8
-	// live and droppedOnly are those of the Traceflow.
+	// live and droppedOnly are fields of the Traceflow.
 	live, droppedOnly bool
 	// receiverOnly: the source is not a Pod.
 	receiverOnly bool
-	// timeout is how long the trace takes at most.
+	// timeout limits the time of the trace.
 	timeout time.Duration
 	// sender and receiver are the Pods of this Node, nil for others.
 	sender, receiver *pod
@@ -61,7 +61,7 @@ type plan struct {
 	others []string
 	// source names a Pod of another Node: NAMESPACE and NAME. Its addresses tell which packets belong to the trace.
 	sourceNamespace, sourceName string
-	// packet is what the sender sends; of live traffic, Protocol and the ports are what it must have, 0 for any.
+	// packet is sent by the sender; for live traffic, Protocol and the ports are conditions, 0 for any.
 	packet ippacket.Outline
 	// filter selects live traffic; nil on Nodes that select none.
 	filter *openflow.TraceflowFilter
@@ -82,7 +82,7 @@ type planner struct {
 	gatewayMAC net.HardwareAddr
 }
 
-// plan returns nil for a trace with which this Node has nothing to do. An error is that of the Traceflow.
+// plan returns nil for a trace that does not concern this Node. An error is the Traceflow's.
 func (p *planner) plan(ctx context.Context, t *v1beta1.Traceflow) (*plan, error) {
 	spec := &t.Spec
 	result := &plan{
@@ -128,8 +128,8 @@ func (p *planner) local(namespace, name string) *pod {
 	return nil
 }
 
-// others returns the interfaces of the local Pods that an address or a Service leads to. Of a Service they are the Endpoints of this moment;
-// that they cannot be read concerns only what the cache does meanwhile.
+// others returns the interfaces of the local Pods that an address or a Service leads to: of a Service, its present
+// Endpoints. If they cannot be read, only the cache's behavior during the trace is affected.
 func (p *planner) others(d *v1beta1.Destination) (names []string) {
 	var addrs []netip.Addr
 	switch {
@@ -185,7 +185,7 @@ func addressesOf(p *corev1.Pod) []netip.Addr {
 	return parseAll(texts)
 }
 
-// parseAll leaves out what is no address, such as the cluster IP "None".
+// parseAll leaves out texts that are not addresses, such as the cluster IP "None".
 func parseAll(texts []string) (addrs []netip.Addr) {
 	for _, text := range texts {
 		if addr, err := netip.ParseAddr(text); err == nil && !slices.Contains(addrs, addr) {

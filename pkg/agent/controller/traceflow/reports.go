@@ -13,7 +13,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
 
-// finding is what became of a packet on this Node.
+// finding is the result for a packet on this Node.
 type finding struct {
 	role string
 	// source and original are the addresses from and to which the packet was sent, before a Service was translated; the zero Addr if that
@@ -29,12 +29,12 @@ type seenPacket struct {
 	packet *ippacket.Packet
 }
 
-// packetKey is what the packets of one connection attempt of a Pod have in common wherever they are reported. The source is not: a Service may
-// translate it.
+// packetKey holds what all packets of one connection attempt of a Pod share wherever they are reported. The source is
+// not part of it: a Service may translate it.
 type packetKey struct {
 	ipv6     bool
 	protocol uint8
-	id       uint16 // source port, or that of an echo
+	id       uint16 // source port, or id of an echo
 }
 
 // report takes a report of the pipeline. Packets that happen to have the DSCP of a trace are none of it.
@@ -68,8 +68,8 @@ func (c *core) setSource(name string, addrs []netip.Addr) (ops []operation) {
 	return ops
 }
 
-// isOf tells whether the packet can be one of the trace: replies and packets of others have other ports of the bridge, protocols or
-// numbers.
+// isOf reports whether the packet can belong to the trace: replies and packets of other Pods have other ports of the
+// bridge, protocols or numbers.
 func (t *trace) isOf(r *openflow.TraceReport, p *ippacket.Packet) bool {
 	if t.packet.Protocol != 0 && p.Protocol != t.packet.Protocol {
 		return false

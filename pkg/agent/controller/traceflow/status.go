@@ -62,7 +62,7 @@ func (c *Controller) fail(ctx context.Context, name string, uid types.UID, reaso
 	return err
 }
 
-// change changes the status of a trace that runs. Other Nodes and the controller write it, too.
+// change changes the status of a trace that runs. Other Nodes and the controller also write it.
 func (c *Controller) change(ctx context.Context, name string, uid types.UID, change func(*v1beta1.TraceflowStatus)) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -91,7 +91,7 @@ func (c *Controller) change(ctx context.Context, name string, uid types.UID, cha
 	})
 }
 
-// fastPath is what the fast path does with an established connection like the packet's; nil without it.
+// fastPath is the fast path's treatment of an established connection like the packet's; nil without it.
 func (c *Controller) fastPath(ctx context.Context, f *finding) *v1beta1.FastPath {
 	if c.Explain == nil {
 		return nil

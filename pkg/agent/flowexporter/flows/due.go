@@ -28,7 +28,7 @@ func (l *Ledger) Due(now time.Time) []*Record {
 	return records
 }
 
-// reason returns why a record of a connection that goes on is due, and until when it is valid; 0 if none is due.
+// reason returns why a record of a continuing connection is due, and until when it is valid; 0 if none is due.
 func (l *Ledger) reason(f *flow, now time.Time) (reason Reason, until time.Time) {
 	// The last record may be an earlier agent's, and the clock may have been set back since.
 	fresh, waited := f.total() != f.Exported, now.Sub(f.Sent) >= l.timeouts.Active || now.Before(f.Sent)

@@ -1,9 +1,9 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package flows decides which flow records there are and what they say. It does no I/O: a Ledger is given what conntrack and the cache
-// have counted, and returns the records that are due. flow.go has what is known of one connection, ledger.go joins the counters,
-// due.go decides about records, state.go keeps everything for the next agent.
+// Package flows decides which flow records exist and what they contain, without I/O: a Ledger takes the counters of
+// conntrack and the cache, and returns the records that are due. flow.go holds the state of one connection, ledger.go
+// joins the counters, due.go decides about records, state.go keeps everything for the next agent.
 package flows
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 )
 
-// Count is what has passed in one direction: packets as the kernel handles them, and their bytes from the IP header on.
+// Count counts one direction: packets as the kernel handles them, and their bytes from the IP header on.
 type Count = conntrack.Counter
 
-// Counts are those of the original direction, from the client, and of the reply direction.
+// Counts count the original direction, from the client, and the reply direction.
 type Counts [2]Count
 
 // Entry is one direction of a connection in the cache.
@@ -27,7 +27,7 @@ type Entry struct {
 	Egress bool
 	// Created tells the entry from others with the same addresses.
 	Created uint64
-	// Count is what the entry has counted since then.
+	// Count is the entry's count since then.
 	Count Count
 }
 
@@ -41,7 +41,7 @@ type Policy struct {
 // Pod is a local Pod; it is empty if the address is not one of a local Pod.
 type Pod struct{ Namespace, Name string }
 
-// Info is what the Node knows of a connection besides its addresses.
+// Info describes a connection beyond its addresses.
 type Info struct {
 	Source, Destination Pod
 	// SourceNode and DestinationNode are set where the Pod is.
@@ -57,9 +57,9 @@ type Info struct {
 type Reason uint8
 
 const (
-	// ReasonIdle: no packet for the idle timeout. The flow may go on.
+	// ReasonIdle: no packet for the idle timeout. The flow may continue.
 	ReasonIdle Reason = 1
-	// ReasonActive: the flow goes on.
+	// ReasonActive: the flow continues.
 	ReasonActive Reason = 2
 	// ReasonEnd: the connection is closing or has been removed from conntrack.
 	ReasonEnd Reason = 3
@@ -96,7 +96,7 @@ func keyOf(c *conntrack.Connection) key {
 	return k
 }
 
-// flow is what is known of a connection. State stores the exported fields.
+// flow is the state of a connection. State stores the exported fields.
 type flow struct {
 	Zone                   uint16
 	ID                     uint32
@@ -106,10 +106,11 @@ type flow struct {
 	Info                   Info
 	TCPState               string
 	Closing                bool
-	// Slow is what conntrack has counted at the last reading, Fast what the cache has counted so far, Exported the sum that is in
+	// Slow is the count of conntrack at the last reading, Fast the total count of the cache, Exported the sum in
 	// records.
 	Slow, Fast, Exported Counts
-	// First is when the connection began, Last when a packet of it was noticed last, Sent when its last record was sent.
+	// First is the start of the connection, Last the time at which a packet of it was last noticed, Sent the time of
+	// its last record.
 	First, Last, Sent time.Time
 	// Begun, Idle and EndSent: there is a record; the last one says idle; there is one that says end.
 	Begun, Idle, EndSent bool
@@ -149,7 +150,7 @@ func (f *flow) update(c *conntrack.Connection, now time.Time) {
 	}
 }
 
-// restarted tells whether c is another connection that has got the key of f: counters never go back.
+// restarted reports whether c is a new connection with the key of f: counters never decrease.
 func (f *flow) restarted(c *conntrack.Connection) bool {
 	for d, count := range c.Counters {
 		if count.Packets < f.Slow[d].Packets || count.Bytes < f.Slow[d].Bytes {

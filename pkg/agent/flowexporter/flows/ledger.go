@@ -12,27 +12,28 @@ import (
 )
 
 const (
-	// missedReadings is the number of readings in a row without a connection after which it is over. A dump of conntrack may miss one.
+	// missedReadings is the number of readings in a row without a connection after which it counts as ended. A dump of
+	// conntrack may miss one.
 	missedReadings = 2
 	// missedEntries is the same for entries of the cache, whose counters are then forgotten.
 	missedEntries = 3
-	// orphanLife is how long what the cache has counted waits for a connection that it can belong to.
+	// orphanLife limits the time for which counts of the cache wait for their connection.
 	orphanLife = 2 * time.Minute
-	// maxOrphans bounds the number of those: so many come only in a flood of connections that conntrack does not have.
+	// maxOrphans bounds the number of waiting counts. Only a flood of connections unknown to conntrack reaches it.
 	maxOrphans = 1 << 18
 	// maxGone bounds the ended connections whose last record cannot be sent.
 	maxGone = 1 << 16
 )
 
-// Reading is what conntrack and the cache say at one time. The cache is read first: so a connection that conntrack does not have
-// any more is among those that have ended.
+// Reading is the state of conntrack and the cache at one time. The cache is read first, so a connection that conntrack
+// no longer has is among the ended ones.
 type Reading struct {
 	At time.Time
-	// Entries are those of the cache. Retired are entries that were removed or replaced, with what they had counted in the end. They are
-	// read after Entries, and each is in one Reading only.
+	// Entries are the entries of the cache. Retired are entries that were removed or replaced, with their final counts.
+	// They are read after Entries, and each is in one Reading only.
 	Entries, Retired []Entry
-	// Connections are those of conntrack. Ended are those that it has removed, perhaps while Connections were read; each is in one Reading
-	// only.
+	// Connections are listed by conntrack. Ended were removed by it, perhaps while Connections were read; each is in
+	// one Reading only.
 	Connections, Ended []*conntrack.Connection
 }
 
@@ -52,7 +53,7 @@ type entryKey struct {
 	Created uint64
 }
 
-// seenEntry is what an entry had counted when it was read last.
+// seenEntry is the count of an entry at its last reading.
 type seenEntry struct {
 	Count  Count
 	missed int
@@ -64,7 +65,7 @@ type orphanKey struct {
 	Egress bool
 }
 
-// orphan is what the cache has counted for a connection that is not known.
+// orphan is the count of the cache for an unknown connection.
 type orphan struct {
 	count Count
 	since time.Time
@@ -86,22 +87,22 @@ type Ledger struct {
 	places  map[conntrack.Tuple]place
 	seen    map[entryKey]*seenEntry
 	orphans map[orphanKey]*orphan
-	// adopt is set before the first reading if nobody knows what an earlier agent has reported: what was counted by then of connections
-	// that began before begun is taken for reported.
+	// adopt is set before the first reading if it is unknown what an earlier agent has reported: the counts so far of
+	// connections that began before begun are taken for reported.
 	adopt bool
 	begun time.Time
 	lost  Lost
 }
 
-// Lost is what is in no record.
+// Lost counts traffic that is in no record.
 type Lost struct {
 	// Records is the number of ended connections whose last records could not be sent in time.
 	Records uint64
-	// Fast is what the cache has counted for connections that conntrack did not know.
+	// Fast is the count of the cache for connections unknown to conntrack.
 	Fast Count
 }
 
-// New makes a Ledger. Connections that began before begun may have been reported by somebody else.
+// New makes a Ledger. Connections that began before begun may have been reported by an earlier agent.
 func New(timeouts Timeouts, begun time.Time) *Ledger {
 	return &Ledger{
 		timeouts: timeouts, flows: map[key]*flow{}, places: map[conntrack.Tuple]place{}, seen: map[entryKey]*seenEntry{},
@@ -243,7 +244,7 @@ func (l *Ledger) readConnections(r Reading, describe Describe) {
 			l.end(f)
 		}
 	}
-	// They come last: those with the addresses of ended ones get the place.
+	// They come last: a connection with the addresses of an ended one takes its place.
 	for _, c := range r.Connections {
 		if !ended[keyOf(c)] {
 			l.known(c, describe, r.At)
@@ -283,7 +284,7 @@ func (l *Ledger) locate(f *flow) {
 	l.places[f.Reply] = place{f, 1}
 }
 
-// end records that the connection is over. It stays until its last record is sent.
+// end records that the connection has ended. It stays until its last record is sent.
 func (l *Ledger) end(f *flow) {
 	f.gone = true
 	delete(l.flows, f.key())

@@ -60,7 +60,7 @@ func TestWhenRecordsAreDue(t *testing.T) {
 	require.Empty(t, n.after(6, n.with(4, 1)), "nothing is new")
 	require.Equal(t, []string{"reason 1, ESTABLISHED, ended 17 s ago, delta 0/0, total 4/1"}, n.after(10, n.with(4, 1)), "the idle timeout")
 	require.Empty(t, n.after(60, n.with(4, 1)))
-	require.Equal(t, []string{"reason 2, ESTABLISHED, ended 0 s ago, delta 1/0, total 5/1"}, n.after(1, n.with(5, 1)), "it goes on")
+	require.Equal(t, []string{"reason 2, ESTABLISHED, ended 0 s ago, delta 1/0, total 5/1"}, n.after(1, n.with(5, 1)), "it continues")
 	n.c.TCP = &conntrack.TCP{State: conntrack.StateTimeWait}
 	require.Equal(t, []string{"reason 3, TIME_WAIT, ended 0 s ago, delta 1/1, total 6/2"}, n.after(1, n.with(6, 2)), "the end, at once")
 	require.Empty(t, n.after(60, n.with(6, 2)))
@@ -90,7 +90,7 @@ func TestEnds(t *testing.T) {
 		require.Empty(t, n.after(1, Reading{}))
 		require.Equal(t, []string{"reason 2, ESTABLISHED, ended 0 s ago, delta 1/0, total 4/2"}, n.after(9, n.with(4, 2)))
 	})
-	t.Run("counters begin anew", func(t *testing.T) {
+	t.Run("counters restart", func(t *testing.T) {
 		n := newNode(t)
 		n.after(1, n.with(3, 2))
 		require.Equal(t, []string{
@@ -128,7 +128,7 @@ func TestDirections(t *testing.T) {
 	}
 }
 
-// Nobody knows what an agent that was killed has reported.
+// It is unknown what an agent that was killed has reported.
 func TestAdopt(t *testing.T) {
 	n := newNode(t)
 	n.ledger = New(n.ledger.timeouts, n.now.Add(time.Nanosecond))
@@ -142,10 +142,11 @@ func TestAdopt(t *testing.T) {
 	n.ledger = New(n.ledger.timeouts, n.c.Started)
 	require.Equal(t, []string{"reason 2, ESTABLISHED, ended 0 s ago, delta 5/5, total 5/5"}, n.after(1, n.with(5, 5)), "the earlier agent did not know it")
 	n.ledger, n.c.Started = New(n.ledger.timeouts, n.c.Started), time.Time{}
-	require.Equal(t, []string{"reason 2, ESTABLISHED, ended 0 s ago, delta 0/0, total 5/5"}, n.after(1, n.with(5, 5)), "nobody knows when it began")
+	require.Equal(t, []string{"reason 2, ESTABLISHED, ended 0 s ago, delta 0/0, total 5/5"}, n.after(1, n.with(5, 5)), "its start is unknown")
 }
 
-// The clock is set back while no agent runs: times that an earlier one has stored, and those of the kernel, are in the future.
+// The clock is set back while no agent runs: the times stored by an earlier one, and the kernel's times, are in the
+// future.
 func TestClockSetBack(t *testing.T) {
 	n := newNode(t)
 	require.Len(t, n.after(1, n.with(2, 2)), 1)
@@ -183,7 +184,7 @@ func TestLoadRefuses(t *testing.T) {
 	require.True(t, l.adopt)
 }
 
-// What the cache has counted waits for its connection, but not for ever.
+// Counts of the cache wait for their connection, but not forever.
 func TestOrphans(t *testing.T) {
 	n := newNode(t)
 	original, _ := tuples(1)

@@ -38,11 +38,11 @@ type world struct {
 	now         time.Time
 	clock       uint64
 	connections map[uint16]*connection
-	// entries are by client port and direction: egress is what the local Pod, the client, sends.
+	// entries are by client port and direction: egress is the direction that the local Pod, the client, sends.
 	entries map[uint16]map[bool]*entry
 	ended   []*conntrack.Connection
 	retired []Entry
-	// sent is what has passed, by client port.
+	// sent is the traffic that has passed, by client port.
 	sent map[uint16]Counts
 	// quiet: nothing happens any more.
 	quiet bool
@@ -125,7 +125,7 @@ func (w *world) step() {
 	switch w.random.IntN(12) {
 	case 0:
 		w.open(port)
-	case 1: // learned, perhaps anew
+	case 1: // learned, perhaps again
 		if c != nil {
 			w.retire(port, egress)
 			w.clock++
@@ -140,7 +140,7 @@ func (w *world) step() {
 			w.count(port, direction, &c.Counters[direction])
 			c.TCP = &conntrack.TCP{State: conntrack.StateTimeWait}
 		}
-	case 3: // timeout, or deleted by somebody: the cache may go on
+	case 3: // timeout, or deleted: the cache may continue
 		w.remove(port)
 	case 4: // evicted by the LRU map
 		if e != nil && e.read == e.count {
@@ -166,7 +166,7 @@ func (w *world) steps() {
 	}
 }
 
-// reading reads the world, which goes on meanwhile.
+// reading reads the world, which changes during the reading.
 func (w *world) reading() (r Reading) {
 	w.now = w.now.Add(time.Second)
 	r.At = w.now.Add(time.Millisecond) // connections that begin meanwhile have begun before
@@ -226,7 +226,7 @@ func TestSums(t *testing.T) {
 			l.Read(w.reading(), everything)
 			for _, c := range w.connections {
 				f := l.flows[keyOf(&c.Connection)]
-				require.True(t, f == nil || l.places[f.Original].flow == f, "seed %d: the cache's counts are for the connection that goes on", seed)
+				require.True(t, f == nil || l.places[f.Original].flow == f, "seed %d: the cache's counts are for the connection that continues", seed)
 			}
 			if w.random.IntN(3) > 0 {
 				due := l.Due(w.now)

@@ -11,7 +11,7 @@ import (
 	"slices"
 )
 
-// state is what a Ledger stores.
+// state is the stored form of a Ledger.
 type state struct {
 	// Boot identifies the run of the kernel whose counters these are.
 	Boot string
@@ -34,7 +34,8 @@ func (l *Ledger) Save(w io.Writer, boot string) error {
 	return nil
 }
 
-// Load continues with what another Ledger has saved in the same run of the kernel. If it fails, l begins anew.
+// Load continues with the state that another Ledger has saved in the same run of the kernel. If it fails, l starts
+// empty.
 func (l *Ledger) Load(r io.Reader, boot string) error {
 	var s state
 	if err := gob.NewDecoder(r).Decode(&s); err != nil {
@@ -49,7 +50,7 @@ func (l *Ledger) Load(r io.Reader, boot string) error {
 		l.locate(f)
 	}
 	l.gone = s.Gone
-	// The latest of those with the same addresses gets the place.
+	// The latest flow with the same addresses gets the place.
 	slices.SortFunc(s.Flows, func(a, b *flow) int { return a.First.Compare(b.First) })
 	for _, f := range s.Flows {
 		l.flows[f.key()] = f

@@ -59,7 +59,7 @@ func (c *Credentials) config() (*tls.Config, error) {
 	return &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{certificate}, ServerName: c.ServerName, MinVersion: tls.VersionTLS12}, nil
 }
 
-// within calls the library in a goroutine that nobody waits for longer than ctx lasts.
+// within calls the library in a goroutine, and waits for it no longer than ctx lasts.
 func within(ctx context.Context, input exporter.ExporterInput) (*exporter.ExportingProcess, error) {
 	if hanging.Add(1) > maxHanging {
 		hanging.Add(-1)
@@ -78,7 +78,7 @@ func within(ctx context.Context, input exporter.ExporterInput) (*exporter.Export
 			return
 		}
 		select {
-		case <-done: // nobody has taken it
+		case <-done: // within has given up
 			process.CloseConnToCollector()
 		default:
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/vmware/go-ipfix/pkg/exporter"
 )
 
-// A library that hangs costs a few goroutines, and keeps nobody waiting.
+// A library that hangs costs a few goroutines, and delays nothing.
 func TestHangingLibrary(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

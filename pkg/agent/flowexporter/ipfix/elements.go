@@ -1,8 +1,9 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ipfix sends flow records to a collector (RFC 7011). elements.go turns a record into information elements, session.go has the
-// connection to the collector. The messages are made by go-ipfix, Antrea's own library, which knows Antrea's information elements.
+// Package ipfix sends flow records to a collector (RFC 7011). elements.go turns a record into information elements,
+// session.go manages the connection to the collector. The messages are made by go-ipfix, Antrea's own library, which
+// knows Antrea's information elements.
 package ipfix
 
 import (
@@ -30,8 +31,8 @@ const (
 	antrea  = registry.AntreaEnterpriseID
 )
 
-// common are the elements of records of both IP versions, in their order. Antrea's aggregator expects all of Antrea's elements, also
-// those of features that this version does not have.
+// common are the elements of records of both IP versions, in their order. Antrea's aggregator expects all of Antrea's
+// elements, including elements of features that this version does not have.
 var common = []element{
 	{"flowStartSeconds", iana, func(r *flows.Record) any { return uint32(r.Start.Unix()) }},
 	{"flowEndSeconds", iana, func(r *flows.Record) any { return uint32(r.End.Unix()) }},
@@ -85,7 +86,7 @@ func addresses(version string) []element {
 	}
 }
 
-// translated tells whether the record is of a connection to a Service.
+// translated reports whether the record is of a connection to a Service.
 func translated(r *flows.Record) bool { return r.Dialed != r.Server }
 
 func servicePort(r *flows.Record) uint16 {

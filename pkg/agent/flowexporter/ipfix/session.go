@@ -24,19 +24,20 @@ const (
 )
 
 const (
-	// DefaultTemplateRefresh is how often templates are sent again over UDP (RFC 7011, section 8.4, leaves it to the exporter).
+	// DefaultTemplateRefresh is the interval at which templates are sent again over UDP (RFC 7011, section 8.4, leaves
+	// it to the exporter).
 	DefaultTemplateRefresh = 10 * time.Minute
-	// udpMessage is how long a message over UDP should be: it fits into the smallest MTU of IPv6. Only a record that is longer by
-	// itself is in a longer message.
+	// udpMessage is the size limit of a message over UDP: it fits into the smallest MTU of IPv6. Only a single longer
+	// record makes a longer message.
 	udpMessage = 1280 - 48
 	// maxUDPMessage is the longest UDP datagram.
 	maxUDPMessage = 65507
-	// checkInterval is how often the library looks whether the collector has closed the TCP connection.
+	// checkInterval is the interval at which the library checks whether the collector has closed the TCP connection.
 	checkInterval = time.Second
 	headers       = entities.MsgHeaderLength + entities.SetHeaderLen
 )
 
-// Credentials are what TLS needs, as PEM texts.
+// Credentials are the PEM texts for TLS.
 type Credentials struct {
 	// CA has signed the collector's certificate, for ServerName. Certificate and Key are the exporter's.
 	CA, Certificate, Key []byte
@@ -59,11 +60,11 @@ type Options struct {
 // Session is a connection to a collector that has got the templates. It is for one goroutine, but Close may be called by another one.
 type Session struct {
 	process *exporter.ExportingProcess
-	// templates are those for IPv4 and IPv6.
+	// templates are the templates for IPv4 and IPv6.
 	templates [2]*template
 	// message is the length of messages; 0 leaves it to the library.
 	message int
-	// refresh is when templates are due again; zero if never.
+	// refresh is the time at which templates are due again; zero if never.
 	refresh  time.Time
 	interval time.Duration
 }
@@ -138,8 +139,8 @@ func (s *Session) sendTemplates() error {
 	return nil
 }
 
-// Send sends records, and returns how many of them: with an error, those before the one that could not be sent. After an error the session
-// must be closed.
+// Send sends records, and returns the number sent: with an error, the number before the record that failed. After an
+// error the session must be closed.
 func (s *Session) Send(records []*flows.Record) (sent int, err error) {
 	if !s.refresh.IsZero() && time.Now().After(s.refresh) {
 		if err := s.sendTemplates(); err != nil {

@@ -51,7 +51,7 @@ func (s *sink) next(t *testing.T) *entities.Message {
 	t.Helper()
 	select {
 	case m, ok := <-s.process.GetMsgChan():
-		require.True(t, ok, "the collector goes on")
+		require.True(t, ok, "the collector continues")
 		return m
 	case <-time.After(patience):
 		require.FailNow(t, "no message")
@@ -105,7 +105,7 @@ func record(ipv6 bool, packets uint64) *flows.Record {
 	}
 }
 
-// want is what a collector makes of record(false, 1).
+// want is record(false, 1) as a collector decodes it.
 var want = map[string]any{
 	"flowStartSeconds": uint32(1000), "flowEndSeconds": uint32(1010), "flowEndReason": uint8(2), "protocolIdentifier": uint8(6),
 	"sourceIPv4Address": net.ParseIP("10.0.1.2").To4(), "destinationIPv4Address": net.ParseIP("10.0.2.2").To4(),
@@ -219,7 +219,7 @@ func TestDialRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "its CA has no certificate")
 }
 
-// Names and numbers are those of the registry; an element cannot be there twice.
+// Names and numbers match the registry; no element is there twice.
 func TestElements(t *testing.T) {
 	for _, version := range []string{"v4", "v6"} {
 		seen := map[string]bool{}

@@ -66,7 +66,7 @@ func parseQuestion(r *http.Request) (explain.Question, error) {
 	}
 	if q.From == "" || (q.To == "") == (q.Service == "") || wanted == "" {
 		return q, errors.New("from, port, and either to or service are needed: from is a Pod as NAMESPACE/NAME or an address, possibly with a " +
-			"port, to likewise, service a Service as NAMESPACE/NAME, and port that of to or service, if to has none")
+			"port, to likewise, service a Service as NAMESPACE/NAME, and port the port of to (without one) or of service")
 	}
 	port, err := strconv.ParseUint(wanted, 10, 16)
 	if err != nil || port == 0 {

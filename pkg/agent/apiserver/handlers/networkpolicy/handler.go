@@ -30,7 +30,7 @@ type Querier interface {
 	AppliedToGroups() []*v1beta2.AppliedToGroup
 	// RulesOf returns the rules of a policy that are on the switch.
 	RulesOf(policy string) []*policy.Rule
-	// Enforced tells whether the datapath has nothing of the policy's former rules any more.
+	// Enforced reports whether nothing of the policy's former rules is left in the datapath.
 	Enforced(policy string) bool
 }
 

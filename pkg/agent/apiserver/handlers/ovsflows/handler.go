@@ -1,10 +1,10 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ovsflows serves /ovsflows: a list of apis.OVSFlow. Without parameters all flows of the bridge; pod together
-// with namespace selects the flows that were installed for a Pod, service with namespace those of a Service's ports,
-// networkpolicy with namespace those of a policy's rules, table (names or numbers, comma-separated) those of tables,
-// table-names-only lists the tables.
+// Package ovsflows serves /ovsflows: a list of apis.OVSFlow. Without parameters it lists all flows of the bridge; pod
+// together with namespace selects the flows installed for a Pod, service with namespace the flows of a Service's ports,
+// networkpolicy with namespace the flows of a policy's rules, table (names or numbers, comma-separated) the flows of
+// tables, table-names-only lists the tables.
 package ovsflows
 
 import (
