@@ -122,7 +122,7 @@ func (s *services) ReadAffinities(ctx context.Context) (AffinityReading, error) 
 
 // learnedFlows returns the flows of the table, at least one of which is not learned.
 func (s *services) learnedFlows(ctx context.Context, table uint8) ([]of.FlowStats, error) {
-	counts, err := s.socket.core.connection.TableFlowCounts(ctx)
+	counts, err := s.socket.tableFlowCounts(ctx)
 	switch {
 	case err != nil:
 		return nil, err
@@ -131,7 +131,7 @@ func (s *services) learnedFlows(ctx context.Context, table uint8) ([]of.FlowStat
 	case counts[table] == 1:
 		return nil, nil
 	}
-	return s.socket.core.connection.DumpFlows(ctx, table)
+	return s.socket.dumpFlows(ctx, table)
 }
 
 // full returns the names of the ports of which a list, by its flows' cookie, has reached the bound.

@@ -9,8 +9,6 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-const tablePipelineRootClassifier = "PipelineRootClassifier"
-
 // classification is the feature that splits traffic by protocol. Packets of other protocols are dropped.
 type classification struct{}
 

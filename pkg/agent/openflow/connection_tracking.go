@@ -7,13 +7,6 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// Table names.
-const (
-	tableConntrackZone   = "ConntrackZone"
-	tableConntrackState  = "ConntrackState"
-	tableConntrackCommit = "ConntrackCommit"
-)
-
 // connectionTracking is the feature that sends every IP packet through conntrack once, and commits connections whose packets
 // have passed all policy tables.
 type connectionTracking struct{}
@@ -50,9 +43,4 @@ func (connectionTracking) baseFlows(g *generator) []of.Flow {
 		)
 	}
 	return flows
-}
-
-// moveBits copies one field into another of the same width.
-func moveBits(from, to bitField) of.Action {
-	return of.MoveField{Src: from.field, SrcRange: from.bits, Dst: to.field, DstRange: to.bits}
 }

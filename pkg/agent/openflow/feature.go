@@ -91,6 +91,23 @@ func (s *socket) commitMarks(marks []coherency.Mark, removed []string) error {
 	return s.core.store.CommitMarks(marks, removed)
 }
 
+// setLearned is for the feature of Services alone; see flowstore.Store.
+func (s *socket) setLearned(learned func() []of.Flow) { s.core.store.SetLearned(learned) }
+
+// dumpFlows reads the flows of a table, and tableFlowCounts their number, from the switch.
+func (s *socket) dumpFlows(ctx context.Context, table uint8) ([]of.FlowStats, error) {
+	return s.core.connection.DumpFlows(ctx, table)
+}
+
+func (s *socket) tableFlowCounts(ctx context.Context) (map[uint8]int, error) {
+	return s.core.connection.TableFlowCounts(ctx)
+}
+
+// packetOut sends a packet.
+func (s *socket) packetOut(ctx context.Context, p of.PacketOut) error {
+	return s.core.connection.PacketOut(ctx, p)
+}
+
 // generator returns nil before Initialize.
 func (s *socket) generator() *generator { return s.core.current() }
 

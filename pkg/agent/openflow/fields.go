@@ -58,6 +58,11 @@ func (f bitField) mask() uint32 {
 	return uint32((uint64(1)<<(f.bits.To-f.bits.From+1) - 1) << f.bits.From)
 }
 
+// moveBits copies one field into another of the same width.
+func moveBits(from, to bitField) of.Action {
+	return of.MoveField{Src: from.field, SrcRange: from.bits, Dst: to.field, DstRange: to.bits}
+}
+
 // Registers.
 var (
 	// reg0
@@ -220,6 +225,9 @@ var (
 	egressReply     = egressReplyField.is(1)
 )
 
+// maxEpoch is the highest value of oncacheEpochField that the cache uses.
+const maxEpoch = 511
+
 // Conntrack zones.
 const (
 	ctZone       = 65520
@@ -251,6 +259,13 @@ const (
 	priorityLow         = 190
 	priorityLogged      = 189
 	priorityMiss        = 0
+)
+
+// Meters, by the purpose of the packets to the agent that they limit. Antrea's are 256 to 258.
+const (
+	meterPolicyLog     = 256
+	meterTraceflow     = 257
+	meterServiceReject = 259
 )
 
 // cookieCategory says which part of the agent owns a flow (bits 40-47 of the cookie).

@@ -94,6 +94,22 @@ func host(addr netip.Addr) netip.Prefix { return netip.PrefixFrom(addr, addr.Bit
 
 func matches(m ...of.Match) []of.Match { return m }
 
+// serviceMatch matches a protocol with ports and the destination port, under the mask. A mask of 0 is for all ports.
+func serviceMatch(protocol uint8, port, mask uint16) []of.Match {
+	match := matches(of.IPProto(protocol))
+	if mask == 0 {
+		return match
+	}
+	switch protocol {
+	case of.IPProtoTCP:
+		return append(match, of.TCPDst(port, mask))
+	case of.IPProtoUDP:
+		return append(match, of.UDPDst(port, mask))
+	default:
+		return append(match, of.SCTPDst(port, mask))
+	}
+}
+
 func (g *generator) flow(category cookieCategory, table string, priority uint16, match []of.Match, actions ...of.Action) of.Flow {
 	return of.Flow{
 		Table:    g.id(table),

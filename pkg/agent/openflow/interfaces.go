@@ -10,27 +10,6 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 )
 
-// RoundInfo carries the rounds of flow cookies: current flows have RoundNum in the cookie's top 16 bits; flows of all rounds
-// from PrevRoundNum (nil on first start) up to the one before RoundNum are stale once the agent has re-installed everything.
-// Rounds are counted modulo 65536.
-type RoundInfo struct {
-	RoundNum     uint16
-	PrevRoundNum *uint16
-	// FormerTables are the names of the tables that the flows of former rounds are in, by id; nil when they are those of this round. If there are
-	// others, flows of former rounds would lead packets of this one to wrong tables.
-	FormerTables map[uint8]string
-	// Hits are those of the former agent's ONCache, if they may go on while flows of this round only renew former ones; else nil.
-	Hits FormerHits
-}
-
-// FormerHits are packets that the former agent's ONCache forwards.
-type FormerHits interface {
-	// Agree reports whether the cache has learned from packets with these epochs, which the switch writes, by the OpenFlow port of the Pod.
-	Agree(epochs map[uint32]uint16) bool
-	// End ends the hits. It may be called again.
-	End() error
-}
-
 // Client is the only way to change the OpenFlow pipeline. Every change is one atomic bundle; a method waits for the barrier
 // and updates its flow cache only on success. Calling it again with the same arguments changes nothing on the switch. A method
 // without a context waits 30 s for its turn at most; one that only reads cached data never waits for the switch. The features
@@ -71,11 +50,4 @@ type Client interface {
 	// and when it has to.
 	Replays() (n uint64, done bool)
 	Disconnect() error
-}
-
-// TableStatus is one row of the pipeline.
-type TableStatus struct {
-	ID        uint8
-	Name      string
-	FlowCount int
 }

@@ -11,19 +11,6 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// Table names.
-const (
-	tableAntreaPolicyEgressRule    = "AntreaPolicyEgressRule"
-	tableEgressRule                = "EgressRule"
-	tableEgressDefaultRule         = "EgressDefaultRule"
-	tableEgressMetric              = "EgressMetric"
-	tableIngressSecurityClassifier = "IngressSecurityClassifier"
-	tableAntreaPolicyIngressRule   = "AntreaPolicyIngressRule"
-	tableIngressRule               = "IngressRule"
-	tableIngressDefaultRule        = "IngressDefaultRule"
-	tableIngressMetric             = "IngressMetric"
-)
-
 // networkPolicy is the feature that admits connections by rules. Its part of Client is in policy_client.go.
 type networkPolicy struct {
 	socket *socket

@@ -223,3 +223,21 @@ func sortedPrefixes(peers map[netip.Prefix]Peer) []netip.Prefix {
 	slices.SortFunc(prefixes, netip.Prefix.Compare)
 	return prefixes
 }
+
+func validateNode(nodeName string, peers map[netip.Prefix]Peer) error {
+	if nodeName == "" {
+		return fmt.Errorf("remote Node without name (Pod networks %v)", sortedPrefixes(peers))
+	}
+	if len(peers) == 0 {
+		return fmt.Errorf("remote Node %s without Pod network", nodeName)
+	}
+	for cidr, peer := range peers {
+		if !cidr.IsValid() || !cidr.Contains(peer.Gateway) {
+			return fmt.Errorf("remote Node %s: the gateway %v must be an address in the Pod network %v", nodeName, peer.Gateway, cidr)
+		}
+		if err := peer.Reach.CheckAddress(); err != nil {
+			return fmt.Errorf("remote Node %s: %w", nodeName, err)
+		}
+	}
+	return nil
+}

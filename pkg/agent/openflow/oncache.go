@@ -13,14 +13,6 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// Table names.
-const (
-	tableONCacheMark      = "ONCacheMark"
-	tableONCacheLocalMark = "ONCacheLocalMark"
-)
-
-const maxEpoch = 511
-
 // oncacheConnectionMark, under oncacheConnectionMask, is the ct_mark that a cacheable connection has: opened from the tunnel (1)
 // or by a local Pod (3), perhaps through a Service (bit 4), without SNAT, hairpin or L7 redirection (bits 5-7). Bit 0 must be set,
 // bits 1 and 4 may be anything, bits 2, 3 and 5-7 must be clear. A base flow refuses the one of the four marks that this admits

@@ -15,19 +15,6 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// Table names.
-const (
-	tableARPSpoofGuard    = "ARPSpoofGuard"
-	tableARPResponder     = "ARPResponder"
-	tableClassifier       = "Classifier"
-	tableSpoofGuard       = "SpoofGuard"
-	tableIPv6             = "IPv6"
-	tableL3Forwarding     = "L3Forwarding"
-	tableL3DecTTL         = "L3DecTTL"
-	tableL2ForwardingCalc = "L2ForwardingCalc"
-	tableOutput           = "Output"
-)
-
 // PodClient is the part of Client that is about local Pods.
 type PodClient interface {
 	// InstallPodFlows makes the local Pod behind ofPort reachable and lets it send from ips and mac only.
@@ -239,3 +226,24 @@ func arpSpoofGuardFlow(g *generator, ofPort uint32, ip netip.Addr, mac net.Hardw
 }
 
 func loadTargetPort(ofPort uint32) of.Action { return targetOFPortField.is(ofPort).load() }
+
+func validatePod(interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error {
+	if interfaceName == "" {
+		return fmt.Errorf("interface without name (addresses %v)", ips)
+	}
+	if len(ips) == 0 {
+		return fmt.Errorf("interface %s has no address", interfaceName)
+	}
+	for _, ip := range ips {
+		if !ip.Is4() && !isIPv6(ip) {
+			return fmt.Errorf("interface %s with addresses %v: each must be an IPv4 or an IPv6 address", interfaceName, ips)
+		}
+	}
+	if err := validateMAC(mac); err != nil {
+		return fmt.Errorf("interface %s: %w", interfaceName, err)
+	}
+	if err := validateOFPort(ofPort); err != nil {
+		return fmt.Errorf("interface %s: %w", interfaceName, err)
+	}
+	return nil
+}

@@ -28,6 +28,9 @@ func tablesOf(d policy.Direction) policyTables {
 	return policyTables{tableEgressRule, tableEgressDefaultRule, tableEgressMetric, egressConjunctionID, egressRuleCTLabel}
 }
 
+// RuleTable is the name of the table in which rules of the direction allow packets.
+func RuleTable(d policy.Direction) string { return tablesOf(d).rule }
+
 // clauseKey identifies a flow in a rule or default rule table by what it matches. Rules with a common address or port share
 // the flow. Exactly one of ofPort, prefix and service is set, or none of them for any address.
 type clauseKey struct {
@@ -147,25 +150,10 @@ func (g policyFlows) clauseMatch(key clauseKey) []of.Match {
 		case key.prefix.IsValid():
 			return matches(f.ethType, f.dst(key.prefix))
 		case key.v6 == f.gateway.Is6():
-			return append(matches(f.ethType), serviceMatch(key.service)...)
+			return append(matches(f.ethType), serviceMatch(key.service.Protocol, key.service.Port, key.service.Mask)...)
 		}
 	}
 	panic(fmt.Sprintf("policy clause %v is of a family that the pipeline does not carry", key))
-}
-
-func serviceMatch(s policy.Service) []of.Match {
-	match := matches(of.IPProto(s.Protocol))
-	if s.Mask == 0 {
-		return match
-	}
-	switch s.Protocol {
-	case of.IPProtoTCP:
-		return append(match, of.TCPDst(s.Port, s.Mask))
-	case of.IPProtoUDP:
-		return append(match, of.UDPDst(s.Port, s.Mask))
-	default:
-		return append(match, of.SCTPDst(s.Port, s.Mask))
-	}
 }
 
 // admittingFlows returns the flows that a rule that allows has for itself: the match of its conjunction, and its counters.

@@ -21,9 +21,6 @@ const policyLogCategory byte = 1
 // policyLogHeader is the number of bytes before the reference.
 const policyLogHeader = 2
 
-// meterPolicyLog limits these packets. It is Antrea's.
-const meterPolicyLog = 256
-
 // LoggedPacket is what the pipeline says about a packet for the audit log.
 type LoggedPacket struct {
 	Direction policy.Direction

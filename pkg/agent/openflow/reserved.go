@@ -7,13 +7,6 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// Tables of Antrea features that this project does not have yet.
-const (
-	tableDNAT           = "DNAT"
-	tableEgressMark     = "EgressMark"
-	tableTrafficControl = "TrafficControl"
-)
-
 // reservedTables has these tables, so that tools which address them find them. Packets traverse them unchanged. A feature that
 // is implemented takes over its rows.
 type reservedTables struct{}

@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -162,7 +161,7 @@ func (s serviceFlows) frontendMatch(f Frontend, state fieldValue) []of.Match {
 func (s serviceFlows) protocol() uint8 { return protocolNumbers[s.port.Protocol] }
 
 func (s serviceFlows) portMatch(port uint16) []of.Match {
-	return serviceMatch(policy.Service{Protocol: s.protocol(), Port: port, Mask: 0xffff})
+	return serviceMatch(s.protocol(), port, 0xffff)
 }
 
 // learnFlow makes the client keep the Endpoint that was selected. The learned flow ends when no new connection has used it for the

@@ -12,27 +12,12 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// Table names.
-const (
-	tableUnSNAT               = "UnSNAT"
-	tablePreRoutingClassifier = "PreRoutingClassifier"
-	tableNodePortMark         = "NodePortMark"
-	tableSessionAffinity      = "SessionAffinity"
-	tableServiceLB            = "ServiceLB"
-	tableEndpointDNAT         = "EndpointDNAT"
-	tableSNATMark             = "SNATMark"
-	tableSNAT                 = "SNAT"
-)
-
 // A packet for a port without Endpoints goes to the connections with the id ServiceRejectController. Its user data are one byte,
 // ServiceRejectCategory. Both are Antrea's.
 const (
 	ServiceRejectController uint16 = 62373
 	ServiceRejectCategory   byte   = 4
 )
-
-// meterServiceReject limits these packets. Antrea's meters are 256 to 258.
-const meterServiceReject = 259
 
 // services is the feature that translates connections to Services. Its part of Client is in service_client.go.
 //
@@ -57,7 +42,7 @@ func newServices(c *core) *services {
 	s := &services{state: newServiceState()}
 	s.socket = c.register("Services", s)
 	s.cache = s.socket.cache("serviceObjects")
-	c.store.SetLearned(s.learnedAgain)
+	s.socket.setLearned(s.learnedAgain)
 	return s
 }
 

@@ -24,9 +24,6 @@ const TraceflowController uint16 = 62375
 // The user data of these packets are traceflowCategory, which is Antrea's, the tag and the number of the trace point.
 const traceflowCategory byte = 0
 
-// meterTraceflow limits these packets. It is Antrea's.
-const meterTraceflow = 257
-
 // MaxTraceflowTag is the highest tag; the lowest is 1. A tag is the DSCP of the packet, where 0 is what other packets have.
 const MaxTraceflowTag = v1beta1.MaxDataplaneTag
 
@@ -163,7 +160,7 @@ func (f *traceflow) SendTraceflowPacket(ctx context.Context, tag uint8, packet i
 		return err
 	}
 	root := of.ResubmitFrom{Port: of.PortInPort, Table: g.id(tablePipelineRootClassifier)}
-	if err := f.socket.core.connection.PacketOut(ctx, of.PacketOut{InPort: ofPort, Actions: []of.Action{root}, Data: frame}); err != nil {
+	if err := f.socket.packetOut(ctx, of.PacketOut{InPort: ofPort, Actions: []of.Action{root}, Data: frame}); err != nil {
 		return fmt.Errorf("send a packet with Traceflow tag %d as if from OpenFlow port %d: %w", tag, ofPort, err)
 	}
 	return nil
@@ -207,7 +204,7 @@ func (r *TraceflowFlows) reports(g *generator, tag uint8) []of.Flow {
 			tagged := append(matches(f.ethType, of.DSCP(tag), seen(point).is(0).match()), scope...)
 			report := func(priority uint16, match []of.Match, before ...of.Action) of.Flow {
 				return g.flow(cookieTraceflow, table, priority, match,
-					append(append([]of.Action{seen(point).is(1).load()}, before...), of.Resubmit{Table: g.id(table)}, g.reportOf(tag, point))...)
+					append(append([]of.Action{seen(point).is(1).load()}, before...), of.Resubmit{Table: g.id(table)}, reportOf(g, tag, point))...)
 			}
 			if !r.Live || table != tableOutput {
 				flows = append(flows, report(priorityTraceflow, tagged))
@@ -223,7 +220,7 @@ func (r *TraceflowFlows) reports(g *generator, tag uint8) []of.Flow {
 }
 
 // reportOf is the action that sends a report.
-func (g *generator) reportOf(tag uint8, point int) of.Action {
+func reportOf(g *generator, tag uint8, point int) of.Action {
 	return g.toAgent(TraceflowController, meterTraceflow, traceflowCategory, tag, byte(point))
 }
 

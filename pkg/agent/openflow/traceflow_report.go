@@ -122,8 +122,5 @@ func (r *TraceReport) Direction() policy.Direction {
 	return 0
 }
 
-// RuleTable is the name of the table in which rules of the direction allow packets.
-func RuleTable(d policy.Direction) string { return tablesOf(d).rule }
-
 // HasSeen tells whether the packet has passed the trace point.
 func (r *TraceReport) HasSeen(table string) bool { return slices.Contains(r.Seen, table) }

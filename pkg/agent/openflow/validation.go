@@ -37,45 +37,6 @@ func validateConfig(node *config.NodeConfig, network *config.NetworkConfig) erro
 	return nil
 }
 
-func validatePod(interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error {
-	if interfaceName == "" {
-		return fmt.Errorf("interface without name (addresses %v)", ips)
-	}
-	if len(ips) == 0 {
-		return fmt.Errorf("interface %s has no address", interfaceName)
-	}
-	for _, ip := range ips {
-		if !ip.Is4() && !isIPv6(ip) {
-			return fmt.Errorf("interface %s with addresses %v: each must be an IPv4 or an IPv6 address", interfaceName, ips)
-		}
-	}
-	if err := validateMAC(mac); err != nil {
-		return fmt.Errorf("interface %s: %w", interfaceName, err)
-	}
-	if err := validateOFPort(ofPort); err != nil {
-		return fmt.Errorf("interface %s: %w", interfaceName, err)
-	}
-	return nil
-}
-
-func validateNode(nodeName string, peers map[netip.Prefix]Peer) error {
-	if nodeName == "" {
-		return fmt.Errorf("remote Node without name (Pod networks %v)", sortedPrefixes(peers))
-	}
-	if len(peers) == 0 {
-		return fmt.Errorf("remote Node %s without Pod network", nodeName)
-	}
-	for cidr, peer := range peers {
-		if !cidr.IsValid() || !cidr.Contains(peer.Gateway) {
-			return fmt.Errorf("remote Node %s: the gateway %v must be an address in the Pod network %v", nodeName, peer.Gateway, cidr)
-		}
-		if err := peer.Reach.CheckAddress(); err != nil {
-			return fmt.Errorf("remote Node %s: %w", nodeName, err)
-		}
-	}
-	return nil
-}
-
 func isIPv6(ip netip.Addr) bool { return ip.Is6() && !ip.Is4In6() }
 
 func validateMAC(mac net.HardwareAddr) error {
