@@ -69,30 +69,18 @@ var (
 	packetSourceField      = reg(0, 0, 3)
 	packetDestinationField = reg(0, 4, 7)
 	rewriteMACField        = reg(0, 9, 9)
-	apDenyField            = reg(0, 10, 10)
-	apDispositionField     = reg(0, 11, 12)
-	generatedRejectField   = reg(0, 13, 13)
 	svcNoEndpointField     = reg(0, 14, 14)
-	remoteSNATField        = reg(0, 19, 19)
-	l7RedirectField        = reg(0, 20, 20)
 	outputKindField        = reg(0, 21, 22)
-	ctStateRestoredField   = reg(0, 23, 23)
-	packetInOperationField = reg(0, 25, 31)
 	// reg1: OpenFlow port that the packet leaves through.
 	targetOFPortField = reg(1, 0, 31)
-	// reg2: scratch for swapping two fields; in packet-ins the table id.
-	swapField          = reg(2, 0, 31)
-	packetInTableField = reg(2, 0, 7)
-	// reg3: address of the selected Endpoint; later the conjunction id of the Antrea policy rule that denied.
+	// reg2: scratch for swapping two fields.
+	swapField = reg(2, 0, 31)
+	// reg3: address of the selected Endpoint.
 	endpointIPField      = reg(3, 0, 31)
-	apDenyConjunctionID  = reg(3, 0, 31)
 	endpointPortField    = reg(4, 0, 15)
 	serviceStateField    = reg(4, 16, 18)
 	nodePortAddressField = reg(4, 19, 19)
-	antreaIPAMField      = reg(4, 20, 20)
 	externalAddressField = reg(4, 21, 21)
-	tcActionField        = reg(4, 22, 23)
-	nestedServiceField   = reg(4, 24, 24)
 	dsrField             = reg(4, 25, 25)
 	remoteEndpointField  = reg(4, 26, 26)
 	sourceExternalField  = reg(4, 27, 27)
@@ -100,59 +88,33 @@ var (
 	egressConjunctionID  = reg(5, 0, 31)
 	ingressConjunctionID = reg(6, 0, 31)
 	serviceGroupIDField  = reg(7, 0, 31)
-	vlanIDField          = reg(8, 0, 11)
-	ctZoneTypeField      = reg(8, 12, 15)
 	oncacheStampField    = reg(8, 16, 25)
 	oncacheLocalField    = reg(8, 26, 26)
-	tcOutputPortField    = reg(9, 0, 31)
 	// traceSeenField is this project's, in a register that Antrea does not use: the trace points that a traced packet has passed.
 	traceSeenField = reg(10, 0, 15)
 )
 
 // Values of the registers.
 var (
-	fromTunnel   = packetSourceField.is(1)
-	fromGateway  = packetSourceField.is(2)
-	fromPod      = packetSourceField.is(3)
-	fromUplink   = packetSourceField.is(4)
-	fromBridge   = packetSourceField.is(5)
-	fromTCReturn = packetSourceField.is(6)
-	fromL7Return = packetSourceField.is(7)
+	fromTunnel  = packetSourceField.is(1)
+	fromGateway = packetSourceField.is(2)
+	fromPod     = packetSourceField.is(3)
 
-	// toLocalPod is documented but never loaded: a local Pod is the destination when no other one is set.
-	toTunnel   = packetDestinationField.is(1)
-	toGateway  = packetDestinationField.is(2)
-	toLocalPod = packetDestinationField.is(3)
-	toUplink   = packetDestinationField.is(4)
-	toBridge   = packetDestinationField.is(5)
+	toTunnel  = packetDestinationField.is(1)
+	toGateway = packetDestinationField.is(2)
 
 	rewriteMAC   = rewriteMACField.is(1)
 	noRewriteMAC = rewriteMACField.is(0)
 
-	apDeny               = apDenyField.is(1)
-	dispositionAllow     = apDispositionField.is(0)
-	dispositionDrop      = apDispositionField.is(1)
-	dispositionReject    = apDispositionField.is(2)
-	dispositionPass      = apDispositionField.is(3)
-	generatedReject      = generatedRejectField.is(1)
 	svcNoEndpoint        = svcNoEndpointField.is(1)
-	remoteSNAT           = remoteSNATField.is(1)
-	l7Redirect           = l7RedirectField.is(1)
 	outputToPort         = outputKindField.is(1)
-	outputToController   = outputKindField.is(2)
-	ctStateRestored      = ctStateRestoredField.is(1)
 	serviceToSelect      = serviceStateField.is(1)
 	serviceSelected      = serviceStateField.is(2)
 	serviceSelectedLearn = serviceStateField.is(3)
 	// serviceElsewhere is this project's: only other Nodes have Endpoints.
 	serviceElsewhere = serviceStateField.is(4)
 	nodePortAddress  = nodePortAddressField.is(1)
-	antreaIPAM       = antreaIPAMField.is(1)
 	externalAddress  = externalAddressField.is(1)
-	tcMirror         = tcActionField.is(1)
-	tcRedirect       = tcActionField.is(2)
-	nestedService    = nestedServiceField.is(1)
-	dsr              = dsrField.is(1)
 	remoteEndpoint   = remoteEndpointField.is(1)
 	sourceExternal   = sourceExternalField.is(1)
 	sourceLocal      = sourceLocalField.is(1)
@@ -166,7 +128,6 @@ var (
 	serviceCTField  = ctMark(4, 4)
 	snatCTField     = ctMark(5, 5)
 	hairpinCTField  = ctMark(6, 6)
-	l7CTField       = ctMark(7, 7)
 	// cutCTField is this project's, in bits that Antrea does not use: the agent sets it for connections that current policy forbids.
 	cutCTField = ctMark(8, 8)
 
@@ -176,7 +137,6 @@ var (
 	snatCT          = snatCTField.is(1)
 	notSNATCT       = snatCTField.is(0)
 	hairpinCT       = hairpinCTField.is(1)
-	l7CT            = l7CTField.is(1)
 	cutCT           = cutCTField.is(1)
 )
 
@@ -210,19 +170,15 @@ var dscpField = bitField{field: of.FieldIPTOS, bits: of.Range{From: 2, To: 7}}
 var (
 	ingressRuleCTLabel = bitField{field: of.FieldCTLabel, bits: of.Range{From: 0, To: 31}}
 	egressRuleCTLabel  = bitField{field: of.FieldCTLabel, bits: of.Range{From: 32, To: 63}}
-	l7VLANCTLabel      = bitField{field: of.FieldCTLabel, bits: of.Range{From: 64, To: 75}}
 )
 
 // Packet mark (skb mark). Bits 14 and 15 are kube-proxy's. Bits 8-13 and 16-19 are ONCache's tickets: the pipeline neither
 // reads nor writes them.
 var (
-	egressSNATIDField    = pktMark(0, 7)
 	oncacheEpochField    = pktMark(20, 29)
-	egressReplyField     = pktMark(30, 30)
 	hostLocalSourceField = pktMark(31, 31)
 
 	hostLocalSource = hostLocalSourceField.is(1)
-	egressReply     = egressReplyField.is(1)
 )
 
 // maxEpoch is the highest value of oncacheEpochField that the cache uses.
