@@ -18,7 +18,7 @@ import (
 // affinities are the flows of session affinity on the switch, sorted, without cookie.
 func (w *wire) affinities() (flows []string) {
 	w.t.Helper()
-	learned := fmt.Sprintf("table=%d, idle_timeout=", w.c.generator.id(tableSessionAffinity))
+	learned := fmt.Sprintf("table=%d, idle_timeout=", w.c.current().id(tableSessionAffinity))
 	for _, f := range dumpFlows(w.OVS) {
 		if _, f, _ = strings.Cut(f, ", "); strings.HasPrefix(f, learned) {
 			flows = append(flows, f)
@@ -47,7 +47,8 @@ func (w *wire) restartAgent(t *testing.T) {
 	t.Helper()
 	former := w.c.current()
 	require.NoError(t, w.c.Disconnect())
-	w.c, _ = onOVS(t, w.MgmtSocket(bridgeName), RoundInfo{RoundNum: former.round + 1, PrevRoundNum: &former.round, FormerTables: former.names()})
+	next, _ := onOVS(t, w.MgmtSocket(bridgeName), RoundInfo{RoundNum: former.round + 1, PrevRoundNum: &former.round, FormerTables: former.names()})
+	w.c = next.client
 	w.connect()
 	require.NoError(t, w.c.SetNodePortAddresses([]netip.Addr{nodeIP}))
 }

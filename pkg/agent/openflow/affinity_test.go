@@ -4,7 +4,6 @@
 package openflow
 
 import (
-	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -14,28 +13,6 @@ import (
 
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
-
-func TestAffinityLimit(t *testing.T) {
-	for _, test := range []struct {
-		lists int
-		want  uint32
-	}{{0, 8192}, {1, 8192}, {4, 8192}, {5, 4096}, {8, 4096}, {9, 2048}, {512, 64}, {100_000, 64}} {
-		require.Equal(t, test.want, affinityLimit(test.lists), "%d lists", test.lists)
-	}
-	port := &installedPort{ServicePort: &ServicePort{Affinity: time.Second, Frontends: []Frontend{{}, {Local: true}}}}
-	b := bounds{limit: maxAffinitiesOfList}
-	var up []uint32
-	for range 4 {
-		b = b.after(nil, port)
-		up = append(up, b.limit)
-	}
-	require.Equal(t, []uint32{8192, 8192, 4096, 4096}, up, "each port has two lists")
-	b = b.after(port, nil).after(nil, port).after(port, nil).after(port, nil)
-	require.Equal(t, bounds{4, 4096}, b, "it does not rise yet")
-	b = b.after(port, nil)
-	require.Equal(t, bounds{2, 8192}, b)
-	require.Equal(t, b, b.after(nil, &installedPort{ServicePort: &ServicePort{Frontends: []Frontend{{}}}}), "a port without affinity")
-}
 
 // The bound of all ports follows the number of ports, and what was learned stays.
 func TestAffinityLimitIsShared(t *testing.T) {
@@ -64,11 +41,6 @@ func TestAffinityLimitIsShared(t *testing.T) {
 			require.False(t, m.Command == of.DeleteByCookie && m.CookieMask == ^uint64(0), "affinities are deleted")
 		}
 	}
-}
-
-// manyServices is the i-th of many ports with affinity.
-func manyServices(i int, endpoints ...Endpoint) ServicePort {
-	return with(clusterPort(endpoints...), named(fmt.Sprint("service-", i)), at(Frontend{Address: netip.AddrPortFrom(nthPeer(i), 80)}), withAffinity(time.Hour))
 }
 
 // The cost of a change does not depend on how many other ports have lost Endpoints.

@@ -65,7 +65,7 @@ func (b *bridge) installAll() {
 	require.NoError(b.t, installPodA(b.c))
 	require.NoError(b.t, installPodB(b.c))
 	require.NoError(b.t, installRemoteNode(b.c))
-	if b.c.features.ONCache {
+	if b.c.current().features.ONCache {
 		require.NoError(b.t, b.c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", podAPort, 7), markOf("pod-b", podBPort, 8)}))
 	}
 }
@@ -111,7 +111,7 @@ func (b *bridge) trace(flow string, ctNext ...string) walk {
 	for _, m := range tableLine.FindAllStringSubmatch(w.text, -1) {
 		id, err := strconv.Atoi(m[1])
 		require.NoError(b.t, err)
-		w.tables = append(w.tables, b.c.generator.pipeline.tables[id].name)
+		w.tables = append(w.tables, b.c.current().names()[uint8(id)])
 	}
 	w.recirculations = strings.Count(w.text, "resume conntrack")
 	for _, m := range outputLine.FindAllStringSubmatch(w.text, -1) {

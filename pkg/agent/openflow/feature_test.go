@@ -33,9 +33,9 @@ func newMeteredClient(t *testing.T, sw of.Switch, round RoundInfo) (*client, *po
 // meterFlows returns the flows of the example feature, except for its table's miss, and their rounds.
 func meterFlows(flows []of.Flow) (own []string, rounds []uint16) {
 	for _, flow := range flows {
-		if flow.Cookie&cookieCategoryMask == uint64(cookiePodMeter)<<cookieCategoryShift {
+		if categoryOf(&flow) == cookiePodMeter {
 			own = append(own, flow.Key())
-			rounds = append(rounds, uint16(flow.Cookie>>cookieRoundShift))
+			rounds = append(rounds, uint16(flow.Cookie>>48))
 		}
 	}
 	return own, rounds
@@ -58,7 +58,7 @@ func TestExampleFeature(t *testing.T) {
 	fake := of.NewFake()
 	c, meter, _ := newMeteredClient(t, fake, RoundInfo{RoundNum: testRound})
 	var tables []string
-	for _, spec := range c.generator.tables {
+	for _, spec := range c.current().tables {
 		tables = append(tables, spec.name)
 	}
 	i := slices.Index(tables, tablePodMeter)
@@ -167,7 +167,7 @@ func TestOnlyReplayedFlowsAreInstalled(t *testing.T) {
 			fake := of.NewFake()
 			c, meter, _ := newMeteredClient(t, fake, RoundInfo{RoundNum: testRound})
 			want := fake.Flows()
-			flow := c.generator.flow(cookiePodMeter, tablePodMeter, priorityNormal, matches(of.InPort(podAPort)))
+			flow := c.current().flow(cookiePodMeter, tablePodMeter, priorityNormal, matches(of.InPort(podAPort)))
 			flow.Cookie = cookie(test.round, cookiePodMeter)
 			err := meter.socket.change(func(t turn) error {
 				return t.Commit(coherency.Change{}, nil, test.cache(meter).Plan("pod-a", []of.Flow{flow}))
@@ -219,17 +219,4 @@ func TestFeaturesDoNotClash(t *testing.T) {
 			require.PanicsWithValue(t, test.want, func() { _ = initialize(clash{[]tableSpec{test.spec}, none}) })
 		})
 	}
-}
-
-func TestTableOrder(t *testing.T) {
-	p := newPipeline([][]tableSpec{
-		{{name: "b1", stage: stageOutput, before: "B"}, {name: "a1", stage: stageOutput, after: "A"}},
-		{{name: "A", stage: stageOutput}, {name: "B", stage: stageOutput}, {name: "root", stage: stageRoot}},
-		{{name: "b2", stage: stageOutput, before: "B"}, {name: "a2", stage: stageOutput, after: "A"}},
-	})
-	var order []string
-	for _, spec := range p.tables {
-		order = append(order, spec.name)
-	}
-	require.Equal(t, []string{"root", "A", "a1", "a2", "b1", "b2", "B"}, order)
 }

@@ -108,25 +108,6 @@ func TestFieldsDoNotOverlap(t *testing.T) {
 	}
 }
 
-// ONCache's mark match is the union of "source 1" and "source 3", the latter also through a Service, without SNAT, hairpin and L7 bits,
-// except for what a base flow refuses.
-func TestONCacheConnectionMaskAdmitsTunnelAndPodOnly(t *testing.T) {
-	refused := fromTunnel.value | serviceCTField.mask()
-	for mark := range uint32(256) {
-		admitted := mark&oncacheConnectionMask == oncacheConnectionMark && mark != refused
-		service := mark&serviceCTField.mask() != 0
-		source := mark &^ serviceCTField.mask()
-		require.Equal(t, source == fromPod.value || source == fromTunnel.value && !service, admitted, "ct_mark %#x", mark)
-	}
-}
-
-func TestONCacheLocalConnectionMaskAdmitsPodOnly(t *testing.T) {
-	for mark := range uint32(256) {
-		want := mark&^serviceCTField.mask() == fromPod.value // perhaps through a Service
-		require.Equal(t, want, mark&oncacheLocalConnectionMask == oncacheLocalConnectionMark, "ct_mark %#x", mark)
-	}
-}
-
 func TestCookie(t *testing.T) {
 	require.Equal(t, uint64(0xffff_02_00_00000000), cookie(0xffff, cookieNetworkPolicy))
 	require.Equal(t, uint64(0x0007_09_00_00000000), cookie(7, cookieONCache))

@@ -108,8 +108,9 @@ func learned() *formerHits { return &formerHits{learned: map[uint32]uint16{podAP
 func TestSameFlowsAfterRestart(t *testing.T) {
 	hits := learned()
 	socket := ovstest.Start(t).AddBridge(bridgeName)
+	var sw of.Switch
 	connect := func() of.Switch {
-		sw := of.NewSwitch(socket)
+		sw = of.NewSwitch(socket)
 		t.Cleanup(func() { _ = sw.Close() })
 		return sw
 	}
@@ -124,10 +125,10 @@ func TestSameFlowsAfterRestart(t *testing.T) {
 	r.changes = nil
 	require.NoError(t, c.DeleteStaleFlows())
 	require.Equal(t, []coherency.Change{{}}, r.changes)
-	flows, err := c.connection.DumpFlows(t.Context(), allTables)
+	flows, err := sw.DumpFlows(t.Context(), 255)
 	require.NoError(t, err)
 	for _, f := range flows {
-		require.EqualValues(t, testRound+1, f.Flow.Cookie>>cookieRoundShift, "%s", f.Flow)
+		require.EqualValues(t, testRound+1, f.Flow.Cookie>>48, "%s", f.Flow)
 	}
 }
 
@@ -203,8 +204,8 @@ func TestFlowsInOtherTablesAfterRestart(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, installPodA(former))
 	require.NoError(t, installMarks(former))
-	names := former.generator.names()
-	names[former.generator.id(tableL3Forwarding)] = "Routing"
+	names := former.current().names()
+	names[former.current().id(tableL3Forwarding)] = "Routing"
 	c := NewClient(sw(), noTableNames, proxyAllFeatures)
 	_, err = c.Initialize(t.Context(), RoundInfo{RoundNum: testRound + 1, PrevRoundNum: &round, FormerTables: names, Hits: hits}, dualStackNode, testNetwork)
 	require.NoError(t, err)
@@ -231,11 +232,12 @@ func TestOtherServicesAfterRestart(t *testing.T) {
 // The switch does not get a change while the hits cannot be ended.
 func TestChangeWaitsForTheEndOfHits(t *testing.T) {
 	hits := learned()
-	c, err := restarted(t, inMemory(), hits, dualStackNode, proxyAllFeatures)
+	sw := inMemory()
+	c, err := restarted(t, sw, hits, dualStackNode, proxyAllFeatures)
 	require.NoError(t, err)
 	hits.fails = errors.New("no such map")
 	require.ErrorIs(t, c.InstallNodeFlows("node-b", peersVia(netip.MustParseAddr("192.168.77.103"))), hits.fails)
-	flow, err := c.connection.DumpFlows(t.Context(), c.generator.id(tableL3Forwarding))
+	flow, err := sw().DumpFlows(t.Context(), c.current().id(tableL3Forwarding))
 	require.NoError(t, err)
 	for _, f := range flow {
 		require.NotContains(t, f.Flow.String(), "192.168.77.103")

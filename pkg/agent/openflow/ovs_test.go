@@ -41,10 +41,10 @@ func TestSwitchAgreesWithTheFake(t *testing.T) {
 	})
 	t.Run("refused bundle", func(t *testing.T) {
 		// A table limit refuses the addition of the Pod, after other parts of the bundle have been accepted.
-		limited := fmt.Sprintf("flow_tables:%d=@t", b.c.generator.pipeline.id(tableL3Forwarding))
+		limited := fmt.Sprintf("flow_tables:%d=@t", b.c.current().id(tableL3Forwarding))
 		count := 0
 		for _, line := range want {
-			if strings.Contains(line, fmt.Sprintf("table=%d,", b.c.generator.pipeline.id(tableL3Forwarding))) {
+			if strings.Contains(line, fmt.Sprintf("table=%d,", b.c.current().id(tableL3Forwarding))) {
 				count++
 			}
 		}

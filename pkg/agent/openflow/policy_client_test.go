@@ -14,42 +14,6 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-var (
-	policyPodA = policy.Pod{InterfaceName: "pod-a", OFPort: podAPort, IPs: []netip.Addr{podAIP}}
-	policyPodB = policy.Pod{InterfaceName: "pod-b", OFPort: podBPort, IPs: []netip.Addr{podBIP}}
-	everybody  = prefixes("0.0.0.0/0", "::/0")
-)
-
-func prefixes(texts ...string) []netip.Prefix {
-	var out []netip.Prefix
-	for _, text := range texts {
-		out = append(out, netip.MustParsePrefix(text))
-	}
-	return out
-}
-
-func tcp(port uint16) policy.Service {
-	return policy.Service{Protocol: of.IPProtoTCP, Port: port, Mask: 0xffff}
-}
-
-func install(rules ...*policy.Rule) func(Client) error {
-	return func(c Client) error { return c.UpdatePolicyRules(rules, nil) }
-}
-
-func ingress(id uint32, pod policy.Pod, peers []netip.Prefix, services ...policy.Service) *policy.Rule {
-	return &policy.Rule{Effect: policy.Kubernetes, FlowID: id, Direction: policy.Ingress, AppliedTo: []policy.Pod{pod}, Peers: peers, Services: services}
-}
-
-func egress(id uint32, pod policy.Pod, peers []netip.Prefix, services ...policy.Service) *policy.Rule {
-	return &policy.Rule{Effect: policy.Kubernetes, FlowID: id, Direction: policy.Egress, AppliedTo: []policy.Pod{pod}, Peers: peers, Services: services}
-}
-
-// logged returns the rule with logging.
-func logged(r *policy.Rule) *policy.Rule {
-	r.LogReference = "K8sNetworkPolicy:shop/web"
-	return r
-}
-
 func TestPolicyFlowsGolden(t *testing.T) {
 	for _, test := range []struct {
 		file  string
@@ -73,7 +37,7 @@ func TestPolicyFlowsGolden(t *testing.T) {
 			base := fake.Flows()
 			require.NoError(t, install(test.rules...)(c))
 			require.Len(t, fake.History(), 1)
-			requireGolden(t, test.file, render(c.generator.pipeline, newFlows(base, fake.Flows())))
+			requireGolden(t, test.file, render(c.current().names(), newFlows(base, fake.Flows())))
 
 			t.Run("replay", func(t *testing.T) {
 				want := fake.Flows()
@@ -130,7 +94,7 @@ func TestPolicyRuleIsModified(t *testing.T) {
 				}
 			}
 			require.NoError(t, fresh.UpdatePolicyRules(final, nil))
-			require.Equal(t, render(fresh.generator.pipeline, want.Flows()), render(c.generator.pipeline, fake.Flows()))
+			require.Equal(t, render(fresh.current().names(), want.Flows()), render(c.current().names(), fake.Flows()))
 		})
 	}
 }
@@ -253,7 +217,7 @@ func TestPoliciesOfFormerRounds(t *testing.T) {
 	c := NewClient(fake, noTableNames, oncacheFeatures).(*client)
 	_, err = c.Initialize(ctx, RoundInfo{RoundNum: testRound, PrevRoundNum: &previous}, testNode, testNetwork)
 	require.NoError(t, err)
-	require.Contains(t, render(c.generator.pipeline, fake.Flows()), "nw_src=10.10.1.21 actions=conjunction(2,1/3)")
+	require.Contains(t, render(c.current().names(), fake.Flows()), "nw_src=10.10.1.21 actions=conjunction(2,1/3)")
 	r := &recorder{}
 	c.SetInterceptor(r)
 	fake.ClearHistory()
@@ -263,7 +227,7 @@ func TestPoliciesOfFormerRounds(t *testing.T) {
 
 	fresh, want := newTestClient(t, oncacheFeatures)
 	require.NoError(t, install(ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80)))(fresh))
-	require.Equal(t, render(fresh.generator.pipeline, want.Flows()), render(c.generator.pipeline, fake.Flows()))
+	require.Equal(t, render(fresh.current().names(), want.Flows()), render(c.current().names(), fake.Flows()))
 	require.NoError(t, c.UpdatePolicyRules(nil, nil))
 	require.Len(t, fake.History(), 1, "only the first change deletes them")
 }
@@ -282,10 +246,10 @@ func TestPoliciesOnTopOfFormerRounds(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, c.UpdatePolicyRulesOnTop([]*policy.Rule{ingress(3, policyPodB, everybody)}, nil))
 	require.NoError(t, c.UpdatePolicyRulesOnTop(nil, nil))
-	require.Contains(t, render(c.generator.pipeline, fake.Flows()), "nw_src=10.10.1.20 actions=conjunction(2,1/3)")
+	require.Contains(t, render(c.current().names(), fake.Flows()), "nw_src=10.10.1.20 actions=conjunction(2,1/3)")
 	require.NoError(t, c.UpdatePolicyRules(nil, nil))
 
 	fresh, want := newTestClient(t, oncacheFeatures)
 	require.NoError(t, install(ingress(3, policyPodB, everybody))(fresh))
-	require.Equal(t, render(fresh.generator.pipeline, want.Flows()), render(c.generator.pipeline, fake.Flows()))
+	require.Equal(t, render(fresh.current().names(), want.Flows()), render(c.current().names(), fake.Flows()))
 }

@@ -86,7 +86,7 @@ func TestEffectChoosesTableAndPriority(t *testing.T) {
 		withEffect(ingress(2, policyPodA, peers, tcp(80)), tiered(policy.Drop, 5)),
 		withEffect(egress(3, policyPodB, peers), tiered(policy.Pass, 7)),
 	)(c))
-	requireGolden(t, "policy_pretended.txt", render(c.generator.pipeline, newFlows(base, fake.Flows())))
+	requireGolden(t, "policy_pretended.txt", render(c.current().names(), newFlows(base, fake.Flows())))
 
 	t.Run("a rule that gets another effect leaves nothing behind", func(t *testing.T) {
 		rules := []*policy.Rule{ingress(2, policyPodA, peers, tcp(80)), withEffect(egress(3, policyPodB, peers), tiered(policy.Drop, 8))}

@@ -4,10 +4,8 @@
 package openflow
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,84 +13,6 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
-
-// nthPeer is an address outside of the Pods' network.
-func nthPeer(i int) netip.Addr {
-	return netip.AddrFrom4([4]byte{11, byte(i >> 16), byte(i >> 8), byte(i)})
-}
-
-// sharedFlowRules are rules that share flows.
-var sharedFlowRules = []struct {
-	name string
-	rule func(i int) *policy.Rule
-	// to is a connection that only the i-th rule allows.
-	to func(i int) policy.Connection
-}{
-	{
-		"on one Pod",
-		func(i int) *policy.Rule {
-			return ingress(uint32(10+i), policyPodA, []netip.Prefix{host(nthPeer(i))}, tcp(uint16(i)))
-		},
-		func(i int) policy.Connection {
-			return policy.Connection{Source: nthPeer(i), Destination: podAIP, Protocol: of.IPProtoTCP, DestinationPort: uint16(i)}
-		},
-	},
-	{
-		"on one Pod and one port",
-		func(i int) *policy.Rule {
-			return ingress(uint32(10+i), policyPodA, []netip.Prefix{host(nthPeer(i))}, tcp(80))
-		},
-		func(i int) policy.Connection {
-			return policy.Connection{Source: nthPeer(i), Destination: podAIP, Protocol: of.IPProtoTCP, DestinationPort: 80}
-		},
-	},
-	{
-		"on one Pod and one address",
-		func(i int) *policy.Rule {
-			return egress(uint32(10+i), policyPodA, []netip.Prefix{host(remotePodIP)}, tcp(uint16(i)))
-		},
-		func(i int) policy.Connection {
-			return policy.Connection{Source: podAIP, Destination: remotePodIP, Protocol: of.IPProtoTCP, DestinationPort: uint16(i)}
-		},
-	},
-}
-
-// Any number of rules can have a Pod, a port or an address in common.
-func TestManyRulesOnOVS(t *testing.T) {
-	const rules = 6_000
-	for _, test := range sharedFlowRules {
-		t.Run(test.name, func(t *testing.T) {
-			b := newBridge(t, oncacheFeatures)
-			b.installAll()
-			var all []*policy.Rule
-			for i := range rules {
-				all = append(all, test.rule(i))
-			}
-			require.NoError(t, b.c.UpdatePolicyRules(all, nil))
-			require.NoError(t, install(ingress(5, policyPodB, everybody))(b.c), "a later policy is realized, too")
-			for _, i := range []int{0, 4_089, 4_090, rules - 1} {
-				w := b.trace(opening(test.to(i)), ctNew, ctNew)
-				require.NotEmpty(t, w.outputs, "rule %d allows it: %s", i, w.text)
-				require.Equal(t, uint32(10+i), max(w.register("reg5"), w.register("reg6")))
-			}
-			require.Empty(t, b.trace(opening(test.to(rules)), ctNew, ctNew).outputs, "no rule allows it")
-
-			// Rules in the middle are removed, and others take their places.
-			var removed []uint32
-			var added []*policy.Rule
-			for i := 3_000; i < 5_000; i++ {
-				removed = append(removed, uint32(10+i))
-				next := test.rule(rules + i)
-				added = append(added, next)
-			}
-			require.NoError(t, b.c.UpdatePolicyRules(added, removed))
-			require.Empty(t, b.trace(opening(test.to(4_089)), ctNew, ctNew).outputs)
-			for _, i := range []int{0, 2_999, 5_000, rules + 3_000, rules + 4_999} {
-				require.NotEmpty(t, b.trace(opening(test.to(i)), ctNew, ctNew).outputs, "rule %d", i)
-			}
-		})
-	}
-}
 
 // After random changes, all flows of a rule are at one level, and no flow has more rules than it may have. After their removal,
 // the base flows are left.
@@ -164,7 +84,7 @@ func requireTiers(t *testing.T, c *client, fake *of.Fake) {
 		require.LessOrEqual(t, conjunctions, c.policy.maxUsers)
 	}
 	for id, r := range c.policy.rules {
-		if want := int((policyFlows{c.generator}).layout(r).peers.clauses); want > 0 {
+		if want := int((policyFlows{c.current()}).layout(r).peers.clauses); want > 0 {
 			require.Len(t, clauses[id], want, "rule %d", id)
 			require.Equal(t, priorityNormal-uint16(c.policy.levels[id]), priorities[id])
 		}
@@ -204,26 +124,4 @@ func TestTiersAreFilledFromTheFirst(t *testing.T) {
 		require.NoError(t, c.UpdatePolicyRules([]*policy.Rule{rule(1000)}, []uint32{100}))
 		require.Equal(t, level(98), c.policy.levels[1000])
 	})
-}
-
-// The size of a rule is not limited: each of its addresses, ports and Pods has its own flow.
-func TestHugeRules(t *testing.T) {
-	const size = 5_000
-	var peers []netip.Prefix
-	var services []policy.Service
-	var pods []policy.Pod
-	for i := range size {
-		peers = append(peers, host(nthPeer(i)))
-		services = append(services, tcp(uint16(i)))
-		pods = append(pods, policy.Pod{InterfaceName: fmt.Sprint("pod", i), OFPort: uint32(100 + i), IPs: []netip.Addr{nthPeer(size + i)}})
-	}
-	b := newBridge(t, oncacheFeatures)
-	b.installAll()
-	r := ingress(2, policyPodA, peers, services...)
-	r.AppliedTo = append(slices.Clone(pods), policyPodA)
-	require.NoError(t, install(r)(b.c))
-	last := policy.Connection{Source: nthPeer(size - 1), Destination: podAIP, Protocol: of.IPProtoTCP, DestinationPort: size - 1}
-	require.NotEmpty(t, b.trace(opening(last), ctNew, ctNew).outputs)
-	last.DestinationPort++
-	require.Empty(t, b.trace(opening(last), ctNew, ctNew).outputs)
 }

@@ -171,7 +171,7 @@ func testPolicyAgrees(t *testing.T, maxUsers int) {
 	s := newPolicySource(rand.New(rand.NewPCG(seed, 0)))
 	b := newBridge(t, oncacheFeatures)
 	b.installAll()
-	b.c.policy.maxUsers = maxUsers
+	b.c.setMaxUsers(maxUsers)
 	var installed []*policy.Rule
 	for range rounds {
 		rules := s.rules()

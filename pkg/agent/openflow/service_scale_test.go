@@ -4,7 +4,6 @@
 package openflow
 
 import (
-	"context"
 	"fmt"
 	"net/netip"
 	"runtime"
@@ -71,22 +70,6 @@ func measureServices(b *testing.B, c *client, n int) {
 	began = time.Now()
 	require.NoError(b, c.InstallService(changed))
 	b.ReportMetric(float64(time.Since(began).Microseconds())/1000, "one-change-ms")
-}
-
-// acceptingSwitch accepts every change and keeps nothing.
-type acceptingSwitch struct {
-	*of.Fake
-	// last is the number of changes in the last bundle.
-	last int
-}
-
-func (s *acceptingSwitch) Apply(_ context.Context, t of.Transaction) error {
-	s.last = len(t.Groups) + len(t.Flows)
-	return nil
-}
-
-func (s *acceptingSwitch) Commit(ctx context.Context, mods []of.FlowMod) error {
-	return s.Apply(ctx, of.Transaction{Flows: mods})
 }
 
 // A change of one Service among many sends only what it changes.

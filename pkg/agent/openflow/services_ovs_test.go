@@ -38,24 +38,30 @@ func installServices(t testing.TB, c Client) {
 	require.NoError(t, c.SetNodePortAddresses([]netip.Addr{nodeIP}))
 }
 
+// switchClient is a client and its switch.
+type switchClient struct {
+	*client
+	sw of.Switch
+}
+
 // onOVS is a client of a bridge in an Open vSwitch that others have used before.
-func onOVS(t *testing.T, socket string, round RoundInfo) (*client, <-chan struct{}) {
+func onOVS(t *testing.T, socket string, round RoundInfo) (switchClient, <-chan struct{}) {
 	t.Helper()
-	c := NewClient(of.NewSwitch(socket), noTableNames, proxyAllFeatures).(*client)
+	sw := of.NewSwitch(socket)
+	c := NewClient(sw, noTableNames, proxyAllFeatures).(*client)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	reconnected, err := c.Initialize(ctx, round, dualStackNode, testNetwork)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Disconnect() })
-	return c, reconnected
+	return switchClient{c, sw}, reconnected
 }
 
 // contents is what the switch has, in the syntax of ovs-ofctl.
-func contents(t *testing.T, o *ovstest.OVS, c *client) []string {
+func contents(t *testing.T, o *ovstest.OVS, c switchClient) []string {
 	t.Helper()
-	sw := c.connection.(of.Switch)
-	all := append(dumpFlows(o), strings.Split(renderGroups(t, c, sw), "\n")...)
-	meters, err := sw.DumpMeters(t.Context())
+	all := append(dumpFlows(o), strings.Split(renderGroups(t, c.current().names(), c.sw), "\n")...)
+	meters, err := c.sw.DumpMeters(t.Context())
 	require.NoError(t, err)
 	for _, m := range meters {
 		all = append(all, m.String())
@@ -73,12 +79,12 @@ func TestSwitchAgreesWithTheFakeOnServices(t *testing.T) {
 	flows := flowStrings(fake.Flows())
 	slices.Sort(flows)
 	require.Equal(t, flows, dumpFlows(o))
-	require.Equal(t, renderGroups(t, inMemory, fake), renderGroups(t, c, c.connection.(of.Switch)))
-	meters, err := c.connection.(of.Switch).DumpMeters(t.Context())
+	require.Equal(t, renderGroups(t, inMemory.current().names(), fake), renderGroups(t, c.current().names(), c.sw))
+	meters, err := c.sw.DumpMeters(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []of.MeterEntry{{ID: 256, Rate: 5000, Burst: 10000}, {ID: 257, Rate: 5000, Burst: 10000}, {ID: 259, Rate: 5000, Burst: 10000}}, meters)
 
-	requireNoneMissing(t, c)
+	requireNoneMissing(t, c.client)
 	want := contents(t, o, c)
 	installServices(t, c)
 	require.Equal(t, want, contents(t, o, c), "installing again changes nothing")
@@ -92,8 +98,8 @@ func TestSwitchAgreesWithTheFakeOnServices(t *testing.T) {
 	base := flowStrings(fake.Flows())
 	slices.Sort(base)
 	require.Equal(t, base, dumpFlows(o))
-	require.Empty(t, renderGroups(t, c, c.connection.(of.Switch)))
-	requireNoneMissing(t, c)
+	require.Empty(t, renderGroups(t, c.current().names(), c.sw))
+	requireNoneMissing(t, c.client)
 }
 
 // A killed vswitchd gets everything again, under the same ids.
@@ -120,7 +126,7 @@ func TestRefusedServiceBundle(t *testing.T) {
 	installServices(t, c)
 	want, keys := contents(t, o, c), c.GetServiceFlowKeys(externalLocal().Name)
 	count := 0
-	table := c.generator.id(tableEndpointDNAT)
+	table := c.current().id(tableEndpointDNAT)
 	for _, line := range want {
 		if strings.Contains(line, fmt.Sprintf("table=%d,", table)) && strings.HasPrefix(line, "cookie") {
 			count++
@@ -166,7 +172,7 @@ func TestAgentKilledBetweenServices(t *testing.T) {
 	require.NoError(t, third.DeleteStaleFlows())
 	expected, fake := newTestClientOf(t, proxyAllFeatures, dualStackNode)
 	installServices(t, expected)
-	groups, err := third.connection.(of.Switch).DumpGroups(t.Context())
+	groups, err := third.sw.DumpGroups(t.Context())
 	require.NoError(t, err)
 	wanted, err := fake.DumpGroups(t.Context())
 	require.NoError(t, err)
@@ -186,7 +192,7 @@ func TestNoServicesWithoutAntreaProxy(t *testing.T) {
 		features := Features{AntreaPolicy: bits&1 != 0, Egress: bits&2 != 0, TrafficControl: bits&4 != 0, ONCache: bits&8 != 0, CutConnections: bits&16 != 0}
 		for _, node := range []*config.NodeConfig{testNode, dualStackNode, ipv6Node} {
 			plain, fake := newTestClientOf(t, features, node)
-			text := render(plain.generator.pipeline, fake.Flows())
+			text := render(plain.current().names(), fake.Flows())
 			for line := range strings.Lines(text) {
 				require.True(t, !strings.Contains(line, "cookie=0x503") || strings.Contains(line, "ct_mark=0x10/"), line)
 			}

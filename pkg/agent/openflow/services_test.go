@@ -4,11 +4,9 @@
 package openflow
 
 import (
-	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -18,91 +16,6 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
-
-var (
-	clusterIP      = netip.MustParseAddrPort("10.96.0.10:80")
-	clusterIP6     = netip.MustParseAddrPort("[fd00:96::10]:80")
-	loadBalancerIP = netip.MustParseAddrPort("203.0.113.10:80")
-	nodeIP         = netip.MustParseAddr("192.168.77.101")
-
-	localEndpoint     = Endpoint{Address: netip.AddrPortFrom(podAIP, 8080), OnThisNode: true, PodNetwork: true}
-	localEndpointB    = Endpoint{Address: netip.AddrPortFrom(podBIP, 8080), OnThisNode: true, PodNetwork: true}
-	elsewhereEndpoint = Endpoint{Address: netip.AddrPortFrom(remotePodIP, 8080), PodNetwork: true}
-	hostEndpoint      = Endpoint{Address: netip.MustParseAddrPort("192.168.77.103:6443")}
-	localEndpoint6    = Endpoint{Address: netip.AddrPortFrom(podA6IP, 8080), OnThisNode: true, PodNetwork: true}
-	remoteEndpoint6   = Endpoint{Address: netip.AddrPortFrom(remotePod6, 8080), PodNetwork: true}
-)
-
-// clusterPort is a port with a cluster IP.
-func clusterPort(endpoints ...Endpoint) ServicePort {
-	return ServicePort{Name: "default/web:http", Protocol: corev1.ProtocolTCP, Frontends: []Frontend{{Address: clusterIP}}, Cluster: endpoints}
-}
-
-func installClusterPort(c Client) error { return c.InstallService(clusterPort(localEndpoint)) }
-
-func clusterPort6(endpoints ...Endpoint) ServicePort {
-	p := clusterPort(endpoints...)
-	p.Name, p.Frontends = p.Name+"/IPv6", []Frontend{{Address: clusterIP6}}
-	return p
-}
-
-// with returns the port after edits.
-func with(p ServicePort, edits ...func(*ServicePort)) ServicePort {
-	for _, edit := range edits {
-		edit(&p)
-	}
-	return p
-}
-
-func named(name string) func(*ServicePort) { return func(p *ServicePort) { p.Name = name } }
-
-func at(frontends ...Frontend) func(*ServicePort) {
-	return func(p *ServicePort) { p.Frontends = frontends }
-}
-
-func over(protocol corev1.Protocol) func(*ServicePort) {
-	return func(p *ServicePort) { p.Protocol = protocol }
-}
-
-func withAffinity(d time.Duration) func(*ServicePort) {
-	return func(p *ServicePort) { p.Affinity = d }
-}
-
-func servedLocally(endpoints ...Endpoint) func(*ServicePort) {
-	return func(p *ServicePort) { p.Local = endpoints }
-}
-
-// externalLocal is a port with all kinds of frontends, those from outside with the scope of the Node.
-func externalLocal() ServicePort {
-	return with(clusterPort(localEndpoint, elsewhereEndpoint, hostEndpoint), servedLocally(localEndpoint), at(
-		Frontend{Address: clusterIP},
-		Frontend{Address: loadBalancerIP, Local: true, External: true},
-		Frontend{Address: netip.AddrPortFrom(clusterIP.Addr(), 30080), Local: true, NodePort: true},
-	))
-}
-
-// restrictedTo lets only clients of the networks use the frontends that are restricted.
-func restrictedTo(networks ...string) func(*ServicePort) {
-	return func(p *ServicePort) { p.SourceRanges = prefixes(networks...) }
-}
-
-// restricted is a port of which a load balancer's address is for some clients only.
-func restricted(networks ...string) ServicePort {
-	return with(externalLocal(), restrictedTo(networks...), func(p *ServicePort) { p.Frontends[1].Restricted = true })
-}
-
-// renderGroups prints the groups with the names of tables.
-func renderGroups(t *testing.T, c *client, sw of.Reader) string {
-	t.Helper()
-	groups, err := sw.DumpGroups(t.Context())
-	require.NoError(t, err)
-	slices.SortFunc(groups, func(a, b of.GroupEntry) int { return cmp.Compare(a.ID, b.ID) })
-	var b strings.Builder
-	for _, g := range groups {
-		b.WriteString(renderLine(c.generator.pipeline, g.String()) + "\n")
-	}
-	return b.String()
-}
 
 func TestServiceFlowsGolden(t *testing.T) {
 	for _, test := range []struct {
@@ -137,7 +50,7 @@ func TestServiceFlowsGolden(t *testing.T) {
 			for _, p := range test.ports {
 				require.NoError(t, c.InstallService(p))
 			}
-			got := render(c.generator.pipeline, newFlows(base, fake.Flows())) + "\n" + renderGroups(t, c, fake)
+			got := render(c.current().names(), newFlows(base, fake.Flows())) + "\n" + renderGroups(t, c.current().names(), fake)
 			requireGolden(t, test.file, got)
 
 			for _, p := range test.ports {
@@ -146,7 +59,7 @@ func TestServiceFlowsGolden(t *testing.T) {
 				require.Nil(t, c.GetServiceFlowKeys(p.Name))
 			}
 			require.Equal(t, base, fake.Flows(), "nothing is left behind")
-			require.Empty(t, renderGroups(t, c, fake))
+			require.Empty(t, renderGroups(t, c.current().names(), fake))
 		})
 	}
 }
@@ -159,8 +72,8 @@ func TestEndpointsAreShared(t *testing.T) {
 	udp := with(clusterPort(localEndpoint), named("default/udp"), over(corev1.ProtocolUDP))
 	endpoints := func() (keys []string) {
 		for _, flow := range newFlows(base, fake.Flows()) {
-			if flow.Table != c.generator.id(tableServiceLB) {
-				keys = append(keys, renderLine(c.generator.pipeline, flow.Key()))
+			if flow.Table != c.current().id(tableServiceLB) {
+				keys = append(keys, renderLine(c.current().names(), flow.Key()))
 			}
 		}
 		return keys
@@ -201,16 +114,16 @@ func TestEndpointsAreShared(t *testing.T) {
 func TestInstallServiceSendsOnlyDifferences(t *testing.T) {
 	c, fake := newTestClient(t, defaultFeatures)
 	require.NoError(t, c.InstallService(clusterPort(localEndpoint)))
-	before := renderGroups(t, c, fake)
+	before := renderGroups(t, c.current().names(), fake)
 	fake.ClearHistory()
 	require.NoError(t, c.InstallService(clusterPort(localEndpoint)))
 	require.Empty(t, fake.History(), "nothing changes")
 	require.NoError(t, c.InstallService(clusterPort(localEndpoint, elsewhereEndpoint)))
 	require.Len(t, fake.History(), 1)
 	require.Len(t, fake.History()[0], 1, "the flow of the new Endpoint")
-	require.NotEqual(t, before, renderGroups(t, c, fake))
+	require.NotEqual(t, before, renderGroups(t, c.current().names(), fake))
 	require.NoError(t, c.InstallService(clusterPort(localEndpoint)))
-	require.Equal(t, before, renderGroups(t, c, fake))
+	require.Equal(t, before, renderGroups(t, c.current().names(), fake))
 }
 
 // The caller may reuse its slices.
@@ -223,7 +136,7 @@ func TestInstallServiceKeepsNoSlices(t *testing.T) {
 	require.NoError(t, c.InstallService(clusterPort(localEndpoint, elsewhereEndpoint)))
 	require.Equal(t, want, fake.Flows())
 	require.NoError(t, c.UninstallService(p.Name))
-	require.NotContains(t, render(c.generator.pipeline, fake.Flows()), "priority=200,tcp,reg3")
+	require.NotContains(t, render(c.current().names(), fake.Flows()), "priority=200,tcp,reg3")
 }
 
 func TestRefusedServices(t *testing.T) {
@@ -257,14 +170,14 @@ func TestRefusedServices(t *testing.T) {
 			if test.features.AntreaProxy {
 				require.NoError(t, c.InstallService(clusterPort(localEndpoint)))
 			}
-			before, groups := fake.Flows(), renderGroups(t, c, fake)
+			before, groups := fake.Flows(), renderGroups(t, c.current().names(), fake)
 			fake.ClearHistory()
 			err := c.InstallService(test.port)
 			require.ErrorContains(t, err, test.want)
 			require.ErrorContains(t, err, "Service port "+test.port.Name)
 			require.Empty(t, fake.History())
 			require.Equal(t, before, fake.Flows())
-			require.Equal(t, groups, renderGroups(t, c, fake))
+			require.Equal(t, groups, renderGroups(t, c.current().names(), fake))
 		})
 	}
 }
@@ -357,20 +270,20 @@ func TestFailedServiceChangeLeavesEverythingAsBefore(t *testing.T) {
 			t.Run(fmt.Sprint(test.name, ", ", fate), func(t *testing.T) {
 				c, fake := newTestClient(t, proxyAllFeatures)
 				require.NoError(t, c.InstallService(clusterPort(localEndpoint, elsewhereEndpoint)))
-				before, groups, keys := fake.Flows(), renderGroups(t, c, fake), c.GetServiceFlowKeys(clusterPort().Name)
+				before, groups, keys := fake.Flows(), renderGroups(t, c.current().names(), fake), c.GetServiceFlowKeys(clusterPort().Name)
 				fake.FailNext(fate)
 				require.ErrorIs(t, test.change(c), fate)
 				require.Equal(t, before, fake.Flows())
-				require.Equal(t, groups, renderGroups(t, c, fake))
+				require.Equal(t, groups, renderGroups(t, c.current().names(), fake))
 				require.Equal(t, keys, c.GetServiceFlowKeys(clusterPort().Name))
 				require.NoError(t, c.ReplayFlows(func() {}))
 				require.Equal(t, before, fake.Flows())
-				require.Equal(t, groups, renderGroups(t, c, fake))
+				require.Equal(t, groups, renderGroups(t, c.current().names(), fake))
 				require.NoError(t, test.change(c))
 				require.NotEqual(t, before, fake.Flows())
 				require.NoError(t, c.UninstallService("new"))
 				require.NoError(t, c.UninstallService(clusterPort().Name))
-				require.Empty(t, renderGroups(t, c, fake))
+				require.Empty(t, renderGroups(t, c.current().names(), fake))
 			})
 		}
 	}
@@ -381,7 +294,7 @@ func TestNodePortAddresses(t *testing.T) {
 	base := fake.Flows()
 	keys := func() (keys []string) {
 		for _, flow := range newFlows(base, fake.Flows()) {
-			keys = append(keys, renderLine(c.generator.pipeline, flow.Key()))
+			keys = append(keys, renderLine(c.current().names(), flow.Key()))
 		}
 		return keys
 	}

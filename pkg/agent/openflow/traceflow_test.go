@@ -38,7 +38,7 @@ func TestTraceflowGolden(t *testing.T) {
 			c.SetInterceptor(r)
 			r.changes = nil
 			require.NoError(t, c.InstallTraceflowFlows(5, test.flows))
-			requireGolden(t, test.file, render(c.generator.pipeline, newFlows(base, fake.Flows())))
+			requireGolden(t, test.file, render(c.current().names(), newFlows(base, fake.Flows())))
 			installed := flowStrings(fake.Flows())
 			fake.Disconnect()
 			fake.Reconnect(true)
@@ -76,7 +76,7 @@ func TestTraceflowRefusals(t *testing.T) {
 	} {
 		require.ErrorContains(t, err, want)
 	}
-	for _, userData := range [][]byte{nil, {0, 1}, {1, 1, 1}, {0, 1, byte(len(tracePoints))}} {
+	for _, userData := range [][]byte{nil, {0, 1}, {1, 1, 1}, {0, 1, 255}} {
 		_, err := ParseTraceReport(&of.PacketIn{UserData: userData})
 		require.ErrorContains(t, err, "packet-in with the user data")
 	}
