@@ -361,7 +361,7 @@ bench-bpf: ## Print what the eBPF programs cost (root)
 cost: deps build ## Count the instructions of a round trip between Nodes, and between Pods with ONCache off and on (root)
 	$(GO) build -o bin/instructions ./test/bench/instructions
 	gcc -O2 -Wall -Werror -shared -fPIC -fvisibility=hidden -o bin/profiler.so test/env/testbed/machine/profiler/profiler.c
-	bin/testbed run --count-instructions --profiler=$(CURDIR)/bin/profiler.so -- bin/instructions $(COUNT_ARGS)
+	bin/testbed run --count-instructions $(if $(findstring -quick,$(COUNT_ARGS)),,--profiler=$(CURDIR)/bin/profiler.so) -- bin/instructions $(COUNT_ARGS)
 
 .PHONY: bench-programs
 bench-programs:
@@ -420,9 +420,12 @@ e2e: build ## Run one area of the end-to-end tests, on all its paths, on one kin
 test-e2e-all: export E2E_ALL := 1
 test-e2e-all: test-e2e ## Run all end-to-end tests: also all with netkit devices, those about the fast path with rewritten packets, these with policies, IPv6 and netkit devices, forgeries and the deletion of Pods over VXLAN, more through Services and within a Node, more random policies and churn
 
-# What takes an emulated machine minutes runs there with the same IP inside and outside only.
+# What takes an emulated machine minutes runs there with the same IP inside and outside only, and what depends on the programs and not on the
+# kernel runs on this machine's kernel only (test-bpf). All of it on all kernels: make test-kernels.
 .PHONY: test
-test: export KERNEL_TESTS_SKIP := ^TestCost|^(TestSamePacketAsTheKernel|TestECN)$$/^(IPv4 in IPv6|IPv6 in IPv4|GRO at the uplink)$$
+test: export KERNEL_TESTS_SKIP := ^TestCost|^TestSamePacket(AsTheKernel|FromService|ThroughService|Rewritten)$$/^(IPv4 in IPv6|IPv6 in IPv4|GRO at the uplink)$$|^TestECN$$/^(IPv4 in IPv6|IPv6 in IPv4|GRO at the uplink)$$|^Test(NeighborsKeep|FloodCosts|PacketsOfAPodsTunnel|NewcomersGet|HandshakesGoOn|ShortConnectionsDo|OnePodHas|NoKeyBeside|RandomRewriting|OrderInBursts|ConnectionsGoWhole|IdleFlowsMake)
+# This machine's kernel is newer.
+test: export KERNEL_TESTS_BETWEEN := backports
 # Packets for each target: fuzzing gets the CPU time that is left, which is another one each time.
 test: export FUZZTIME := 100000x
 # Always the same sets, so that a failure is due to the change under test. Other ones: make test-objects SETS=300, make test-services SETS=200, make test-faults.

@@ -37,7 +37,7 @@ func main() {
 	flag.StringVar(&g.path, "bands", "test/bench/bands.json", "file of the highest numbers that pass")
 	flag.BoolVar(&g.record, "record", false, "record these numbers instead of checking them")
 	hostsOnly := flag.Bool("hosts-only", false, "measure only between the Nodes, without agents and with them, and print the numbers without saving or checking them")
-	quick := flag.Bool("quick", false, "measure only what has bands: round trips between the Nodes and between Pods of two Nodes, with veth and netkit devices")
+	quick := flag.Bool("quick", false, "measure only what has bands: round trips between the Nodes and between Pods of two Nodes, with veth and netkit devices, without profiles")
 	connections := flag.Bool("connections", false, "measure only connections with one request, between Pods with veth devices, and print the numbers without saving or checking them")
 	unshared := flag.Bool("unshared", false, "have packets arrive without memory that the sender shares, as from a NIC, in all states, and print the numbers without saving or checking them")
 	flag.Parse()
@@ -62,8 +62,10 @@ func run(ctx context.Context, b *bed, out string, g guarded) (err error) {
 		}
 	}()
 	b.cluster, b.progress = c, p
-	if b.profiler, err = newProfiler(os.Getenv("TESTBED_ARTIFACTS")); err != nil {
-		return err
+	if !b.quick {
+		if b.profiler, err = newProfiler(os.Getenv("TESTBED_ARTIFACTS")); err != nil {
+			return err
+		}
 	}
 	if b.unshared {
 		end, err := copyArrivals(c.Nodes)
