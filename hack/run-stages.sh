@@ -8,6 +8,8 @@
 # other three groups in parallel. LOW get little CPU time, but always some, since virtual machines do not boot without any; IDLE what
 # nothing else wants. The output of each stage is in .testbed/STAGE.log. All stages run, even after one has failed. At the end the output of
 # the failed ones is shown.
+#
+# hack/budgets has the CPU seconds of each stage, and hack/cpu-time.sh counts them. A stage that exceeds its budget by a quarter fails.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -28,14 +30,16 @@ rm -f $logs/*.stage $logs/*.time
 # A stage beside others that takes longer than this is hung.
 limit=75m
 
-# run STAGE [COMMAND...] makes the stage, by a command that runs make, and stores in a file whether it failed, its duration, and the CPU time
-# of its processes, without that of daemons.
+# run STAGE [COMMAND...] makes the stage, by a command that runs make, and stores in a file whether it failed, its duration, and its CPU time.
 run() {
-	local began=$SECONDS verdict=passed user=0 system=0 TIMEFORMAT='%0U %0S'
+	local began=$SECONDS verdict=passed cpu
 	echo "==> $1"
-	{ time "${@:2}" "${MAKE:-make}" --no-print-directory "$1" 2>&1; } 2>"$logs/$1.time" || verdict=FAILED
-	read -r user system <"$logs/$1.time" || true
-	echo "$verdict $((SECONDS - began)) $((user + system))" >"$logs/$1.stage"
+	hack/cpu-time.sh "$logs/$1.time" "${@:2}" "${MAKE:-make}" --no-print-directory "$1" 2>&1 || verdict=FAILED
+	cpu=$(cat "$logs/$1.time")
+	if [ "$verdict" = passed ] && ! hack/budget.sh "$1" "$cpu"; then
+		verdict=FAILED
+	fi
+	echo "$verdict $((SECONDS - began)) $cpu" >"$logs/$1.stage"
 }
 
 # verdict STAGE prints the line with the result of the stage. It fails if the stage did.
