@@ -7,8 +7,9 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 
-	clientkubernetes "k8s.io/client-go/kubernetes"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/antrea-oncache/antrea/pkg/agent"
@@ -19,13 +20,16 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/podfeed"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/report"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/rewriteport"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	"github.com/antrea-oncache/antrea/pkg/agent/round"
 	"github.com/antrea-oncache/antrea/pkg/agent/route"
+	"github.com/antrea-oncache/antrea/pkg/agent/start"
 	"github.com/antrea-oncache/antrea/pkg/agent/switchhealth"
 	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
 	"github.com/antrea-oncache/antrea/pkg/features"
 	ofswitch "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
@@ -33,71 +37,112 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsctl"
 )
 
-// run brings the Node up and serves until ctx ends or a part fails.
+// run starts the agent, and serves until ctx ends or a part fails.
 func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
-	// This comes first: from here on the agent changes what another one may be using.
-	unlock, err := nodelock.Lock(ctx, o.lockFile)
-	if err != nil {
-		return err
+	b := &builder{options: o, node: &node{clients: clients, store: interfacestore.NewInterfaceStore(), sysctls: sysctl.NewRecord(o.sysctlFile)}}
+	defer b.close()
+	return start.Run(ctx, b)
+}
+
+// builder makes the agent, in the order of package start.
+type builder struct {
+	options     *options
+	node        *node
+	cache       *onCache
+	controllers *controllers
+	// early answers health checks until the API does.
+	early *generic.Early
+	// closers are called when the agent ends, the last one first.
+	closers []func()
+}
+
+func (b *builder) close() {
+	for _, c := range slices.Backward(b.closers) {
+		c()
 	}
-	defer unlock()
-	early := serveEarly(o)
-	defer early.Stop()
-	n := &node{clients: clients, store: interfacestore.NewInterfaceStore(), sysctls: sysctl.NewRecord(o.sysctlFile)}
+}
+
+// register registers metrics until the agent ends.
+func (b *builder) register(what string, collector prometheus.Collector) error {
+	if err := legacyregistry.Registerer().Register(collector); err != nil {
+		return fmt.Errorf("register %s: %w", what, err)
+	}
+	b.closers = append(b.closers, func() { legacyregistry.Registerer().Unregister(collector) })
+	return nil
+}
+
+// Lock implements start.Builder.
+func (b *builder) Lock(ctx context.Context) error {
+	unlock, err := nodelock.Lock(ctx, b.options.lockFile)
+	if err == nil {
+		b.closers = append(b.closers, unlock)
+	}
+	return err
+}
+
+// ConnectSwitch implements start.Builder.
+func (b *builder) ConnectSwitch(ctx context.Context) (err error) {
+	n, o := b.node, b.options
+	b.early = serveEarly(o)
+	b.closers = append(b.closers, b.early.Stop)
 	if n.name, err = agent.NodeName(); err != nil {
 		return err
 	}
-	if n.problems, err = recordProblems(ctx, clients.Kube, n.name); err != nil {
+	n.problems = problem.NewRecorder()
+	if err := b.register("the metric of problems", n.problems); err != nil {
 		return err
 	}
-	defer legacyregistry.Registerer().Unregister(n.problems)
+	problem.SendEvents(ctx, n.problems, n.clients.Kube, n.name)
+	recovery.ReportTo(n.problems)
 	n.away = report.NewSwitch(n.problems, n.name)
 	n.vswitchd = switchhealth.New(ovsctl.NewVswitchd(o.config.OVSRunDir), n.away.Hung)
 	if err := n.connectSwitch(ctx, o); err != nil {
 		return err
 	}
-	defer n.disconnectSwitch()
-	if err := n.bringUp(ctx, o); err != nil {
-		return err
-	}
+	b.closers = append(b.closers, n.disconnectSwitch)
+	return nil
+}
 
-	p := newParts(ctx)
-	// It is made first, so that it is the first to be told of changes of the store.
+// BringUp implements start.Builder.
+func (b *builder) BringUp(ctx context.Context) error { return b.node.bringUp(ctx, b.options) }
+
+// Build implements start.Builder.
+func (b *builder) Build(p *start.Phases) (a *start.Agent, err error) {
+	n := b.node
+	// The feed is made first, so that it is the first to be told of changes of the store.
 	pods := podfeed.New(n.store)
-	cache, err := newONCache(o, n, pods)
-	if err != nil {
-		return err
+	if b.cache, err = newONCache(b.options, n, pods); err != nil {
+		return nil, err
 	}
-	// Some of them read what a former cache has counted before the new one takes over.
-	c, err := newControllers(o, n, cache, pods)
-	if err != nil {
-		return err
+	if b.controllers, err = newControllers(b.options, n, b.cache, pods, p.PodsAccepted.Reached); err != nil {
+		return nil, err
 	}
-	if err := cache.begin(p, n.Rounds.Forwards(), n.Routes.ForgetFormerPorts); err != nil {
-		return err
+	a = b.controllers.ordered(n)
+	a.Suspend, a.Cache = formerCache.Suspend, start.Cache{Prepare: b.cache.prepare, Start: b.cache.start}
+	a.Announce, a.Announced = b.cache.announcer.Run, b.cache.announcer.Settled()
+	a.ForgetFormerPorts = func(ctx context.Context) { rewriteport.ForgetFormerPorts(ctx, n.Routes.ForgetFormerPorts) }
+	return a, nil
+}
+
+// Serve implements start.Builder.
+func (b *builder) Serve(ctx context.Context) ([]start.Part, error) {
+	o, n, c := b.options, b.node, b.controllers
+	if err := b.register("the agent's metrics", newCollector(n, c)); err != nil {
+		return nil, err
 	}
-	collector := newCollector(n, c)
-	if err := legacyregistry.Registerer().Register(collector); err != nil {
-		return fmt.Errorf("register the agent's metrics: %w", err)
+	if err := b.register("the metric of flow records", c.flowExporter); err != nil {
+		return nil, err
 	}
-	defer legacyregistry.Registerer().Unregister(collector)
-	if err := legacyregistry.Registerer().Register(c.flowExporter); err != nil {
-		return fmt.Errorf("register the metric of flow records: %w", err)
-	}
-	defer legacyregistry.Registerer().Unregister(c.flowExporter)
 	info := newQuerier(o, n, c)
-	early.Stop()
-	api, err := newAPIServer(p.ctx, o, n, cache, c, info)
+	b.early.Stop()
+	api, err := newAPIServer(ctx, o, n, b.cache, c, info)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	show := &monitor.Monitor{Client: n.clients.Dynamic, Querier: info, CABundle: api.CABundle()}
-	n.maintain(p, cache, c)
-	c.followDependencies(p, o.sources)
-	c.start(p, n)
-	p.serve(api.Run)
-	p.background(show.Run)
-	return p.wait()
+	parts := append(n.maintainers(b.cache, c), c.followDependencies(o.sources))
+	parts = append(parts, c.parts(ctx)...)
+	return append(parts, start.Part{Name: "API", Serve: api.Run}, start.Part{Name: "AntreaAgentInfo", Run: show.Run}), nil
 }
 
 // node is the Node as the agent has found and configured it: the cache, the controllers and the API work on it.
@@ -121,17 +166,6 @@ type node struct {
 	host *route.Client
 	// State is set by bringUp.
 	*agent.State
-}
-
-// recordProblems makes the recorder of problems, with its metric and Events, and reports panics to it.
-func recordProblems(ctx context.Context, kube clientkubernetes.Interface, nodeName string) (*problem.Recorder, error) {
-	problems := problem.NewRecorder()
-	if err := legacyregistry.Registerer().Register(problems); err != nil {
-		return nil, fmt.Errorf("register the metric of problems: %w", err)
-	}
-	problem.SendEvents(ctx, problems, kube, nodeName)
-	recovery.ReportTo(problems)
-	return problems, nil
 }
 
 // connectSwitch connects to OVSDB, waiting for it if needed, and makes the OpenFlow client, which connects in bringUp.

@@ -29,6 +29,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	"github.com/antrea-oncache/antrea/pkg/agent/servicehealth"
 	"github.com/antrea-oncache/antrea/pkg/agent/servicereject"
+	"github.com/antrea-oncache/antrea/pkg/agent/start"
 	"github.com/antrea-oncache/antrea/pkg/agent/stats"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	"github.com/antrea-oncache/antrea/pkg/features"
@@ -36,8 +37,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsctl"
 )
 
-// controllers make the Node follow the cluster and its container runtime. A new one is a field, is made by newControllers and
-// run by start; if it installs flows, completeRound waits for it.
+// controllers make the Node follow the cluster and its container runtime. A new one is a field, and is made by newControllers. If it installs flows, ordered
+// passes it to the start, otherwise parts returns it.
 type controllers struct {
 	// nodes has all Node objects, localPods the Pods of this Node.
 	nodes, localPods informers.SharedInformerFactory
@@ -70,18 +71,11 @@ type controllers struct {
 	flowExporter *flowexporter.Exporter
 	// traceflow is nil without Traceflow.
 	traceflow *traceflow.Controller
-
-	forwarding *forwarding
-	// podsInstalled is closed when the flows of the Pods that an earlier agent has connected are installed, networkReady when new
-	// Pods can be connected.
-	podsInstalled, networkReady chan struct{}
-	// cachePrepared is closed when ONCache can take over quickly, cacheStarted when it has done so, or cannot; the latter is nil without ONCache.
-	cachePrepared, cacheStarted <-chan struct{}
 }
 
-// newControllers makes the controllers. Until start they only learn the content of the store.
-func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed) (*controllers, error) {
-	c := &controllers{forwarding: newForwarding(o, n), podsInstalled: make(chan struct{}), networkReady: make(chan struct{}), cachePrepared: cache.prepared}
+// newControllers makes the controllers. Until they run they only learn the content of the store. networkReady is closed when new Pods can be connected.
+func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed, networkReady <-chan struct{}) (*controllers, error) {
+	c := &controllers{}
 	c.nodes = informers.NewSharedInformerFactory(n.clients.Kube, 0)
 	c.localPods = informers.NewSharedInformerFactoryWithOptions(n.clients.Kube, 0, informers.WithTweakListOptions(
 		func(options *metav1.ListOptions) {
@@ -134,7 +128,7 @@ func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed) (*c
 	if o.config.OVSDatapathType == ovsconfig.DefaultDatapathType {
 		cni.Reconfigure = n.initializer.Reconfigure
 	}
-	c.cni, err = cniserver.New(cni, n.bridge, n.flows, n.store, c.networkReady)
+	c.cni, err = cniserver.New(cni, n.bridge, n.flows, n.store, networkReady)
 	return c, err
 }
 
@@ -144,13 +138,12 @@ func (c *controllers) addPolicies(o *options, n *node, cache *onCache) (err erro
 		return err
 	}
 	source := networkpolicy.NewSource(c.antrea, n.name)
-	c.policies = networkpolicy.New(source, n.flows, c.forwarding, n.store, o.policyDir, n.problems)
+	c.policies = networkpolicy.New(source, n.flows, n.Rounds, n.store, o.policyDir, n.problems)
 	// A nil manager must not become a non-nil interface.
 	var connections networkpolicy.ConnectionCache
 	if cache.manager != nil {
 		connections = cache.manager
 		c.fastStats = networkpolicy.NewFastStats(stats.FlowCounters{Flows: cache.manager}, networkpolicy.PodConnections{})
-		c.cacheStarted = cache.manager.Started()
 		cache.manager.BeforeTakeover(c.readFastStats)
 	}
 	if o.cutsConnections() {
@@ -221,7 +214,7 @@ func (c *controllers) addProxy(o *options, n *node, cache *onCache) (err error) 
 	c.proxy, err = proxy.New(proxyConfig, proxy.Informers{
 		Services: c.services.Core().V1().Services(), Endpoints: c.services.Discovery().V1().EndpointSlices(), Nodes: c.nodes.Core().V1().Nodes(),
 		Accepted: c.accepted,
-	}, n.flows, proxy.KernelConnections{}, c.forwarding, n.problems)
+	}, n.flows, proxy.KernelConnections{}, n.Rounds, n.problems)
 	if err == nil && o.proxiesAll() {
 		err = c.addHost(o, n)
 	}
@@ -253,49 +246,52 @@ func podNetworks(node *config.NodeConfig) []netip.Prefix {
 	return slices.DeleteFunc([]netip.Prefix{node.PodIPv4CIDR, node.PodIPv6CIDR}, func(network netip.Prefix) bool { return !network.IsValid() })
 }
 
-// start runs the informers and the controllers in p.
-func (c *controllers) start(p *parts, n *node) {
-	c.nodes.Start(p.ctx.Done())
-	c.localPods.Start(p.ctx.Done())
+// ordered returns what the start puts in order.
+func (c *controllers) ordered(n *node) *start.Agent {
+	pods := c.localPods.Core().V1().Pods()
+	lister, synced := pods.Lister(), pods.Informer().HasSynced
+	a := &start.Agent{
+		Rounds: n.Rounds, Policies: c.policies, Installers: []start.Installer{{Name: "Nodes", Controller: c.nodeRoutes}},
+		RestorePods: func(ctx context.Context) error { return c.cni.Reconcile(ctx, lister, synced) },
+	}
 	if c.proxy != nil {
-		c.services.Start(p.ctx.Done())
-		p.background(c.proxy.Run)
-		p.serve(c.rejects.Run)
-		p.save(func(ctx context.Context) {
-			if waitFor(ctx, c.proxy.Synced()) {
-				c.affinity.Run(ctx)
-			}
-		})
+		a.Services, a.Affinity = c.proxy, c.affinity.Run
 	} else {
-		endOrphans(p, c.forwarding)
+		a.EndOrphans = func(ctx context.Context) error { return proxy.EndOrphans(ctx, proxy.KernelConnections{}, n.Rounds) }
 	}
-	if c.health != nil {
-		p.background(func(ctx context.Context) { c.health.Run(ctx, c.healthAddress) })
-	}
-	p.background(c.nodeRoutes.Run)
-	if c.cutter != nil {
-		p.background(c.cutter.Run)
-	}
-	p.background(c.antrea.Run)
-	p.background(c.policies.Run)
-	p.serve(c.auditLog.Run)
 	if c.fastStats != nil {
-		p.background(func(ctx context.Context) {
-			if waitFor(ctx, c.cacheStarted) {
-				c.fastStats.Run(ctx)
-			}
-		})
-	}
-	if c.reporter != nil {
-		p.save(c.reporter.Run)
+		a.FastStats = c.fastStats.Run
 	}
 	if c.flowExporter != nil {
-		p.save(c.runFlowExporter)
+		a.FlowRecords = c.flowExporter.Run
+	}
+	return a
+}
+
+// parts starts the informers, and returns the controllers that the start does not put in order.
+func (c *controllers) parts(ctx context.Context) []start.Part {
+	c.nodes.Start(ctx.Done())
+	c.localPods.Start(ctx.Done())
+	parts := []start.Part{
+		{Name: "clients of antrea-controller", Run: c.antrea.Run},
+		{Name: "audit log", Serve: c.auditLog.Run},
+		{Name: "CNI server", Serve: c.cni.Run},
+	}
+	if c.proxy != nil {
+		c.services.Start(ctx.Done())
+		parts = append(parts, start.Part{Name: "rejections", Serve: c.rejects.Run})
+	}
+	if c.health != nil {
+		parts = append(parts, start.Part{Name: "health checks of Services", Run: func(ctx context.Context) { c.health.Run(ctx, c.healthAddress) }})
+	}
+	if c.cutter != nil {
+		parts = append(parts, start.Part{Name: "cutter", Run: c.cutter.Run})
+	}
+	if c.reporter != nil {
+		parts = append(parts, start.Part{Name: "statistics", Run: c.reporter.Run, Saves: true})
 	}
 	if c.traceflow != nil {
-		p.serve(c.traceflow.Run)
+		parts = append(parts, start.Part{Name: "Traceflow", Serve: c.traceflow.Run})
 	}
-	c.restorePods(p, n.Rounds)
-	c.completeRound(p, n.Rounds)
-	p.serve(c.cni.Run)
+	return parts
 }

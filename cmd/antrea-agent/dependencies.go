@@ -14,6 +14,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/dependency"
+	"github.com/antrea-oncache/antrea/pkg/agent/start"
 	"github.com/antrea-oncache/antrea/pkg/apis"
 )
 
@@ -83,8 +84,8 @@ func neededServices() map[types.NamespacedName]string {
 	return needed
 }
 
-// followDependencies tells the controllers, which have not been started yet, what this Node depends on.
-func (c *controllers) followDependencies(p *parts, s *dependency.Sources) {
+// followDependencies tells the controllers, which do not run yet, what this Node depends on, and returns the part that continues to do so.
+func (c *controllers) followDependencies(s *dependency.Sources) start.Part {
 	set := func(now []dependency.Address) {
 		c.nodeRoutes.SetNeeded(now)
 		if c.proxy != nil {
@@ -92,5 +93,5 @@ func (c *controllers) followDependencies(p *parts, s *dependency.Sources) {
 		}
 	}
 	set(s.Addresses())
-	p.background(func(ctx context.Context) { s.Run(ctx, set) })
+	return start.Part{Name: "dependencies", Run: func(ctx context.Context) { s.Run(ctx, set) }}
 }

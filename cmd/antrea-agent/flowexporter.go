@@ -4,7 +4,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -99,11 +98,4 @@ func (c *controllers) clusterIP(namespace, name string) (string, error) {
 		return ip, nil
 	}
 	return "", fmt.Errorf("the Service %s/%s has no cluster IP", namespace, name)
-}
-
-// runFlowExporter exports once the names of local Pods are known.
-func (c *controllers) runFlowExporter(ctx context.Context) {
-	if waitFor(ctx, c.podsInstalled) {
-		c.flowExporter.Run(ctx)
-	}
 }

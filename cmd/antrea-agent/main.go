@@ -3,9 +3,7 @@
 
 // Command antrea-agent connects the Pods of one Node to the cluster's network.
 //
-// options.go reads the configuration file and the flags. agent.go brings the Node up and then runs the agent's parts (parts.go):
-// oncache.go builds the cache, controllers.go the controllers, api.go the HTTPS API. startup.go has the order in which the parts
-// become ready.
+// options.go reads the configuration file and the flags. agent.go makes the parts of the agent in the order of package start, and runs them.
 package main
 
 import (

@@ -33,9 +33,8 @@ type onCache struct {
 	manager *oncache.Manager
 	// announcer tells the other Nodes whether this one understands keys.
 	announcer *rewriteport.Announcer
-	// prepare does what start need not do itself; nil if there is nothing. prepared is closed when it has done so, or is not needed.
-	prepare  func()
-	prepared chan struct{}
+	// prepare does work in advance of start; nil if there is none.
+	prepare func()
 	// start starts the cache, or with the gate off removes what an earlier agent has left of it. ctx ends when the agent stops.
 	start func(ctx context.Context) error
 	// routes answer GET, changes PUT.
@@ -48,7 +47,6 @@ func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 	if !o.gates.Enabled(features.ONCache) {
 		return &onCache{
 			announcer: announcer,
-			prepared:  make(chan struct{}),
 			start: func(ctx context.Context) error {
 				announcer.Want("")
 				return removeONCache(ctx, n)
@@ -57,40 +55,17 @@ func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 			changes: oncacheChanges(nil, nil),
 		}, nil
 	}
-	mode, err := datapath.ParseMode(o.config.ONCache.Mode)
+	manager, err := newManager(o, n, pods)
 	if err != nil {
-		return nil, fmt.Errorf("oncache.mode: %w", err)
+		return nil, err
 	}
-	node, network := n.Node, n.Network
-	manager := oncache.New(oncache.Config{
-		PinPath:           oncache.DefaultPinPath,
-		MaxFlows:          o.config.ONCache.MaxFlows,
-		Lease:             time.Duration(o.config.ONCache.LeaseSeconds) * time.Second,
-		Uplink:            node.Uplink.Name,
-		UplinkIPv4:        node.Uplink.IPv4.Addr(),
-		UplinkIPv6:        node.Uplink.IPv6.Addr(),
-		IPv6:              network.IPv6Enabled,
-		Mode:              mode,
-		TunnelType:        string(network.TunnelType),
-		TunnelDevice:      oncache.TunnelDevice(string(network.TunnelType), network.TunnelPort),
-		TunnelPort:        network.TunnelPort,
-		TunnelCsum:        network.TunnelCsum,
-		Rewrite:           o.config.ONCache.RewritesPackets(),
-		RewritePort:       uint16(o.config.ONCache.RewritePort),
-		Mirrored:          func() (func(string) bool, error) { return oncache.Mirrored(n.bridge, config.DefaultTunPortName) },
-		DatapathExists:    datapathExists(o.config.OVSDatapathType),
-		ConntrackZoneIPv4: openflow.ConntrackZoneIPv4, ConntrackZoneIPv6: openflow.ConntrackZoneIPv6,
-		GatewayMAC: node.Gateway.MAC,
-		VirtualMAC: config.GlobalVirtualMAC,
-		Gateway:    oncache.Gateway{Name: node.Gateway.Name, IPv4: node.Gateway.IPv4, IPv6: node.Gateway.IPv6, OFPort: node.Gateway.OFPort},
-	}, pods, n.flows, n.sysctls)
 	manager.Observe(&report.Observer{Problems: n.problems, Node: n.name, Away: n.away})
 	if err := legacyregistry.Registerer().Register(manager); err != nil {
 		return nil, fmt.Errorf("register the metrics of %s: %w", features.ONCache, err)
 	}
 	return &onCache{
 		manager: manager, announcer: announcer,
-		prepare: manager.Prepare, prepared: make(chan struct{}),
+		prepare: manager.Prepare,
 		start: func(ctx context.Context) error {
 			rewrites := o.config.ONCache.RewritesPackets()
 			if !rewrites {
@@ -113,6 +88,37 @@ func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 	}, nil
 }
 
+// newManager makes the cache of a Node with the feature gate.
+func newManager(o *options, n *node, pods *podfeed.Feed) (*oncache.Manager, error) {
+	mode, err := datapath.ParseMode(o.config.ONCache.Mode)
+	if err != nil {
+		return nil, fmt.Errorf("oncache.mode: %w", err)
+	}
+	node, network := n.Node, n.Network
+	return oncache.New(oncache.Config{
+		PinPath:           oncache.DefaultPinPath,
+		MaxFlows:          o.config.ONCache.MaxFlows,
+		Lease:             time.Duration(o.config.ONCache.LeaseSeconds) * time.Second,
+		Uplink:            node.Uplink.Name,
+		UplinkIPv4:        node.Uplink.IPv4.Addr(),
+		UplinkIPv6:        node.Uplink.IPv6.Addr(),
+		IPv6:              network.IPv6Enabled,
+		Mode:              mode,
+		TunnelType:        string(network.TunnelType),
+		TunnelDevice:      oncache.TunnelDevice(string(network.TunnelType), network.TunnelPort),
+		TunnelPort:        network.TunnelPort,
+		TunnelCsum:        network.TunnelCsum,
+		Rewrite:           o.config.ONCache.RewritesPackets(),
+		RewritePort:       uint16(o.config.ONCache.RewritePort),
+		Mirrored:          func() (func(string) bool, error) { return oncache.Mirrored(n.bridge, config.DefaultTunPortName) },
+		DatapathExists:    datapathExists(o.config.OVSDatapathType),
+		ConntrackZoneIPv4: openflow.ConntrackZoneIPv4, ConntrackZoneIPv6: openflow.ConntrackZoneIPv6,
+		GatewayMAC: node.Gateway.MAC,
+		VirtualMAC: config.GlobalVirtualMAC,
+		Gateway:    oncache.Gateway{Name: node.Gateway.Name, IPv4: node.Gateway.IPv4, IPv6: node.Gateway.IPv6, OFPort: node.Gateway.OFPort},
+	}, pods, n.flows, n.sysctls), nil
+}
+
 // datapathExists looks for the kernel's datapath. Another one is part of ovs-vswitchd.
 func datapathExists(datapathType string) func() (bool, error) {
 	if datapathType != ovsconfig.DefaultDatapathType {
@@ -129,50 +135,6 @@ func oncacheRoutes(q oncachehandler.Querier, c oncachehandler.ModeController) ma
 // oncacheChanges are the paths that change something.
 func oncacheChanges(c oncachehandler.ModeController, f oncachehandler.Flusher) map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{"/oncache/mode": oncachehandler.HandleSetMode(c), "/oncache/flush": oncachehandler.HandleFlush(f)}
-}
-
-// startPatience is how long controllers wait for the cache to start. It takes less than a second, but much longer while keys of an earlier agent end.
-const startPatience = 3 * time.Second
-
-// begin starts the cache before any controller runs, unless that takes long. When programs of an earlier agent must or may work until controllers have
-// installed their flows, until forwards closes, it starts after that. They must when ovs-vswitchd waits for these: without their stamps, packets would
-// miss the flows that the kernel has kept. forget removes the rules for former ports.
-func (c *onCache) begin(p *parts, forwards <-chan struct{}, forget func(context.Context) error) error {
-	p.background(c.announcer.Run)
-	p.background(func(ctx context.Context) { rewriteport.ForgetFormerPorts(ctx, c.announcer.Settled(), forget) })
-	select {
-	case <-forwards:
-		close(c.prepared)
-		if err := formerCache.Suspend(); err != nil {
-			return err
-		}
-		started := make(chan struct{})
-		p.serve(func(ctx context.Context) error {
-			defer close(started)
-			return c.start(ctx)
-		})
-		select {
-		case <-started:
-		case <-time.After(startPatience):
-		case <-p.ctx.Done():
-		}
-		return nil
-	default:
-	}
-	p.serve(func(ctx context.Context) error {
-		if c.prepare != nil {
-			c.prepare()
-		}
-		close(c.prepared)
-		if !waitFor(ctx, forwards) {
-			return nil
-		}
-		if err := formerCache.Suspend(); err != nil {
-			return err
-		}
-		return c.start(ctx)
-	})
-	return nil
 }
 
 // formerCacheOf is formerCache with the condition under which its hits may go on while this agent starts: its own cache would have them.

@@ -8,17 +8,15 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/start"
 	"github.com/antrea-oncache/antrea/pkg/agent/upkeep"
 )
 
 // sysctlInterval is the time between two looks at sysctls, whose changes make no events.
 const sysctlInterval = 10 * time.Second
 
-// maintain keeps what the agent has made up to date.
-func (n *node) maintain(p *parts, cache *onCache, c *controllers) {
-	p.background(func(ctx context.Context) { n.Rounds.Run(ctx, n.Reconnected) })
-	p.background(n.vswitchd.Run)
-	p.background(newTunnelProbe(n, c).Run)
+// maintainers returns the parts that keep what the agent has made up to date.
+func (n *node) maintainers(cache *onCache, c *controllers) []start.Part {
 	keeper := upkeep.New(n.problems)
 	keeper.Add(n.initializer.Upkeep()...)
 	keeper.Add(n.Routes.Upkeep()...)
@@ -29,7 +27,12 @@ func (n *node) maintain(p *parts, cache *onCache, c *controllers) {
 	if c.flowExporter != nil {
 		keeper.Add(upkeep.Part{Name: "sysctls of flow records", Every: sysctlInterval, Repair: func(context.Context) error { return n.countFlows() }})
 	}
-	p.background(keeper.Run)
+	return []start.Part{
+		{Name: "replays", Run: func(ctx context.Context) { n.Rounds.Run(ctx, n.Reconnected) }},
+		{Name: "ovs-vswitchd", Run: n.vswitchd.Run},
+		{Name: "tunnel probe", Run: newTunnelProbe(n, c).Run},
+		{Name: "upkeep", Run: keeper.Run},
+	}
 }
 
 // countFlows makes the kernel count packets of connections, and note when they begin.

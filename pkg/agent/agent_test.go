@@ -255,7 +255,8 @@ func TestInitializeAgainKeepsWhatIsThere(t *testing.T) {
 	require.NoError(t, err)
 	b.ovs.Vsctl("set", "Open_vSwitch", ".", "other_config:flow-restore-wait=true")
 	old.Step(time.Minute) // the round is old enough to be completed
-	require.NoError(t, first.Rounds.Complete(ctx, round.Installed{}))
+	require.NoError(t, first.Rounds.Forward(ctx, round.Installed{}))
+	require.NoError(t, first.Rounds.Complete(ctx))
 	require.Equal(t, "{}", b.ovs.Vsctl("get", "Open_vSwitch", ".", "other_config"))
 	require.Equal(t, `"1"`, b.ovs.Vsctl("get", "bridge", "br-int", "external_ids:roundNum"))
 	// A Pod's port, as the CNI server makes it.

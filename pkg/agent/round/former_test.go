@@ -73,7 +73,7 @@ func TestFormerHitsGoOnUntilTheNewCacheCanLearn(t *testing.T) {
 		rec.failures["suspend"] = 1
 		pods, services, cache, done := make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan error, 1)
 		go func() {
-			done <- r.Complete(t.Context(), Installed{
+			done <- complete(t.Context(), r, Installed{
 				Before: []<-chan struct{}{closed(), pods}, Soon: []<-chan struct{}{services}, Patience: time.Minute, Cache: cache,
 			})
 		}()
@@ -99,7 +99,7 @@ func TestFormerHitsDoNotWaitForever(t *testing.T) {
 		rec := newRecorder()
 		r := rec.rounds(clock.RealClock{}, false)
 		begun := time.Now()
-		go func() { _ = r.Complete(t.Context(), Installed{Patience: 5 * time.Second, Cache: make(chan struct{})}) }()
+		go func() { _ = complete(t.Context(), r, Installed{Patience: 5 * time.Second, Cache: make(chan struct{})}) }()
 		<-r.Restored()
 		require.Equal(t, 5*time.Second, time.Since(begun))
 		require.Equal(t, "suspend", rec.taken()[0])

@@ -20,13 +20,6 @@ import (
 )
 
 const (
-	// roundNumKey is the key of the bridge's external_ids with the round of the last complete install, in decimal.
-	roundNumKey = "roundNum"
-	// StartedKey is the key with the round of the last install that was begun. It is not Antrea's: there an agent that
-	// ends before its round is complete begins the same round again, by deleting the flows that forward at that moment.
-	StartedKey = "startedRoundNum"
-	// maxUnfinishedRounds limits the rounds that begin without one being completed.
-	maxUnfinishedRounds = 1000
 	// flowRestoreWaitKey is the key of Open_vSwitch other_config that makes vswitchd keep the datapath's flows and answer
 	// no upcalls until the agent has installed its flows. start_ovs sets it.
 	flowRestoreWaitKey = "flow-restore-wait"
@@ -42,41 +35,6 @@ const (
 	// revalidationTimeout bounds the wait for ovs-vswitchd to use new flows. Policies cannot change during that time.
 	revalidationTimeout = 5 * time.Second
 )
-
-// firstRound is the round of a bridge without history.
-const firstRound = 1
-
-// Next returns a round that no flow on the bridge has: the one after the last that was completed, or begun since. The
-// last completed one is the oldest of which there may be flows; without one there is no previous round, unless one was begun.
-func Next(externalIDs map[string]string) openflow.RoundInfo {
-	completed, hasCompleted := roundOf(externalIDs, roundNumKey)
-	started, hasStarted := roundOf(externalIDs, StartedKey)
-	oldest, latest := completed, completed
-	if !hasCompleted {
-		if !hasStarted {
-			return openflow.RoundInfo{RoundNum: firstRound}
-		}
-		oldest, latest = firstRound, firstRound
-	}
-	// An agent that does not know the key may have completed rounds after the one that was recorded as begun.
-	if hasStarted && started-oldest <= maxUnfinishedRounds {
-		latest = started
-	}
-	return openflow.RoundInfo{RoundNum: latest + 1, PrevRoundNum: &oldest}
-}
-
-func roundOf(externalIDs map[string]string, key string) (round uint16, ok bool) {
-	text, ok := externalIDs[key]
-	if !ok {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(text, 10, 16)
-	if err != nil {
-		klog.ErrorS(err, "Bridge external_ids has no valid round", "key", key, "value", text)
-		return 0, false
-	}
-	return uint16(n), true
-}
 
 // Flows is the part of openflow.Client that rounds need.
 type Flows interface {
@@ -156,6 +114,19 @@ func New(flows Flows, store Store, datapath Datapath, round openflow.RoundInfo, 
 	return r
 }
 
+// HasHits reports whether the former cache may have hits although ovs-vswitchd forwards. It is asked before Forward.
+func (r *Rounds) HasHits() bool { return r.hits != nil }
+
+// WaitRevalidation returns when no packet is treated by rules from before the call. An ovs-vswitchd that waits for flows revalidates nothing.
+func (r *Rounds) WaitRevalidation(ctx context.Context) error {
+	select {
+	case <-r.forwards:
+		return r.datapath.WaitRevalidation(ctx)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // Round returns the present round.
 func (r *Rounds) Round() openflow.RoundInfo { return r.round }
 
@@ -165,40 +136,11 @@ func (r *Rounds) Restored() <-chan struct{} { return r.restored }
 // Forwards is closed when packets can have flows of this round, and the former cache has no hits any more.
 func (r *Rounds) Forwards() <-chan struct{} { return r.forwards }
 
-// Complete waits for the controllers to install their flows again, and lets ovs-vswitchd forward by them. When all are installed and the round is
-// at least 10 s old, it deletes the flows of the previous round and records the present one. It retries what fails every 2 s, and returns when
-// done or with ctx's error.
-func (r *Rounds) Complete(ctx context.Context, installed Installed) error {
-	if err := r.begin(ctx, installed); err != nil {
-		return err
-	}
-	for _, ch := range installed.Soon {
-		if err := r.await(ctx, ch, nil); err != nil {
-			return err
-		}
-	}
-	if wait := minRoundAge - r.clock.Since(r.started); wait > 0 {
-		if err := r.sleep(ctx, wait); err != nil {
-			return fmt.Errorf("wait until round %d is %s old: %w", r.round.RoundNum, minRoundAge, err)
-		}
-	}
-	if err := r.retry(ctx, "delete the flows of the previous round", r.flows.DeleteStaleFlows); err != nil {
-		return err
-	}
-	err := r.retry(ctx, "record the round", func() error {
-		return r.store.SetExternalID(roundNumKey, strconv.Itoa(int(r.round.RoundNum)))
-	})
-	if err == nil {
-		klog.InfoS("Completed the round of flows", "round", r.round.RoundNum)
-	}
-	return err
-}
-
-// begin lets ovs-vswitchd forward by the flows that are installed. While it waits, the kernel's flows and the former cache's entries are results of
+// Forward waits until flows are installed, and lets ovs-vswitchd forward by them. While ovs-vswitchd waits, the kernel's flows and the former cache's entries are results of
 // the same tables. The hits end before packets can have new flows. The stamps stay until they have, because a packet that misses is lost until then.
 // If ovs-vswitchd forwards already, and all flows are the former agent's, hits end as soon as the new cache can learn: when Pods, Nodes and policies
 // are known. It does not need Services for that.
-func (r *Rounds) begin(ctx context.Context, installed Installed) error {
+func (r *Rounds) Forward(ctx context.Context, installed Installed) error {
 	for _, ch := range installed.Before {
 		if err := r.await(ctx, ch, nil); err != nil {
 			return err
@@ -223,6 +165,26 @@ func (r *Rounds) begin(ctx context.Context, installed Installed) error {
 		r.stopWaiting()
 	}
 	return nil
+}
+
+// Complete deletes the flows of former rounds when the round is at least 10 s old, and records the present one. It is called when all flows are
+// installed and Forward has returned. It retries what fails every 2 s, and returns when done or with ctx's error.
+func (r *Rounds) Complete(ctx context.Context) error {
+	if wait := minRoundAge - r.clock.Since(r.started); wait > 0 {
+		if err := r.sleep(ctx, wait); err != nil {
+			return fmt.Errorf("wait until round %d is %s old: %w", r.round.RoundNum, minRoundAge, err)
+		}
+	}
+	if err := r.retry(ctx, "delete the flows of the previous round", r.flows.DeleteStaleFlows); err != nil {
+		return err
+	}
+	err := r.retry(ctx, "record the round", func() error {
+		return r.store.SetExternalID(roundNumKey, strconv.Itoa(int(r.round.RoundNum)))
+	})
+	if err == nil {
+		klog.InfoS("Completed the round of flows", "round", r.round.RoundNum)
+	}
+	return err
 }
 
 // endHits ends the hits of the former cache, if there are any, when the new one can take over.
@@ -309,93 +271,12 @@ func (r *Rounds) clearFlowRestoreWait() error {
 	return nil
 }
 
-// Run replays all flows after each value of reconnected, and when flows were deleted. Then it clears flow-restore-wait,
-// unless the first install has not finished: Complete will do that. It returns when ctx ends.
-func (r *Rounds) Run(ctx context.Context, reconnected <-chan struct{}) {
-	check := newRecheck(r.flows, r.clock)
-	defer check.end()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case _, ok := <-reconnected:
-			if !ok {
-				return
-			}
-			klog.InfoS("Open vSwitch reconnected, replaying flows")
-			if err := r.replay(ctx); err != nil {
-				return
-			}
-			check.begin(ctx)
-		case <-check.due():
-			if !check.lost(ctx) {
-				continue
-			}
-			if err := r.replay(ctx); err != nil {
-				return
-			}
-			check.proceed(ctx)
-		}
-	}
-}
-
-// replay fails only when ctx ends. A gateway that cannot be restored does not keep the flows of everything else away. While ovs-vswitchd waits,
-// packets have the kernel's flows, which are results of the same tables as the cache's entries, and any other packet is lost. So the cache forgets
-// them only when packets can have new flows.
-func (r *Rounds) replay(ctx context.Context) error {
-	var unforwarded error
-	err := r.retry(ctx, "replay flows", func() error {
-		return r.flows.ReplayFlows(func() { unforwarded = r.forwardAgain(ctx) })
-	})
-	if err == nil && unforwarded != nil {
-		klog.ErrorS(unforwarded, "Failed to clear flow-restore-wait after a replay, will try again", "round", r.round.RoundNum)
-		err = r.retry(ctx, "clear flow-restore-wait", func() error { return r.forwardAgain(ctx) })
-	}
-	if err != nil {
-		return err
-	}
-	if err := r.afterReplay(ctx); err != nil {
-		klog.ErrorS(err, "Failed to restore the gateway after Open vSwitch reconnected")
-	}
-	return ctx.Err()
-}
-
-// forwardAgain makes ovs-vswitchd forward after a replay if it waits. Until the first install is complete, that is not due yet.
-func (r *Rounds) forwardAgain(ctx context.Context) error {
-	select {
-	case <-r.restored:
-	default:
-		return nil
-	}
-	waiting, err := WaitsForFlows(r.store)
-	if err != nil {
-		return err
-	}
-	if err := r.clearFlowRestoreWait(); err != nil {
-		return err
-	}
-	if waiting {
-		r.waitUntilApplied(ctx)
-	}
-	r.waitUntilRevalidated(ctx)
-	return nil
-}
-
 // waitUntilApplied waits until ovs-vswitchd says that it forwards, but not for long: packets that have flows do not need to wait.
 func (r *Rounds) waitUntilApplied(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
 	defer cancel()
 	if err := r.store.Create(ctx); err != nil {
 		klog.ErrorS(err, "ovs-vswitchd has not said that it forwards; packets may be lost until it does")
-	}
-}
-
-// waitUntilRevalidated waits until no packet is dropped any more because ovs-vswitchd had no flows when it met the first one like it.
-func (r *Rounds) waitUntilRevalidated(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, revalidationTimeout)
-	defer cancel()
-	if err := r.datapath.WaitRevalidation(ctx); err != nil {
-		klog.ErrorS(err, "ovs-vswitchd has not said that its new flows are in effect; packets may be lost until they are", "waited", revalidationTimeout)
 	}
 }
 

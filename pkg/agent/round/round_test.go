@@ -157,6 +157,17 @@ func waitForTimer(t *testing.T, c *clocktesting.FakeClock) {
 	require.Eventually(t, c.HasWaiters, 10*time.Second, time.Millisecond)
 }
 
+// complete takes both steps, as package start does.
+func complete(ctx context.Context, r *Rounds, installed Installed) error {
+	if err := r.Forward(ctx, installed); err != nil {
+		return err
+	}
+	for _, ch := range installed.Soon {
+		<-ch
+	}
+	return r.Complete(ctx)
+}
+
 func closed() <-chan struct{} {
 	ch := make(chan struct{})
 	close(ch)
@@ -169,7 +180,7 @@ func TestCompleteRoundWaitsForControllersAndAge(t *testing.T) {
 	r := rec.rounds(c, false)
 	pods := make(chan struct{})
 	done := make(chan error, 1)
-	go func() { done <- r.Complete(t.Context(), Installed{Before: []<-chan struct{}{closed(), pods}}) }()
+	go func() { done <- complete(t.Context(), r, Installed{Before: []<-chan struct{}{closed(), pods}}) }()
 
 	c.Step(3 * time.Second)
 	require.Empty(t, rec.taken(), "the Pods' flows are not installed yet")
@@ -191,7 +202,7 @@ func TestCompleteRoundRetriesEachStep(t *testing.T) {
 	r := rec.rounds(c, false)
 	c.Step(minRoundAge)
 	done := make(chan error, 1)
-	go func() { done <- r.Complete(t.Context(), Installed{}) }()
+	go func() { done <- complete(t.Context(), r, Installed{}) }()
 	for range 4 {
 		waitForTimer(t, c)
 		c.Step(roundRetryInterval)
@@ -205,7 +216,7 @@ func TestCompleteRoundEndsWithItsContext(t *testing.T) {
 	r := rec.rounds(clock.RealClock{}, false)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := r.Complete(ctx, Installed{Before: []<-chan struct{}{closed(), make(chan struct{})}})
+	err := complete(ctx, r, Installed{Before: []<-chan struct{}{closed(), make(chan struct{})}})
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorContains(t, err, "the flows of round 8")
 	require.Empty(t, rec.taken())
@@ -234,7 +245,7 @@ func TestFormerCacheWorksUntilForwardingBegins(t *testing.T) {
 				}
 				r := rec.rounds(clock.RealClock{}, true)
 				pods := make(chan struct{})
-				go func() { _ = r.Complete(t.Context(), Installed{Before: []<-chan struct{}{pods}}) }()
+				go func() { _ = complete(t.Context(), r, Installed{Before: []<-chan struct{}{pods}}) }()
 				time.Sleep(time.Hour)
 				require.Empty(t, rec.taken())
 				require.False(t, isClosed(r.Forwards()))
@@ -257,7 +268,7 @@ func TestFormerCacheIsSuspendedWhenForwardingBeginsEarly(t *testing.T) {
 		rec.failures["suspend"] = 1
 		r := rec.rounds(clock.RealClock{}, true)
 		pods := make(chan struct{})
-		go func() { _ = r.Complete(t.Context(), Installed{Before: []<-chan struct{}{pods}}) }()
+		go func() { _ = complete(t.Context(), r, Installed{Before: []<-chan struct{}{pods}}) }()
 		time.Sleep(time.Second)
 		require.Empty(t, rec.taken())
 		begun := time.Now()
@@ -282,7 +293,7 @@ func TestForwardingHasLittlePatience(t *testing.T) {
 			services, done := make(chan struct{}), make(chan error, 1)
 			begun := time.Now()
 			go func() {
-				done <- r.Complete(t.Context(), Installed{Before: []<-chan struct{}{closed()}, Soon: []<-chan struct{}{services}, Patience: 5 * time.Second})
+				done <- complete(t.Context(), r, Installed{Before: []<-chan struct{}{closed()}, Soon: []<-chan struct{}{services}, Patience: 5 * time.Second})
 			}()
 			<-r.Restored()
 			require.Equal(t, 5*time.Second, time.Since(begun))
@@ -319,7 +330,7 @@ func TestReconnectionReplaysFlows(t *testing.T) {
 	require.Equal(t, "gateway", <-rec.done)
 
 	c.Step(minRoundAge)
-	require.NoError(t, r.Complete(ctx, Installed{}))
+	require.NoError(t, complete(ctx, r, Installed{}))
 	require.Equal(t, []string{"replay", "evicted", "gateway", "suspend", "clear flow-restore-wait", "delete stale", "roundNum=8"}, rec.taken(),
 		"before the first complete install flow-restore-wait is not cleared by a reconnection")
 
@@ -357,7 +368,7 @@ func TestEvictionAfterReplays(t *testing.T) {
 				rec := newRecorder()
 				r := rec.rounds(clock.RealClock{}, false)
 				ctx, cancel := context.WithCancel(t.Context())
-				require.NoError(t, r.Complete(ctx, Installed{}))
+				require.NoError(t, complete(ctx, r, Installed{}))
 				before := len(rec.taken())
 				rec.mu.Lock()
 				rec.waiting = test.waiting

@@ -115,7 +115,10 @@ func TestForgetFormerPorts(t *testing.T) {
 		a := NewAnnouncer(kube, "node1")
 		forgotten := make(chan time.Time, 1)
 		go a.Run(t.Context())
-		go ForgetFormerPorts(t.Context(), a.Settled(), func(context.Context) error { forgotten <- time.Now(); return nil })
+		go func() {
+			<-a.Settled()
+			ForgetFormerPorts(t.Context(), func(context.Context) error { forgotten <- time.Now(); return nil })
+		}()
 		time.Sleep(time.Hour)
 		require.Empty(t, forgotten, "others may still be telling keys")
 		begun := time.Now()

@@ -20,13 +20,8 @@ import (
 const peerDelay = 10 * time.Second
 
 // ForgetFormerPorts lets Pods use the former ports for rewritten packets again when no other Node can know a key for one of them that it
-// has told this Node. Others tell keys as long as they see the former annotation.
-func ForgetFormerPorts(ctx context.Context, settled <-chan struct{}, forget func(context.Context) error) {
-	select {
-	case <-ctx.Done():
-		return
-	case <-settled:
-	}
+// has told this Node. Others tell keys as long as they see the former annotation, which has just changed.
+func ForgetFormerPorts(ctx context.Context, forget func(context.Context) error) {
 	if retry.Sleep(ctx, peerDelay+datapath.KeyRest) != nil {
 		return
 	}

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package start
 
 import (
 	"context"
@@ -31,22 +31,22 @@ func TestParts(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begin, release := time.Now(), make(chan struct{})
-				p := newParts(t.Context())
+				g := newGroup(t.Context())
 				ended := make(chan struct{})
-				p.background(func(ctx context.Context) { <-ctx.Done(); close(ended) })
-				p.background(func(context.Context) {}) // a part that returns does not end the others
+				g.start(Part{Run: func(ctx context.Context) { <-ctx.Done(); close(ended) }})
+				g.start(Part{Run: func(context.Context) {}}) // a part that returns does not end the others
 				if tc.hangs {
-					p.background(func(context.Context) { <-release })
+					g.start(Part{Run: func(context.Context) { <-release }})
 				}
-				p.save(func(ctx context.Context) {
+				g.start(Part{Saves: true, Run: func(ctx context.Context) {
 					<-ctx.Done()
 					select {
 					case <-time.After(tc.saves):
 					case <-release:
 					}
-				})
-				p.serve(func(context.Context) error { time.Sleep(time.Second); return failed })
-				require.ErrorIs(t, p.wait(), failed)
+				}})
+				g.start(Part{Serve: func(context.Context) error { time.Sleep(time.Second); return failed }})
+				require.ErrorIs(t, g.wait(), failed)
 				<-ended
 				require.Equal(t, tc.took, time.Since(begin))
 				close(release)
