@@ -161,7 +161,11 @@ func (f *fake) Build(p *Phases) (*Agent, error) {
 			Prepare: func() { f.note("prepare"); _ = f.unless(ctx, "cache prepared") },
 			Start:   starts,
 		},
-		Announce:          func(context.Context) { close(announced) },
+		Announce: func(ctx context.Context) {
+			if f.unless(ctx, "announced") == nil {
+				close(announced)
+			}
+		},
 		Announced:         announced,
 		ForgetFormerPorts: func(context.Context) { f.note("former ports") },
 		Policies:          f.controller("policies realized"),
