@@ -58,7 +58,7 @@ type Controller interface {
 	Synced() <-chan struct{}
 }
 
-// Installer is a controller with a name, such as "Nodes", which is also in that of the phase it reaches: "Nodes installed".
+// Installer is a controller with a name, such as "Nodes". It reaches a phase of that name: "Nodes installed".
 type Installer struct {
 	Name string
 	Controller
@@ -168,7 +168,7 @@ func (a *Agent) serviceParts(p *Phases) []Part {
 	}
 }
 
-// roundParts returns the parts that let Open vSwitch forward when flows are installed, and then delete those of former rounds.
+// roundParts returns the parts that let Open vSwitch forward when flows are installed, and then delete the flows of former rounds.
 func (a *Agent) roundParts(p *Phases, installed []Wait) []Part {
 	forward := Part{Name: "forwarding", After: installed, Reaches: []Phase{p.FlowsRestored, p.Forwarding}, waits: true}
 	end := Part{Name: "former round", After: after(p.FlowsRestored, p.Forwarding), Reaches: []Phase{p.FormerRoundDeleted},

@@ -19,7 +19,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/round"
 )
 
-// situation is what the agent finds.
+// situation describes what the agent finds.
 type situation string
 
 const (
@@ -191,7 +191,7 @@ func (f *fake) start(t *testing.T) (stop func() error) {
 	return func() error { cancel(); return <-done }
 }
 
-// all returns the phases, those of installers included, by name.
+// all returns the phases, including the phases of installers, by name.
 func (f *fake) all() map[string]Phase {
 	all := map[string]Phase{}
 	v := reflect.ValueOf(*f.phases)

@@ -19,7 +19,7 @@ func TestParts(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		hangs bool
-		// saves is how long a part stores something after the others have ended.
+		// saves is the time for which a part stores something after the others have ended.
 		saves, took time.Duration
 	}{
 		{"all end", false, 0, time.Second},

@@ -24,7 +24,7 @@ func settle(d time.Duration) {
 // others are.
 func TestWhatAPhaseHoldsBack(t *testing.T) {
 	var (
-		// takeover is what cannot happen without forwarding.
+		// takeover contains the phases that need forwarding.
 		takeover = []string{"cache started", "former cache suspended", "forwarding"}
 		restored = []string{"Pods accepted", "flows restored", "former round deleted"}
 	)

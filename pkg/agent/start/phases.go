@@ -33,7 +33,7 @@ func (p Phase) isReached() bool {
 	}
 }
 
-// Phases are the phases of one start, but for those of Agent.Installers.
+// Phases are the phases of one start. Each of Agent.Installers has another one.
 type Phases struct {
 	// Locked: this agent is the only one of the Node.
 	Locked Phase
@@ -82,7 +82,7 @@ func newPhases() *Phases {
 	}
 }
 
-// Wait is what a part waits for.
+// Wait is a phase that a part waits for.
 type Wait struct {
 	Phase
 	// AtMost bounds the wait, after which the part continues; 0: it does not.
