@@ -41,7 +41,7 @@ import (
 
 const inNamespaceEnv = "ANTREA_TEST_IN_NAMESPACE"
 
-// apiConfig is where the Kubernetes API would be.
+// apiConfig contains the address of a Kubernetes API that does not exist.
 var apiConfig = &rest.Config{Host: "https://192.0.2.1:6443"}
 
 // inNamespaces runs the calling test again in a process of its own in new network and mount namespaces, because the
@@ -244,7 +244,7 @@ func testAgentRun(t *testing.T, o *options, clients *kubernetes.Clients, ovs *ov
 	require.Less(t, time.Since(begin), 3*time.Second)
 	flows := strings.Join(ovs.DumpFlows("br-int"), "\n")
 	require.Contains(t, flows, "10.10.2.0/24", "flows stay when the agent stops")
-	require.Contains(t, flows, "nw_dst=10.96.0.1,tp_dst=80", "those of Services, too")
+	require.Contains(t, flows, "nw_dst=10.96.0.1,tp_dst=80", "flows of Services also stay")
 	if round > 1 {
 		require.NotRegexp(t, fmt.Sprintf(`cookie=0x%x[0-9a-f]{12},`, round-1), flows, "no flow of the previous round")
 	}

@@ -63,11 +63,11 @@ func newAPIServer(ctx context.Context, o *options, n *node, cache *onCache, c *c
 // switchError is why Open vSwitch counts as away, nil while it answers.
 func (n *node) switchError() error { return errors.Join(n.vswitchd.Err(), n.flows.ConnectionError()) }
 
-// serveEarly answers health checks until the API does. A failure is the API's, too, which then reports it.
+// serveEarly answers health checks until the API does. The API will fail for the same reason, and report it.
 func serveEarly(o *options) *generic.Early {
 	early, err := generic.ServeEarly(o.config.APIPort, config.SplitList(o.config.TLSCipherSuites), o.config.TLSMinVersion)
 	if err != nil {
-		klog.ErrorS(err, "Nobody answers health checks until the agent has started")
+		klog.ErrorS(err, "Health checks are not answered until the agent has started")
 	}
 	return early
 }

@@ -221,7 +221,7 @@ func (c *controllers) addProxy(o *options, n *node, cache *onCache) (err error) 
 	return err
 }
 
-// addHost lets the controller of Services also lead connections of the Node, and those from outside, to the bridge.
+// addHost lets the controller of Services also lead connections of the Node, and connections from outside, to the bridge.
 func (c *controllers) addHost(o *options, n *node) error {
 	settings := o.config.AntreaProxy
 	addresses := proxy.NodePortAddresses{Networks: o.config.NodePortNetworks(), Gateway: n.Node.Gateway.Name}
@@ -241,7 +241,7 @@ func (c *controllers) addHost(o *options, n *node) error {
 	return nil
 }
 
-// podNetworks returns those of the Node.
+// podNetworks returns the Pod networks of the Node.
 func podNetworks(node *config.NodeConfig) []netip.Prefix {
 	return slices.DeleteFunc([]netip.Prefix{node.PodIPv4CIDR, node.PodIPv6CIDR}, func(network netip.Prefix) bool { return !network.IsValid() })
 }

@@ -21,7 +21,7 @@ import (
 const (
 	apiService  = "default/kubernetes"
 	kubeletPort = 10250
-	// sourceName is that of dependency.Sources in the list.
+	// sourceName is the name of dependency.Sources in the list.
 	sourceName = "the Node"
 )
 
@@ -63,7 +63,7 @@ func apiEndpoint(address string) dependency.Endpoint {
 	return e
 }
 
-// neededAtStart returns route.Options.Needed. It leaves out what may be a Service's own address, such as that of the Kubernetes API in the
+// neededAtStart returns route.Options.Needed. It leaves out addresses that may be a Service's own, such as the address of the Kubernetes API in the
 // cluster.
 func neededAtStart(s *dependency.Sources) func(netip.Addr, uint16) bool {
 	list := dependency.NewList()
@@ -75,7 +75,7 @@ func neededAtStart(s *dependency.Sources) func(netip.Addr, uint16) bool {
 	}
 }
 
-// neededServices are those whose Endpoints this Node depends on.
+// neededServices returns the Services whose Endpoints this Node depends on.
 func neededServices() map[types.NamespacedName]string {
 	needed := map[types.NamespacedName]string{{Namespace: "default", Name: "kubernetes"}: dependency.API}
 	if namespace := os.Getenv("POD_NAMESPACE"); namespace != "" {

@@ -23,7 +23,7 @@ import (
 
 var flowSysctls = []string{conntrack.AccountingSysctl, conntrack.TimestampSysctl}
 
-// addFlowExporter makes the exporter of flow records, or restores what an earlier agent has changed for it.
+// addFlowExporter makes the exporter of flow records. If it is off, it undoes the changes that an earlier agent has made for it.
 func (c *controllers) addFlowExporter(o *options, n *node, cache *onCache) error {
 	if !o.config.ExportsFlows(o.gates) {
 		var errs []error
@@ -34,7 +34,7 @@ func (c *controllers) addFlowExporter(o *options, n *node, cache *onCache) error
 			errs = append(errs, err)
 		}
 		if err := errors.Join(errs...); err != nil {
-			klog.ErrorS(err, "Could not remove everything that FlowExporter, which is off, has left")
+			klog.ErrorS(err, "Could not remove everything that an earlier agent has left of FlowExporter")
 		}
 		return nil
 	}
@@ -64,7 +64,7 @@ func (c *controllers) addFlowExporter(o *options, n *node, cache *onCache) error
 	return nil
 }
 
-// allPodNetworks returns those of all Nodes.
+// allPodNetworks returns the Pod networks of all Nodes.
 func (c *controllers) allPodNetworks(n *node) []netip.Prefix {
 	return append(podNetworks(n.Node), c.accepted.PodNetworks()...)
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/servicehealth"
 )
 
-// healthOf is what health checks say about the Node, and need from it.
+// healthOf returns the facts about the Node that health checks report, and the functions that they need.
 func healthOf(n *node) servicehealth.Node {
 	return servicehealth.Node{Forwards: n.flows.ConnectionError, OpenPort: n.host.OpenHealthCheckPort, ClosePort: n.host.CloseHealthCheckPort}
 }
 
-// healthHandler tells the health checks of this Node's object.
+// healthHandler passes this Node's object to the health checks.
 func healthHandler(health *servicehealth.Server, nodeName string) cache.ResourceEventHandler {
 	own := func(object any) (*corev1.Node, bool) {
 		node, ok := object.(*corev1.Node)

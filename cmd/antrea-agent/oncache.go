@@ -137,7 +137,7 @@ func oncacheChanges(c oncachehandler.ModeController, f oncachehandler.Flusher) m
 	return map[string]http.HandlerFunc{"/oncache/mode": oncachehandler.HandleSetMode(c), "/oncache/flush": oncachehandler.HandleFlush(f)}
 }
 
-// formerCacheOf is formerCache with the condition under which its hits may go on while this agent starts: its own cache would have them.
+// formerCacheOf is formerCache with the condition under which its hits may continue while this agent starts: its own cache would have the same hits.
 func formerCacheOf(o *options) round.FormerCache {
 	former := formerCache
 	if o.gates.Enabled(features.ONCache) && o.config.ONCache.Mode == datapath.ModeEnforce.String() && !o.config.TunnelCsum {

@@ -21,7 +21,7 @@ import (
 // defaultPolicyDir is Antrea's.
 const defaultPolicyDir = "/var/run/antrea/networkpolicy"
 
-// defaultStatsFile is lost when the Node restarts, as are the counters that it is about.
+// defaultStatsFile is lost when the Node restarts, as are the counters that it describes.
 const defaultStatsFile = "/var/run/antrea/networkpolicystats"
 
 // options are the settings of the configuration file and the command line, checked and complete.
@@ -33,15 +33,15 @@ type options struct {
 	configFile string
 	// tokenFile receives the loopback token of the API server.
 	tokenFile string
-	// policyDir is where the last known policies are kept.
+	// policyDir is the directory of the last known policies.
 	policyDir string
-	// statsFile is where it is kept how much of the policies' traffic has been reported.
+	// statsFile records how much of the policies' traffic has been reported.
 	statsFile string
 	// lockFile is locked by the only agent of the Node.
 	lockFile string
-	// sysctlFile records what sysctls were before the agent changed them.
+	// sysctlFile records the original values of the sysctls that the agent has changed.
 	sysctlFile string
-	// sources find what the Node depends on.
+	// sources find the addresses that the Node depends on.
 	sources *dependency.Sources
 }
 
@@ -88,16 +88,16 @@ func (o *options) cutsConnections() bool {
 	return o.config.NetworkPolicy.EstablishedConnections == agentconfig.ConnectionsCut
 }
 
-// proxiesServices reports whether Pods' connections to Services are translated in OVS.
+// proxiesServices reports whether connections of Pods to Services are translated in OVS.
 func (o *options) proxiesServices() bool {
 	return o.gates.Enabled(features.AntreaProxy) && *o.config.AntreaProxy.Enable
 }
 
-// proxiesAll reports whether those of the Node, and those from outside the cluster, are, too.
+// proxiesAll reports whether connections of the Node and from outside the cluster are also translated in OVS.
 func (o *options) proxiesAll() bool { return o.proxiesServices() && o.config.AntreaProxy.ProxyAll }
 
-// rewritePort is the port of packets that are rewritten instead of encapsulated, 0 without the gate. The rules that keep Pods out of it are
-// there on Nodes that encapsulate, too: their Pods could send to Nodes that restore.
+// rewritePort returns the port of packets that are rewritten instead of encapsulated, 0 without the gate. The rules that keep Pods out of it are
+// also there on Nodes that encapsulate: their Pods could send to Nodes that restore.
 func (o *options) rewritePort() uint16 {
 	if !o.gates.Enabled(features.ONCache) {
 		return 0

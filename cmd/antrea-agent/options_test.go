@@ -62,7 +62,7 @@ func TestOptionsWithoutFile(t *testing.T) {
 	require.ErrorContains(t, o.complete(filepath.Join(t.TempDir(), "absent.conf")), "absent.conf")
 }
 
-// TestFlagsSurvive: tools that know only Antrea's keys rewrite the file; what the flags say is in force all the same.
+// TestFlagsSurvive: tools that know only Antrea's keys rewrite the file; the flags stay in force.
 func TestFlagsSurvive(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "antrea-agent.conf")
 	require.NoError(t, os.WriteFile(file, []byte("featureGates: {AntreaProxy: false}\ntunnelType: vxlan"), 0o600))

@@ -20,7 +20,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
 )
 
-// createWebhooks creates the manifest's CRD of Traceflows and its webhooks. The Service is that of testAggregation.
+// createWebhooks creates the manifest's CRD of Traceflows and its webhooks. testAggregation has created the Service.
 func createWebhooks(t *testing.T, f *fixture) {
 	t.Helper()
 	manifest, err := os.ReadFile("../../build/yamls/antrea.yml")

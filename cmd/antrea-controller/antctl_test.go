@@ -89,8 +89,8 @@ func createOperator(t *testing.T, f *fixture) {
 	require.NoError(t, err)
 }
 
-// testAntctl runs antctl as a program outside the Pods of Antrea does that has the rights of the manifest's service account antctl
-// and no others, or those of the ClusterRole antctl only. The controller is on Node node-1, where there is no agent.
+// testAntctl runs antctl as a program outside of Antrea's Pods does: with the rights of the manifest's service account antctl only, or of the
+// ClusterRole antctl only. The controller is on Node node-1, where there is no agent.
 func testAntctl(t *testing.T, f *fixture) {
 	createAccount(t, f)
 	node, err := f.admin.Kube.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, metav1.CreateOptions{})

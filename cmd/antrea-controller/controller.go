@@ -120,7 +120,7 @@ func newAPIServer(ctx context.Context, o *options, clients *kubernetes.Clients, 
 	return api, nil
 }
 
-// identity distinguishes this process from all others, including those of the same Pod.
+// identity distinguishes this process from all others, including other processes of the same Pod.
 func identity() string {
 	name := os.Getenv("POD_NAME")
 	if name == "" {

@@ -91,7 +91,7 @@ func testStats(t *testing.T, f *fixture, token string) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), `"trafficStats":{"packets":36,"bytes":5199,"sessions":3}`)
 
-	// A restart of the controller begins anew, and the next report is counted, whatever its number is.
+	// A restart of the controller begins from scratch, and the next report is counted, whatever its number is.
 	f.stop()
 	f.startController()
 	require.NoError(t, f.reportAs(token, "node-1", "1", v1alpha1.TrafficStats{Packets: 1}))

@@ -61,7 +61,7 @@ func testSupportBundle(t *testing.T, f *fixture) {
 	require.Equal(t, []string{"controllerinfos", "supportbundles", "supportbundles/download"}, names)
 }
 
-// testRestart: agents and the aggregator go on trusting a controller that has restarted.
+// testRestart: agents and the aggregator continue to trust a controller that has restarted.
 func testRestart(t *testing.T, f *fixture) {
 	published := func() (ca, secret string) {
 		configMap, err := f.admin.Kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), apis.ControllerCA, metav1.GetOptions{})

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package component is what the long-running programs antrea-agent and antrea-controller have in common as commands: the
+// Package component contains the common parts of the commands antrea-agent and antrea-controller, which run long: the
 // flag --config, the flags of the log, signals, and the exit code.
 package component
 
@@ -29,7 +29,7 @@ type Component struct {
 	AddFlags func(*pflag.FlagSet)
 	// Configure reads and checks the configuration file; configFile is empty when there is none.
 	Configure func(configFile string) error
-	// Run is called after Configure, if that did not fail. It returns when ctx ends, and with an error when it cannot go on.
+	// Run is called after Configure, if that did not fail. It returns when ctx ends, and with an error when it cannot continue.
 	Run func(ctx context.Context) error
 	// Subcommands do something else than run the program; nil if there are none.
 	Subcommands []*cobra.Command
@@ -45,7 +45,7 @@ func (c *Component) Execute() int {
 	return 0
 }
 
-// Command is the program's command line. Errors of the command line are printed, those of Configure and Run logged.
+// Command is the program's command line. Errors of the command line are printed, errors of Configure and Run are logged.
 func (c *Component) Command() *cobra.Command {
 	var configFile string
 	logs := &log.Options{}

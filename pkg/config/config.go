@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package config is what the configuration files of agent and controller have in common: keys, defaults and checks. The files
+// Package config contains the common parts of the configuration files of agent and controller: keys, defaults and checks. The files
 // themselves are the packages below it.
 package config
 
@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ClientConnectionConfig is how a component reaches the Kubernetes API.
+// ClientConnectionConfig describes how a component reaches the Kubernetes API.
 type ClientConnectionConfig struct {
 	// Kubeconfig is a file name; empty means the in-cluster service account.
 	Kubeconfig string `yaml:"kubeconfig,omitempty" json:"kubeconfig,omitempty"`

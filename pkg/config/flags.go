@@ -59,7 +59,7 @@ func (f *Flags) FeatureGates() (map[string]bool, error) {
 	return gates, errors.Join(errs...)
 }
 
-// Merge returns the gates of both maps; those of stronger win.
+// Merge returns the gates of both maps; stronger wins.
 func Merge(weaker, stronger map[string]bool) map[string]bool {
 	merged := map[string]bool{}
 	for _, gates := range []map[string]bool{weaker, stronger} {

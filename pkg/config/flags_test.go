@@ -46,7 +46,7 @@ func TestFlagsWin(t *testing.T) {
 		FeatureGates: map[string]bool{"A": true, "B": true, "C": true}, Port: 2, Enable: &no, CIDRs: []string{"10.0.0.0/8", "fd00::/64"},
 		Section: testSection{Mode: "off", MaxFlows: 5},
 	}, c)
-	require.True(t, yes, "the former value may belong to somebody else")
+	require.True(t, yes, "the former value may belong to another owner")
 	require.Equal(t, "configuration file x.conf --feature-gates=A=true --set=port=2", parseFlags(t, "--set=port=2", "--feature-gates=A=true").Sources("x.conf"))
 }
 

@@ -21,7 +21,7 @@ type AgentConfig struct {
 	OVSDatapathType string `yaml:"ovsDatapathType,omitempty" json:"ovsDatapathType,omitempty"`
 	// OVSRunDir holds db.sock and the bridge's management socket. Default /var/run/openvswitch.
 	OVSRunDir string `yaml:"ovsRunDir,omitempty" json:"ovsRunDir,omitempty"`
-	// CNISocket is where antrea-cni finds the agent. Default /var/run/antrea/cni.sock.
+	// CNISocket is the socket at which antrea-cni finds the agent. Default /var/run/antrea/cni.sock.
 	CNISocket string `yaml:"cniSocket,omitempty" json:"cniSocket,omitempty"`
 	// HostProcPathPrefix is put before the network namespace paths that the container runtime hands over. Default /host.
 	HostProcPathPrefix string `yaml:"hostProcPathPrefix,omitempty" json:"hostProcPathPrefix,omitempty"`
@@ -46,7 +46,7 @@ type AgentConfig struct {
 	TrafficEncryptionMode string `yaml:"trafficEncryptionMode,omitempty" json:"trafficEncryptionMode,omitempty"`
 	// EnableBridgingMode connects the Node's uplink to the bridge (AntreaIPAM).
 	EnableBridgingMode bool `yaml:"enableBridgingMode,omitempty" json:"enableBridgingMode,omitempty"`
-	// PodInterfaceType is what connects new Pods: veth, netkit (Linux 6.7) or auto, which is veth in this version. Default
+	// PodInterfaceType is the kind of device pair that connects new Pods: veth, netkit (Linux 6.7) or auto, which is veth in this version. Default
 	// auto.
 	PodInterfaceType string `yaml:"podInterfaceType,omitempty" json:"podInterfaceType,omitempty"`
 	// DisableTXChecksumOffload turns transmit checksum offload off on the Pods' interfaces.
@@ -59,7 +59,7 @@ type AgentConfig struct {
 	// both it is the device with the Node's address.
 	TransportInterface      string   `yaml:"transportInterface,omitempty" json:"transportInterface,omitempty"`
 	TransportInterfaceCIDRs []string `yaml:"transportInterfaceCIDRs,omitempty" json:"transportInterfaceCIDRs,omitempty"`
-	// HostNetworkMode is how the agent writes host firewall rules: iptables or nftables. Default iptables.
+	// HostNetworkMode is the program for the host's firewall rules: iptables or nftables. Default iptables.
 	HostNetworkMode string `yaml:"hostNetworkMode,omitempty" json:"hostNetworkMode,omitempty"`
 
 	// ServiceCIDR and ServiceCIDRv6 matter only without AntreaProxy.
@@ -101,7 +101,7 @@ type AgentConfig struct {
 	HostNetworkAcceleration HostNetworkAccelerationConfig `yaml:"hostNetworkAcceleration,omitempty" json:"hostNetworkAcceleration,omitempty"`
 }
 
-// RewritesPackets reports whether the fast path rewrites packets instead of encapsulating them, where the other Node does so, too.
+// RewritesPackets reports whether the fast path rewrites packets instead of encapsulating them, where the other Node also does so.
 func (c *ONCacheConfig) RewritesPackets() bool { return c.Tunnel == ONCacheTunnelRewrite }
 
 // ONCacheConfig configures the fast path of the feature gate ONCache.
@@ -109,15 +109,15 @@ type ONCacheConfig struct {
 	// Mode is "enforce", "observe" (learn and count, but let every packet take the slow path) or "off". Default enforce. It
 	// can be changed live with antctl oncache mode.
 	Mode string `yaml:"mode,omitempty" json:"mode,omitempty"`
-	// Tunnel is how hits travel between Nodes: "encap" (in the tunnel) or "rewrite" (with the addresses of the Nodes, if the other Node
-	// does so, too). Default encap.
+	// Tunnel is the form of hits between Nodes: "encap" (in the tunnel) or "rewrite" (with the addresses of the Nodes, if the other Node
+	// also does so). Default encap.
 	Tunnel string `yaml:"tunnel,omitempty" json:"tunnel,omitempty"`
-	// RewritePort is the destination port, of TCP and UDP, of rewritten packets. It must be the same on all Nodes. 512 to 599; default 585, which IANA has
-	// assigned to nobody.
+	// RewritePort is the destination port, of TCP and UDP, of rewritten packets. It must be the same on all Nodes. 512 to 599; default 585, which IANA
+	// has not assigned.
 	RewritePort int32 `yaml:"rewritePort,omitempty" json:"rewritePort,omitempty"`
 	// MaxFlows is the number of entries in each of the two flow maps; the least recently used make room. Default 1048576.
 	MaxFlows uint32 `yaml:"maxFlows,omitempty" json:"maxFlows,omitempty"`
-	// LeaseSeconds is how long a direction of a flow may use the fast path before one of its packets goes through Open vSwitch
+	// LeaseSeconds is the time for which a direction of a flow may use the fast path before one of its packets goes through Open vSwitch
 	// again. Default 5.
 	LeaseSeconds uint32 `yaml:"leaseSeconds,omitempty" json:"leaseSeconds,omitempty"`
 }

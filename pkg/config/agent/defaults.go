@@ -38,7 +38,7 @@ func Parse(text []byte) (*AgentConfig, error) {
 	return &c, nil
 }
 
-// Override applies the settings of the command line, which win over those of the file.
+// Override applies the settings of the command line, which win over the file.
 func (c *AgentConfig) Override(flags *config.Flags) error {
 	err := flags.Apply(c, &c.FeatureGates)
 	c.setDefaults()

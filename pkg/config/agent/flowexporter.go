@@ -19,7 +19,7 @@ import (
 // defaultCollectorPort is IPFIX's (RFC 7011, section 10.3.1).
 const defaultCollectorPort = 4739
 
-// FlowCollector is where flow records go: an address, or a port of a Service.
+// FlowCollector is the destination of flow records: an address, or a port of a Service.
 type FlowCollector struct {
 	Host               string
 	Namespace, Service string

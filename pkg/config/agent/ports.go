@@ -17,7 +17,7 @@ type listener struct {
 	port          int
 }
 
-// listeners returns the ports that are in use with these settings; that of the controller is not among them.
+// listeners returns the ports that are in use with these settings, without the controller's.
 func listeners(c *AgentConfig, gates featuregate.FeatureGate) []listener {
 	tunnel := int(c.TunnelPort)
 	if tunnel == 0 {

@@ -24,7 +24,7 @@ type choice struct {
 	// known are the values that Antrea defines, built those that this version supports, withONCache those that can be combined
 	// with ONCache (nil: all).
 	known, built, withONCache []string
-	// instead is what this version does where the value is known and not built, if that does no harm; otherwise the value is refused,
+	// instead is the value whose effect a known value has that is not built, if that does no harm; otherwise the value is refused,
 	// and remedy says what to do.
 	instead, remedy string
 }
@@ -107,7 +107,7 @@ func validateRanges(c *AgentConfig) (errs []error) {
 	inRange("auditLogging.maxBackups", int64(*c.AuditLogging.MaxBackups), 0, 1<<31-1)
 	inRange("auditLogging.maxAge", int64(*c.AuditLogging.MaxAge), 0, 1<<31-1)
 	if c.DefaultMTU != 0 {
-		// 576 is what every IPv4 host must be able to reassemble (RFC 791), 65000 Antrea's upper limit.
+		// Every IPv4 host can reassemble packets of 576 bytes (RFC 791); 65000 is Antrea's upper limit.
 		inRange("defaultMTU", int64(c.DefaultMTU), 576, 65000)
 	}
 	inRange("oncache.maxFlows", int64(c.ONCache.MaxFlows), 1024, 1<<24)
@@ -169,7 +169,7 @@ func (c *AgentConfig) ServiceHealthPort() uint16 {
 	return address.Port()
 }
 
-// NodePortNetworks are those of antreaProxy.nodePortAddresses, after Validate.
+// NodePortNetworks returns the networks of antreaProxy.nodePortAddresses, after Validate.
 func (c *AgentConfig) NodePortNetworks() (networks []netip.Prefix) {
 	for _, text := range c.AntreaProxy.NodePortAddresses {
 		if network, err := netip.ParsePrefix(text); err == nil {

@@ -33,7 +33,7 @@ type ControllerConfig struct {
 	TLSCipherSuites string `json:"tlsCipherSuites,omitempty"`
 	// TLSMinVersion is the lowest TLS version of the API server, for example VersionTLS12; empty is Go's default.
 	TLSMinVersion string `json:"tlsMinVersion,omitempty"`
-	// ClientCAFile has CA certificates for clients besides those of the cluster.
+	// ClientCAFile contains CA certificates for clients, in addition to the cluster's.
 	ClientCAFile string `json:"clientCAFile,omitempty"`
 	// KubeAPIServerOverride is the address of the Kubernetes API used instead of the one in the kubeconfig or service
 	// account.
@@ -77,7 +77,7 @@ func Parse(text []byte) (*ControllerConfig, error) {
 	return &c, nil
 }
 
-// Override applies the settings of the command line, which win over those of the file.
+// Override applies the settings of the command line, which win over the file.
 func (c *ControllerConfig) Override(flags *config.Flags) error {
 	err := flags.Apply(c, &c.FeatureGates)
 	c.setDefaults()
