@@ -127,6 +127,7 @@ func explainer(n *node, cache *onCache, c *controllers) *explain.Explainer {
 			return n.clients.Kube.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 		},
 	}
+	e.Silent = n.isSilent
 	if cache.manager != nil {
 		e.Cache = cache.manager
 	}

@@ -12,10 +12,11 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/noderoute"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/agent/tunnelprobe"
 )
 
-// provedKey is the key of the bridge's external_ids that says that another Node has once answered through the tunnel.
+// provedKey is the key of the bridge's external_ids with the gateway of a Node that has answered through the tunnel.
 const provedKey = "antrea-peer-answered"
 
 func newTunnelProbe(n *node, c *controllers) *tunnelprobe.Probe {
@@ -24,15 +25,25 @@ func newTunnelProbe(n *node, c *controllers) *tunnelprobe.Probe {
 	return tunnelprobe.New(tunnelprobe.Config{
 		NodeName: n.name, Gateways: gateways, Problems: n.problems,
 		Peers: func() []tunnelprobe.Peer { return readyPeers(c.nodeRoutes.Peers(), nodes, gateways) },
-		Proved: func() bool {
-			ids, err := n.bridge.GetExternalIDs()
-			return err == nil && ids[provedKey] != ""
+		Proof: func() netip.Addr {
+			// What cannot be read or parsed proves nothing.
+			ids, _ := n.bridge.GetExternalIDs()
+			gateway, _ := netip.ParseAddr(ids[provedKey])
+			return gateway
 		},
-		SetProved: func() {
-			if err := n.bridge.SetExternalID(provedKey, "true"); err != nil {
-				klog.ErrorS(err, "The next agent will not know that other Nodes have answered")
+		SetProof: func(gateway netip.Addr) {
+			if err := n.bridge.SetExternalID(provedKey, gateway.String()); err != nil {
+				klog.ErrorS(err, "The next agent will not know that another Node has answered")
 			}
 		},
+	})
+}
+
+// isSilent reports whether the Node, or every other Node, does not answer through the tunnel.
+func (n *node) isSilent(name string) bool {
+	all, _ := n.problems.List()
+	return slices.ContainsFunc(all, func(p problem.Problem) bool {
+		return p.Reason == tunnelprobe.ReasonUnreachable && (p.Subject.Name == name || p.Subject.Name == n.name)
 	})
 }
 

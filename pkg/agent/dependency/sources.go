@@ -255,9 +255,9 @@ func readNextHops(except string) (hops []netip.Addr, err error) {
 			if r.LinkIndex == own {
 				continue
 			}
-			gateways := []net.IP{r.Gw}
+			gateways := []net.IP{r.Gw, viaAddress(r.Via)}
 			for _, hop := range r.MultiPath {
-				gateways = append(gateways, hop.Gw)
+				gateways = append(gateways, hop.Gw, viaAddress(hop.Via))
 			}
 			for _, gateway := range gateways {
 				if addr, ok := netip.AddrFromSlice(gateway); ok && !slices.Contains(hops, addr.Unmap()) {
@@ -267,4 +267,12 @@ func readNextHops(except string) (hops []netip.Addr, err error) {
 		}
 	}
 	return hops, nil
+}
+
+// viaAddress is the next hop of another IP version than the route (RTA_VIA), or nil.
+func viaAddress(destination netlink.Destination) net.IP {
+	if via, ok := destination.(*netlink.Via); ok {
+		return via.Addr
+	}
+	return nil
 }

@@ -48,7 +48,8 @@ func TestSources(t *testing.T) {
 	for _, command := range []string{
 		"link set lo up", "link add eth0 type veth peer name peer", "link add antrea-gw0 type veth peer name bridge", "link set eth0 up", "link set antrea-gw0 up",
 		"addr add 192.0.2.5/24 dev eth0", "-6 addr add 2001:db8::5/64 dev eth0 nodad", "route add default via 192.0.2.1", "-6 route add default via 2001:db8::1",
-		"route add 198.51.100.0/24 nexthop via 192.0.2.2 nexthop via 192.0.2.3", "route add 10.0.2.0/24 via 10.0.2.1 dev antrea-gw0 onlink",
+		"route add 198.51.100.0/24 nexthop via 192.0.2.2 nexthop via 192.0.2.3", "route add 203.0.113.0/25 via inet6 2001:db8::7 dev eth0",
+		"route add 203.0.113.128/25 nexthop via inet6 2001:db8::8 dev eth0 nexthop via 192.0.2.2", "route add 10.0.2.0/24 via 10.0.2.1 dev antrea-gw0 onlink",
 	} {
 		out, err := exec.Command("ip", strings.Fields(command)...).CombinedOutput()
 		require.NoError(t, err, "%s: %s", command, out)
@@ -64,6 +65,7 @@ func TestSources(t *testing.T) {
 		"169.254.170.23:0: the metadata service of clouds (none)", "192.0.2.1:0: a next hop of the Node ()", "192.0.2.2:0: a next hop of the Node ()",
 		"192.0.2.3:0: a next hop of the Node ()", "192.0.2.5:10250: the kubelet (none)", "192.0.2.53:53: a name server of the Node ()",
 		"192.0.2.250:6443: the Kubernetes API (default/kubernetes)", "[2001:db8::1]:0: a next hop of the Node ()",
+		"[2001:db8::7]:0: a next hop of the Node ()", "[2001:db8::8]:0: a next hop of the Node ()",
 		"[fd00:c1::a9fe:a9fe]:0: the metadata service of clouds (none)",
 		"[fd00:ec2::23]:0: the metadata service of clouds (none)", "[fd00:ec2::254]:0: the metadata service of clouds (none)",
 		"[fd20:ce::254]:0: the metadata service of clouds (none)", "[fe80::53]:53: a name server of the Node ()",

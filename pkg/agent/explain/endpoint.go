@@ -34,6 +34,9 @@ func (c *serviceCase) endpoint(e openflow.Endpoint, excluded *api.Treatment) api
 			described.Treatment = *why
 		}
 	}
+	if e.OnAnotherNode() {
+		c.explainer.addSilence(&described.Treatment, addr)
+	}
 	return described
 }
 

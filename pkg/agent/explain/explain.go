@@ -59,6 +59,8 @@ type Explainer struct {
 	FindPod func(ctx context.Context, namespace, name string) (*corev1.Pod, error)
 	// IgnoreTraces: the answers assume that no Traceflow keeps Pods on Open vSwitch.
 	IgnoreTraces bool
+	// Silent reports whether a Node does not answer through the tunnel; nil if that is unknown.
+	Silent func(node string) bool
 }
 
 // Question names a Pod, what it opens a connection to, and the port there.
@@ -219,7 +221,18 @@ func (e *Explainer) explainPath(answer *api.Explanation, source, destination net
 	default:
 		answer.Treatment = e.ofConnections(answer, local, remote)
 	}
+	e.addSilence(&answer.Treatment, remote)
 	return nil
+}
+
+// addSilence adds to the treatment of packets for another Node's Pod that the Node does not answer through the tunnel.
+func (e *Explainer) addSilence(t *api.Treatment, pod netip.Addr) {
+	if e.Silent == nil || e.Cache == nil || t.Path == api.PathDenied {
+		return
+	}
+	if node, ok := e.remoteNode(pod); ok && e.Silent(node) {
+		t.Detail = strings.TrimPrefix(t.Detail+"; Node "+node+" does not answer through the tunnel, see antctl get problems", "; ")
+	}
 }
 
 // ofConnections is the treatment of connections that policies allow and whose local Pod can use the cache.

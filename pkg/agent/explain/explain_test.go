@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -153,6 +154,13 @@ func TestExplain(t *testing.T) {
 		})
 	}
 	e := &Explainer{Interfaces: store, Policies: fakePolicies{}, FindPod: findPod}
+	e.Cache, e.Silent = &fakeCache{state: api.StateActive}, func(node string) bool { return node == "n2" }
+	for to, silent := range map[string]bool{"ns/there": true, "ns/beside": false, "ns/host": false} {
+		answer, err := e.Explain(t.Context(), Question{From: "ns/here", To: to, Protocol: "TCP"})
+		require.NoError(t, err)
+		require.Equal(t, silent, strings.Contains(answer.Detail, "Node n2 does not answer through the tunnel"), answer.Detail)
+	}
+	e.Cache = nil
 	for _, test := range []struct {
 		q    Question
 		want string

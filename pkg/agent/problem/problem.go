@@ -164,8 +164,6 @@ func (r *Recorder) List() (problems []Problem, dropped int) {
 	return problems, r.dropped
 }
 
-// listen registers a function that is called with each problem that is new or has another message. It must not call the
-// Recorder.
 // Note makes an Event of this Node (type Normal) of something that is not a problem, and that an operator may look for later. The
 // reason is a word in the style of Kubernetes.
 func (r *Recorder) Note(reason, message string) {
@@ -183,6 +181,8 @@ func (r *Recorder) hear(tell func(reason, message string)) {
 	r.noteListeners = append(r.noteListeners, tell)
 }
 
+// listen registers a function that is called with each problem that is new or has another message. It must not call the
+// Recorder.
 func (r *Recorder) listen(tell func(Problem)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

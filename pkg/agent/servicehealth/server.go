@@ -35,6 +35,8 @@ type Server struct {
 	closed    bool
 	addresses []netip.Addr
 	services  map[types.NamespacedName]*service
+	// unclosed are former ports of Services that the firewall still lets through, because closing them failed.
+	unclosed map[types.NamespacedName][]uint16
 }
 
 // Node is the part of the Node that a Server needs.
@@ -47,7 +49,8 @@ type Node struct {
 
 // NewServer makes a Server. anyAddress says that health check ports are served at all addresses of the Node.
 func NewServer(anyAddress bool, node Node) *Server {
-	s := &Server{anyAddress: anyAddress, node: node, guests: generic.NewGuests(maxConnections, maxConnectionsOfSource), services: map[types.NamespacedName]*service{}}
+	s := &Server{anyAddress: anyAddress, node: node, guests: generic.NewGuests(maxConnections, maxConnectionsOfSource), services: map[types.NamespacedName]*service{},
+		unclosed: map[types.NamespacedName][]uint16{}}
 	if anyAddress {
 		s.addresses = []netip.Addr{everywhere}
 	}
@@ -81,12 +84,12 @@ func (s *Server) Set(namespace, name string, port uint16, endpoints int) error {
 	defer s.mu.Unlock()
 	k := types.NamespacedName{Namespace: namespace, Name: name}
 	known := s.services[k]
-	var err error
 	if known != nil && known.port != port {
-		err = known.end()
+		known.end()
 		delete(s.services, k)
 		known = nil
 	}
+	err := s.closePorts(k, port)
 	if port == 0 || s.closed {
 		return err
 	}
@@ -96,6 +99,29 @@ func (s *Server) Set(namespace, name string, port uint16, endpoints int) error {
 	}
 	known.endpoints.Store(int64(endpoints))
 	return errors.Join(err, known.serve(s.addresses))
+}
+
+// closePorts closes the former ports of a Service, except one that it has again, or that another Service has now.
+func (s *Server) closePorts(k types.NamespacedName, present uint16) error {
+	inUse := map[uint16]bool{present: true}
+	for _, other := range s.services {
+		inUse[other.port] = true
+	}
+	var errs []error
+	s.unclosed[k] = slices.DeleteFunc(s.unclosed[k], func(port uint16) bool {
+		if inUse[port] {
+			return true
+		}
+		err := s.node.ClosePort(port)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("health check port of Service %s: %w", k, err))
+		}
+		return err == nil
+	})
+	if len(s.unclosed[k]) == 0 {
+		delete(s.unclosed, k)
+	}
+	return errors.Join(errs...)
 }
 
 // SetAddresses replaces the addresses that health check ports are served at.
@@ -136,16 +162,12 @@ func (s *service) serve(addresses []netip.Addr) error {
 	return nil
 }
 
-// end closes the port.
-func (s *service) end() error {
+// end stops listening. The firewall is left to closePorts.
+func (s *service) end() {
 	_ = s.listenAt(nil)
-	if !s.opened {
-		return nil
+	if s.opened {
+		s.server.unclosed[s.name] = append(s.server.unclosed[s.name], s.port)
 	}
-	if err := s.server.node.ClosePort(s.port); err != nil {
-		return fmt.Errorf("health check port of Service %s: %w", s.name, err)
-	}
-	return nil
 }
 
 // listenAt opens and closes listeners, so that there is one at each address. It opens nothing without addresses, and cannot fail then.

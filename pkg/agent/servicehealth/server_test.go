@@ -191,6 +191,32 @@ func TestServiceHealthWithoutOpenVSwitch(t *testing.T) {
 	require.Contains(t, body, `"serviceProxyHealthy": false`)
 }
 
+// A port that the firewall does not close is closed by a repetition, unless it is in use again.
+func TestPortThatCannotBeClosed(t *testing.T) {
+	firewall := &fakeFirewall{}
+	s := NewServer(true, firewall.node(nil))
+	defer s.Close()
+	port, other := freePort(t), freePort(t)
+	require.NoError(t, s.Set("ns", "web", port, 1))
+	firewall.err = errors.New("locked")
+	require.ErrorContains(t, s.Set("ns", "web", 0, 0), "Service ns/web: locked")
+	require.ErrorContains(t, s.Set("ns", "web", 0, 0), "Service ns/web: locked")
+	firewall.err, firewall.calls = nil, nil
+	require.NoError(t, s.Set("ns", "web", 0, 0))
+	require.NoError(t, s.Set("ns", "web", 0, 0))
+	require.Equal(t, []string{fmt.Sprint("close ", port)}, firewall.calls)
+
+	require.NoError(t, s.Set("ns", "web", port, 1))
+	firewall.err = errors.New("locked")
+	require.Error(t, s.Set("ns", "web", other, 1))
+	status, _, _ := get(t, loopback, port, "/")
+	require.Zero(t, status, "the former port")
+	firewall.err, firewall.calls = nil, nil
+	require.NoError(t, s.Set("ns", "api", port, 1))
+	require.NoError(t, s.Set("ns", "web", other, 1))
+	require.Equal(t, []string{fmt.Sprint("open ", port), fmt.Sprint("open ", other)}, firewall.calls, "another Service has the former port")
+}
+
 // Clients that open connections without a request are limited in number and delay no other client, at any port.
 func TestSilentConnectionsAreBounded(t *testing.T) {
 	s := NewServer(true, (&fakeFirewall{}).node(nil))

@@ -52,15 +52,18 @@ type core struct {
 	order     []*peerState
 	// next are positions in order: of the next peer to ask in turn, and of the next suspect.
 	next, nextSuspect int
-	// proved is set when some peer has ever answered this Node: then the silence of all is not caused by firewalls.
-	proved bool
-	// heard is the last time at which a peer answered or there was none to ask.
+	// proof is the gateway of a peer that has answered this agent or an earlier one. While it is a peer, the silence of
+	// all is not caused by firewalls.
+	proof netip.Addr
+	// heard is the last time at which a peer answered or silence meant nothing.
 	heard time.Time
 }
 
-func newCore(now time.Time, proved bool) *core {
-	return &core{byName: map[string]*peerState{}, byGateway: map[netip.Addr]*peerState{}, proved: proved, heard: now}
+func newCore(now time.Time, proof netip.Addr) *core {
+	return &core{byName: map[string]*peerState{}, byGateway: map[netip.Addr]*peerState{}, proof: proof, heard: now}
 }
+
+func (c *core) proved() bool { return c.byGateway[c.proof] != nil }
 
 // setPeers replaces the peers: the Nodes that are ready. The state of a peer stays while its gateway does.
 func (c *core) setPeers(peers []Peer) {
@@ -86,7 +89,7 @@ func (c *core) ask(now time.Time) []Peer {
 			p.lost++
 		}
 	}
-	if len(c.order) == 0 {
+	if !c.proved() {
 		c.heard = now
 	}
 	asked := c.pick(nil, &c.nextSuspect, suspectsPerRound, func(p *peerState) bool { return !p.waiting && p.lost > 0 && !p.missed() }, now)
@@ -109,21 +112,24 @@ func (c *core) pick(asked []Peer, at *int, limit int, due func(*peerState) bool,
 	return asked
 }
 
-// answer notes an answer from a gateway. It reports whether it is the first one that this Node has ever had.
-func (c *core) answer(now time.Time, gateway netip.Addr) (first bool) {
+// answer notes an answer from a gateway. It reports whether the gateway has become the proof.
+func (c *core) answer(now time.Time, gateway netip.Addr) (proof bool) {
 	p := c.byGateway[gateway]
 	if p == nil {
 		return false
 	}
 	p.waiting, p.lost, p.answered = false, 0, true
-	first = !c.proved
-	c.proved, c.heard = true, now
-	return first
+	c.heard = now
+	if c.proved() {
+		return false
+	}
+	c.proof = gateway
+	return true
 }
 
 // verdict says which peers cannot be reached, in order; alone is set instead if none can.
 func (c *core) verdict(now time.Time) (missed []string, alone bool) {
-	if c.proved && len(c.order) > 0 && now.Sub(c.heard) >= silence {
+	if c.proved() && now.Sub(c.heard) >= silence {
 		return nil, true
 	}
 	for _, p := range c.order {

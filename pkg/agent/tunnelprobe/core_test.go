@@ -23,7 +23,7 @@ type simulation struct {
 
 func simulate(peers int) *simulation {
 	s := &simulation{now: time.Unix(1000, 0), silent: map[string]bool{}}
-	s.core = newCore(s.now, false)
+	s.core = newCore(s.now, netip.Addr{})
 	s.setPeers(peersOf(peers))
 	return s
 }
@@ -105,12 +105,30 @@ func TestWhoeverHasNeverAnsweredIsNotMissed(t *testing.T) {
 	s.run(120)
 	require.Equal(t, fine, s.verdict())
 	// An earlier agent has had answers.
-	s.proved = true
-	s.run(1)
+	s.proof = peersOf(2)[1].Gateway
+	s.run(21)
 	require.Equal(t, "[] true", s.verdict())
 	s.setPeers(nil)
 	s.run(1)
 	require.Equal(t, fine, s.verdict(), "there is no peer to answer")
+}
+
+// When the only peer that has answered is removed, the silence of the others may be caused by firewalls.
+func TestProofLeaves(t *testing.T) {
+	s := simulate(3)
+	s.silent["n1"], s.silent["n2"] = true, true
+	s.run(30)
+	s.silent["n0"] = true
+	s.run(30)
+	require.Equal(t, "[] true", s.verdict())
+	s.setPeers(peersOf(3)[1:])
+	s.run(30)
+	require.Equal(t, fine, s.verdict())
+	s.silent["n2"] = false
+	s.run(10)
+	s.silent["n2"] = true
+	s.run(30)
+	require.Equal(t, "[] true", s.verdict(), "another peer has answered since")
 }
 
 func TestRequestsDoNotGrowWithNodes(t *testing.T) {

@@ -7,7 +7,10 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"maps"
+	"net"
 	"net/netip"
 	"time"
 
@@ -30,10 +33,10 @@ type Config struct {
 	Gateways []netip.Addr
 	// Peers lists the other Nodes that are ready, with an address of a family in Gateways.
 	Peers func() []Peer
-	// Proved reports whether a peer has answered this Node before this agent, SetProved is called at the first answer.
-	Proved    func() bool
-	SetProved func()
-	Problems  problem.Reporter
+	// Proof returns the gateway of a peer that has answered an earlier agent, SetProof replaces it.
+	Proof    func() netip.Addr
+	SetProof func(gateway netip.Addr)
+	Problems problem.Reporter
 }
 
 // Probe asks other Nodes. Make it with New, and run it.
@@ -44,6 +47,7 @@ type Probe struct {
 	// sockets are by family, IPv6 or not; missing while they cannot be opened.
 	sockets  map[bool]*socket
 	answers  chan netip.Addr
+	failed   chan *socket
 	sequence uint16
 	// reported are the Nodes with a problem.
 	reported map[string]bool
@@ -55,13 +59,14 @@ func New(c Config) *Probe {
 	// Read never fails (crypto/rand).
 	_, _ = rand.Read(random)
 	return &Probe{
-		config: c, id: binary.BigEndian.Uint16(random), sockets: map[bool]*socket{}, answers: make(chan netip.Addr, 16), reported: map[string]bool{},
+		config: c, id: binary.BigEndian.Uint16(random), sockets: map[bool]*socket{}, answers: make(chan netip.Addr, 16),
+		failed: make(chan *socket), reported: map[string]bool{},
 	}
 }
 
 // Run asks until ctx ends.
 func (p *Probe) Run(ctx context.Context) {
-	p.core = newCore(time.Now(), p.config.Proved())
+	p.core = newCore(time.Now(), p.config.Proof())
 	defer p.closeSockets()
 	tick := time.NewTicker(round)
 	defer tick.Stop()
@@ -72,8 +77,10 @@ func (p *Probe) Run(ctx context.Context) {
 			return
 		case from := <-p.answers:
 			if p.core.answer(time.Now(), from) {
-				p.config.SetProved()
+				p.config.SetProof(from)
 			}
+		case s := <-p.failed:
+			p.drop(s)
 		case now := <-tick.C:
 			if now.Sub(listed) >= peersInterval {
 				p.core.setPeers(p.config.Peers())
@@ -118,8 +125,16 @@ func (p *Probe) openSockets(ctx context.Context) {
 func (p *Probe) receive(ctx context.Context, s *socket) {
 	for {
 		from, err := s.receive()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
 		if err != nil {
-			return // it is closed
+			klog.V(2).InfoS("Could not receive answers through the tunnel", "reason", err)
+			select {
+			case p.failed <- s:
+			case <-ctx.Done():
+			}
+			return
 		}
 		select {
 		case p.answers <- from:
@@ -129,10 +144,15 @@ func (p *Probe) receive(ctx context.Context, s *socket) {
 	}
 }
 
+// drop closes a socket that cannot receive. The next round opens another one.
+func (p *Probe) drop(s *socket) {
+	s.close()
+	maps.DeleteFunc(p.sockets, func(_ bool, open *socket) bool { return open == s })
+}
+
 func (p *Probe) closeSockets() {
-	for key, s := range p.sockets {
-		s.close()
-		delete(p.sockets, key)
+	for _, s := range p.sockets {
+		p.drop(s)
 	}
 }
 

@@ -53,12 +53,11 @@ func TestProbeOfAKernel(t *testing.T) {
 
 	for _, addresses := range [][2]string{{"10.10.0.1", "10.10.1.1"}, {"fd00:10::1", "fd00:10:0:1::1"}} {
 		from, to := netip.MustParseAddr(addresses[0]), netip.MustParseAddr(addresses[1])
-		proved := make(chan struct{}, 1)
 		p := New(Config{
 			NodeName: "node-1", Gateways: []netip.Addr{from}, Peers: func() []Peer { return []Peer{{"node-2", to}} },
-			Proved: func() bool { return false }, SetProved: func() { proved <- struct{}{} }, Problems: problem.NewRecorder(),
+			Proof: func() netip.Addr { return netip.Addr{} }, SetProof: func(netip.Addr) {}, Problems: problem.NewRecorder(),
 		})
-		p.core = newCore(time.Now(), false)
+		p.core = newCore(time.Now(), netip.Addr{})
 		p.core.setPeers(p.config.Peers())
 		ctx, cancel := context.WithCancel(t.Context())
 		p.openSockets(ctx)
@@ -74,13 +73,31 @@ func TestProbeOfAKernel(t *testing.T) {
 			require.FailNow(t, "no answer within 10 s", addresses)
 		}
 		// Another process's answers do not arrive.
-		stranger, err := newSocket(from, p.id+1)
+		foreign, err := newSocket(from, p.id+1)
 		require.NoError(t, err)
-		require.NoError(t, stranger.send(to, 1))
-		_, err = stranger.receive()
+		require.NoError(t, foreign.send(to, 1))
+		_, err = foreign.receive()
 		require.NoError(t, err)
 		require.Empty(t, p.answers)
-		stranger.close()
+		foreign.close()
+
+		// A socket that fails is replaced.
+		require.NoError(t, p.sockets[from.Is6()].conn.SetReadDeadline(time.Now()))
+		select {
+		case failed := <-p.failed:
+			p.drop(failed)
+		case <-time.After(10 * time.Second):
+			require.FailNow(t, "the failure of the socket is not reported within 10 s")
+		}
+		require.Empty(t, p.sockets)
+		p.openSockets(ctx)
+		p.ask(Peer{"node-2", to})
+		select {
+		case answer := <-p.answers:
+			require.Equal(t, to, answer)
+		case <-time.After(10 * time.Second):
+			require.FailNow(t, "no answer to the new socket within 10 s")
+		}
 		p.closeSockets()
 		cancel()
 	}
