@@ -11,9 +11,10 @@ import (
 // Closed reports whether the rules after allow no connection of the Pods that the rules before deny, whatever other rules there are. It may
 // return false although that is so: it compares rules one by one, and does not add them up.
 //
-// It is so if each rule that allows is within one of before, each rule that denies is still within one of after, rules that pass are the
-// same, and Pods that were isolated still are; all at the same place in the evaluation. Then the first rule of after that matches a connection and
-// allows it has one of before around it, and no rule of before comes earlier and denies: it would be within one of after.
+// It is so if each rule that allows is within one of before, each rule that denies is still within one of after, each rule that passes is
+// within one of after that passes or denies, none passes more than before, and Pods that were isolated still are; all at the same place in
+// the evaluation. Then the first rule of after that matches a connection and allows it has one of before around it, and no rule of before
+// comes earlier and denies or passes: it would be within one of after.
 func Closed(before, after []*Rule, pods []Pod) bool {
 	for _, r := range after {
 		if r.Effect.allows() && !r.withinOne(before, Effect.allows, r.AppliedTo) || r.Effect.Action == Pass && !r.withinOne(before, Effect.passes, r.AppliedTo) {
@@ -22,7 +23,7 @@ func Closed(before, after []*Rule, pods []Pod) bool {
 	}
 	for _, r := range before {
 		applied := CommonPods(r.AppliedTo, pods)
-		if r.Effect.denies() && !r.withinOne(after, Effect.denies, applied) || r.Effect.Action == Pass && !r.withinOne(after, Effect.passes, applied) {
+		if r.Effect.denies() && !r.withinOne(after, Effect.denies, applied) || r.Effect.Action == Pass && !r.withinOne(after, Effect.keeps, applied) {
 			return false
 		}
 		if r.Effect.Isolates && !isolatesAll(after, r.Direction, applied) {
@@ -35,6 +36,7 @@ func Closed(before, after []*Rule, pods []Pod) bool {
 func (e Effect) allows() bool { return e.Action == Allow }
 func (e Effect) passes() bool { return e.Action == Pass }
 func (e Effect) denies() bool { return !e.allows() && !e.passes() }
+func (e Effect) keeps() bool  { return !e.allows() }
 
 // withinOne reports whether one of the rules, at the same place in the evaluation and with such an action, matches every connection that r
 // matches at the Pods applied.

@@ -36,6 +36,7 @@ func TestClosed(t *testing.T) {
 		{"fewer ports denied", []*Rule{rule(2, drop, narrow)}, []*Rule{rule(2, drop, narrow, PortRange(6, 80, 80)...)}, false},
 		{"fewer ports allowed", []*Rule{rule(1, allow, narrow, PortRange(6, 80, 95)...)}, []*Rule{rule(1, allow, narrow, PortRange(6, 84, 85)...)}, true},
 		{"passed from now on", nil, []*Rule{rule(3, pass, narrow)}, false},
+		{"denied instead of passed", []*Rule{rule(3, pass, narrow)}, []*Rule{rule(3, tiered(Drop, 50, 1, 2), wide)}, true},
 		{"no longer passed", []*Rule{rule(3, pass, narrow)}, nil, false},
 		{"the same rules", []*Rule{rule(1, allow, narrow), rule(3, pass, wide)}, []*Rule{rule(1, allow, narrow), rule(3, pass, wide)}, true},
 	}

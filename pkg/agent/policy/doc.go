@@ -11,5 +11,6 @@
 //	addressset.go  AddressSet: large sets of addresses that change often
 //	peers.go       comparison of the peers of two rules
 //	evaluate.go    Evaluate: the verdict of rules on a connection
+//	closing.go     Closing: the rule in place of unknown ones
 //	closed.go      Closed: whether rules allow nothing that other rules deny
 package policy

@@ -56,12 +56,20 @@ func (s *state) compileRule(np *v1beta2.NetworkPolicy, index int, rules map[rule
 	if err != nil {
 		return err
 	}
+	effect, closed, err := s.effectOf(np, rule)
+	if err != nil {
+		return err
+	}
 	hash, err := ruleHash(rule)
 	if err != nil {
 		return err
 	}
 	applied := s.appliedPods(np)
 	if len(applied) == 0 {
+		return nil
+	}
+	if closed {
+		rules[ruleKey{np.Name, hash, ""}] = &wantedRule{index: index, Rule: policy.Closing(effect, direction, podsOf(applied))}
 		return nil
 	}
 	blocks, err := peerBlocks(peer)
@@ -78,7 +86,7 @@ func (s *state) compileRule(np *v1beta2.NetworkPolicy, index int, rules map[rule
 	}
 	for ports, p := range parts {
 		wanted := &wantedRule{index: index, Rule: policy.Rule{
-			Effect: policy.Kubernetes, Direction: direction, AppliedTo: p.applied, Peers: p.peers, PeerAddresses: p.addresses, Services: p.services,
+			Effect: effect, Direction: direction, AppliedTo: p.applied, Peers: p.peers, PeerAddresses: p.addresses, Services: p.services,
 		}}
 		if rule.EnableLogging {
 			wanted.LogReference = logReference(np)
@@ -99,7 +107,7 @@ func logReference(np *v1beta2.NetworkPolicy) string {
 	return np.SourceRef.ToString()
 }
 
-// otherEnd returns the direction of a rule, and whom it allows to be at the other end.
+// otherEnd returns the direction of a rule, and the other ends of the connections that it matches.
 func otherEnd(rule *v1beta2.NetworkPolicyRule) (policy.Direction, v1beta2.NetworkPolicyPeer, error) {
 	switch rule.Direction {
 	case v1beta2.DirectionIn:
@@ -121,8 +129,8 @@ func peerBlocks(peer v1beta2.NetworkPolicyPeer) (blocks []netip.Prefix, err erro
 	return blocks, nil
 }
 
-// part is what a rule allows to some of its Pods or peers: those for which the services' names stand for the same ports.
-// Ports belong to the destination, and names are resolved there.
+// part is a rule for some of its Pods or peers: the ones for which the names of services stand for the same ports. Ports belong to
+// the destination, and names are resolved there.
 type part struct {
 	applied   []policy.Pod
 	peers     []netip.Prefix
@@ -130,8 +138,8 @@ type part struct {
 	services  []policy.Service
 }
 
-// noPorts is the key of the part in which none of the services' names stands for a port: nothing is allowed there, as opposed
-// to everything.
+// noPorts is the key of the part in which none of the services' names stands for a port: it matches nothing, as opposed to
+// everything.
 const noPorts = "none"
 
 // ruleParts are the parts of a rule by the text of their services.

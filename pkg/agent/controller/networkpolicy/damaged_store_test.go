@@ -24,9 +24,18 @@ var damagedStores = flag.Int("damaged-stores", 100, "stores that TestDamagedStor
 // Regardless of damage to files, no Pod is more open after a restart without antrea-controller. If only one file is
 // damaged, it affects only the Pods that it concerns. antrea-controller restores everything.
 func TestDamagedStoreOpensNothing(t *testing.T) {
+	testDamagedStores(t, *damagedStores, kubernetesEffects)
+}
+
+// The same is true of rules that deny and pass on.
+func TestDamagedStoreOpensNothingOfTiers(t *testing.T) {
+	testDamagedStores(t, *damagedStores/3, pretendedEffects)
+}
+
+func testDamagedStores(t *testing.T, stores int, e effects) {
 	reported := 0
-	for seed := range uint64(*damagedStores) {
-		s := newDamagedStore(t, seed)
+	for seed := range uint64(stores) {
+		s := newDamagedStore(t, seed, e)
 		s.requireUndamaged()
 		s.damage()
 		after := s.restart()
@@ -35,14 +44,15 @@ func TestDamagedStoreOpensNothing(t *testing.T) {
 		}
 		s.requireRestored(after)
 	}
-	require.Greater(t, reported, *damagedStores/2)
-	t.Logf("%d of %d damaged stores were reported, none opened anything", reported, *damagedStores)
+	require.Greater(t, reported, stores/2)
+	t.Logf("%d of %d damaged stores were reported, none opened anything", reported, stores)
 }
 
 // damagedStore is a store of random content, and what an agent had in force when it wrote it.
 type damagedStore struct {
 	*testing.T
 	*rand.Rand
+	effects effects
 	// older has an earlier state of the files in dir.
 	dir, older string
 	set        *randomSet
@@ -56,10 +66,10 @@ type damagedStore struct {
 	single bool
 }
 
-func newDamagedStore(t *testing.T, seed uint64) *damagedStore {
+func newDamagedStore(t *testing.T, seed uint64, e effects) *damagedStore {
 	rng := rand.New(rand.NewPCG(seed, 14))
-	s := &damagedStore{T: t, Rand: rng, dir: t.TempDir(), older: t.TempDir(), set: newRandomSet(rng), failure: fmt.Sprintf("seed %d", seed)}
-	s.former = newAgent(t, nil, s.dir)
+	s := &damagedStore{T: t, Rand: rng, effects: e, dir: t.TempDir(), older: t.TempDir(), set: newRandomSet(rng), failure: fmt.Sprintf("seed %d", seed)}
+	s.former = s.agent()
 	s.set.answer(s.former)
 	for _, step := range rng.Perm(20) {
 		switch step {
@@ -84,10 +94,16 @@ func newDamagedStore(t *testing.T, seed uint64) *damagedStore {
 	return s
 }
 
+func (s *damagedStore) agent(interfaces ...*interfacestore.InterfaceConfig) *agent {
+	a := newAgent(s.T, nil, s.dir, interfaces...)
+	a.state.effects = s.effects
+	return a
+}
+
 // requireUndamaged fails unless a new agent makes the same of the files.
 func (s *damagedStore) requireUndamaged() {
 	s.Helper()
-	a := newAgent(s.T, nil, s.dir, s.interfaces...)
+	a := s.agent(s.interfaces...)
 	a.fallBackAll()
 	require.Equal(s, s.former.flows.text(), a.flows.text(), s.failure)
 }
@@ -120,7 +136,7 @@ func (s *damagedStore) damage() {
 // restart starts an agent without antrea-controller. Some Pods exist, the others are added.
 func (s *damagedStore) restart() *agent {
 	there := s.IntN(localPods + 1)
-	a := newAgent(s.T, nil, s.dir, s.interfaces[:there]...)
+	a := s.agent(s.interfaces[:there]...)
 	a.fallBackAll()
 	for _, i := range s.interfaces[there:] {
 		require.NoError(s, a.PodArrives(i))

@@ -8,8 +8,8 @@
 // records (records.go) in files with checksums (journal.go). load.go reads the files, fallback.go uses their content, and
 // doubt.go isolates the Pods for which they are incomplete.
 //
-// compile.go makes rules for the switch from a policy and its groups (prefixes.go: from its IP blocks; ids.go: their ids),
-// reconciler.go computes the changes. These do no I/O.
+// compile.go makes rules for the switch from a policy and its groups (effects.go: what they do, and what closes in place of unknown ones;
+// prefixes.go: from its IP blocks; ids.go: their ids), reconciler.go computes the changes. These do no I/O.
 // controller.go and realize.go apply them: all changes that are known at a time in one atomic bundle. realize.go finds the
 // parts that the switch refuses, refusal.go reports and retries them, and guard.go computes what is in force instead. close.go
 // disconnects, at start, Pods for which even that is refused. enforcement.go waits until the datapath follows. cutter.go ends

@@ -64,7 +64,7 @@ func (s *state) settleDoubt(first bool) {
 	}
 	if p := s.policies[doubtName]; p == nil || !slices.Equal(directionsOf(p.latest), directions) {
 		np := &v1beta2.NetworkPolicy{
-			AppliedToGroups: []string{doubtName}, Rules: isolatingRules(directions),
+			AppliedToGroups: []string{doubtName}, Rules: unknownRules(directions),
 			SourceRef: &v1beta2.NetworkPolicyReference{Type: v1beta2.K8sNetworkPolicy, Name: doubtName},
 		}
 		np.Name = doubtName

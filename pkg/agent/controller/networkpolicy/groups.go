@@ -25,7 +25,13 @@ type podName = types.NamespacedName
 type member struct {
 	ips   []netip.Addr
 	ports []v1beta2.NamedPort
+	// vague is set if there are other addresses or ports, which are unknown.
+	vague bool
 }
+
+// unknownAddress stands in the API's form of a member for the addresses and ports that are unknown. The empty slice is not nil, so that it
+// is the same after it was stored.
+var unknownAddress = v1beta2.IPAddress{}
 
 // group is an AddressGroup or an AppliedToGroup. It is immutable, so any holder may read it. A group made from another one
 // shares all equal parts with it, so the cost of a change depends only on the change, however many members there are.
@@ -35,6 +41,8 @@ type group struct {
 	addresses policy.AddressSet
 	// byPorts has the addresses of members with equal named ports, by the text of the ports.
 	byPorts trie.Map[portClass]
+	// vague is the number of members of which some addresses or ports are unknown.
+	vague int
 }
 
 // portClass is the set of members of a group for which every port name has the same meaning.
@@ -43,9 +51,8 @@ type portClass struct {
 	addresses policy.AddressSet
 }
 
-// understood returns the members without the parts that cannot be understood, so that one of them does not keep the whole watch
-// from going on. That closes rather than opens: an address that is not valid allows no peer, and its Pod stays a member. A member
-// that is not a Pod is not one on this Node either.
+// understood returns the members without the parts that cannot be understood, so that one of them does not stop the whole watch. A Pod
+// with addresses that are not valid stays a member, with unknownAddress. A member that is not a Pod is not one on this Node either.
 func understood(groupName string, members []v1beta2.GroupMember) []v1beta2.GroupMember {
 	isBad := func(ip v1beta2.IPAddress) bool { _, err := ip.Addr(); return err != nil }
 	if !slices.ContainsFunc(members, func(m v1beta2.GroupMember) bool { return m.Pod == nil || slices.ContainsFunc(m.IPs, isBad) }) {
@@ -59,7 +66,7 @@ func understood(groupName string, members []v1beta2.GroupMember) []v1beta2.Group
 		}
 		if valid := slices.DeleteFunc(slices.Clone(m.IPs), isBad); len(valid) < len(m.IPs) {
 			klog.ErrorS(nil, "Ignoring addresses of a group member that are not valid: want 4 or 16 bytes", "group", groupName, "pod", klog.KRef(m.Pod.Namespace, m.Pod.Name))
-			m.IPs = valid
+			m.IPs = append(valid, unknownAddress)
 		}
 		kept = append(kept, m)
 	}
@@ -99,6 +106,10 @@ func (g group) patched(added, removed []v1beta2.GroupMember) (group, error) {
 		name := podName{Namespace: m.Pod.Namespace, Name: m.Pod.Name}
 		converted := &member{ports: m.Ports}
 		for _, ip := range m.IPs {
+			if len(ip) == 0 {
+				converted.vague = true
+				continue
+			}
 			addr, err := ip.Addr()
 			if err != nil {
 				return group{}, fmt.Errorf("group member %s: %w", name, err)
@@ -141,6 +152,9 @@ func (g group) members() []v1beta2.GroupMember {
 		for _, ip := range converted.ips {
 			m.IPs = append(m.IPs, v1beta2.IPAddress(ip.AsSlice()))
 		}
+		if converted.vague {
+			m.IPs = append(m.IPs, unknownAddress)
+		}
 		members = append(members, m)
 	}
 	return members
@@ -153,6 +167,7 @@ type groupEdit struct {
 	byPorts   *trie.Edit[portClass]
 	// classes are the changed classes.
 	classes map[string]*classEdit
+	vague   int
 }
 
 type classEdit struct {
@@ -161,7 +176,7 @@ type classEdit struct {
 }
 
 func (g group) edit() *groupEdit {
-	return &groupEdit{g.pods.Edit(), g.addresses.Edit(), g.byPorts.Edit(), map[string]*classEdit{}}
+	return &groupEdit{g.pods.Edit(), g.addresses.Edit(), g.byPorts.Edit(), map[string]*classEdit{}, g.vague}
 }
 
 // class returns the addresses of members with these ports, for changing.
@@ -182,6 +197,9 @@ func (e *groupEdit) remove(key string) {
 		return
 	}
 	e.pods.Delete(key)
+	if old.vague {
+		e.vague--
+	}
 	for _, ip := range old.ips {
 		e.addresses.Remove(ip)
 		e.class(old.ports).Remove(ip)
@@ -191,6 +209,9 @@ func (e *groupEdit) remove(key string) {
 func (e *groupEdit) set(key string, m *member) {
 	e.remove(key)
 	e.pods.Put(key, m)
+	if m.vague {
+		e.vague++
+	}
 	for _, ip := range m.ips {
 		e.addresses.Add(ip)
 		e.class(m.ports).Add(ip)
@@ -205,7 +226,7 @@ func (e *groupEdit) group() group {
 			e.byPorts.Put(key, portClass{class.ports, addresses})
 		}
 	}
-	return group{e.pods.Map(), e.addresses.Set(), e.byPorts.Map()}
+	return group{e.pods.Map(), e.addresses.Set(), e.byPorts.Map(), e.vague}
 }
 
 // portsText is equal only for equal ports.

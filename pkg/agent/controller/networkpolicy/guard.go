@@ -4,6 +4,7 @@
 package networkpolicy
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
@@ -18,34 +19,40 @@ var policyDirections = map[v1beta2.Direction]policy.Direction{
 // isolationRule is the key of the rule that replaces those of a policy that cannot be realized. It equals no hash.
 const isolationRule = "isolation"
 
-// guard returns the rules in place of a policy that cannot be realized. Its Pods are isolated in its directions. Its realized rules
-// that allow keep allowing what they did, as far as its Pods and peers are the same, and those that deny stay. So the guard opens nothing
+// guard returns the rules in place of a policy that cannot be realized. They deny whatever its rules may deny. Its realized rules that allow
+// keep allowing what they did, as far as its Pods and peers are the same, and other realized rules stay. So the guard opens nothing
 // that is closed now, and an edit that was to close something has no effect yet. wanted is nil for an invalid policy.
 func (r *realized) guard(s *state, np *v1beta2.NetworkPolicy, wanted map[ruleKey]*wantedRule) map[ruleKey]*wantedRule {
 	pods := podsOf(s.appliedPods(np))
 	if len(pods) == 0 {
 		return map[ruleKey]*wantedRule{}
 	}
-	rules := isolation(np, directionsOf(np), pods)
+	realized := maps.Clone(r.policies[np.Name])
+	maps.DeleteFunc(realized, func(key ruleKey, _ *policy.Rule) bool { return key.rule == isolationRule })
+	closed := s.closing(np, pods, len(realized) > 0)
+	rules := maps.Clone(closed)
 	former := s.formerRules(np)
-	var before []*policy.Rule
-	for key, old := range r.policies[np.Name] {
-		if key.rule == isolationRule {
-			continue
-		}
-		before = append(before, old)
+	for key, old := range realized {
 		now := wanted[key]
 		if now == nil {
 			now = former[key]
 		}
 		if kept := keep(old, now, pods); kept != nil {
 			rules[key] = &wantedRule{Rule: *kept}
+			if kept.Effect.Action != policy.Allow {
+				closed[key] = rules[key]
+			}
 		}
 	}
-	if !policy.Closed(before, plain(rules), pods) {
-		return isolation(np, isolatedDirections(np, before), pods)
+	if policy.Closed(slices.Collect(maps.Values(realized)), plain(rules), pods) {
+		return rules
 	}
-	return rules
+	for d, direction := range policyDirections { // the policy no longer isolates where it did
+		if slices.ContainsFunc(slices.Collect(maps.Values(realized)), func(r *policy.Rule) bool { return r.Effect.Isolates && r.Direction == direction }) {
+			addClosing(closed, np, policy.Kubernetes, d, pods)
+		}
+	}
+	return closed
 }
 
 // keep returns what stays of a realized rule while its policy cannot be realized; nil if nothing does. now is the same rule with its present
@@ -65,30 +72,6 @@ func keep(old *policy.Rule, now *wantedRule, pods []policy.Pod) *policy.Rule {
 		return nil
 	}
 	return &kept
-}
-
-// isolatedDirections returns the directions of a policy, and those in which its realized rules isolate.
-func isolatedDirections(np *v1beta2.NetworkPolicy, realized []*policy.Rule) (directions []v1beta2.Direction) {
-	for _, d := range []v1beta2.Direction{v1beta2.DirectionIn, v1beta2.DirectionOut} {
-		if slices.Contains(directionsOf(np), d) ||
-			slices.ContainsFunc(realized, func(r *policy.Rule) bool { return r.Effect.Isolates && r.Direction == policyDirections[d] }) {
-			directions = append(directions, d)
-		}
-	}
-	return directions
-}
-
-// isolation returns rules of a policy that isolate Pods in these directions.
-func isolation(np *v1beta2.NetworkPolicy, directions []v1beta2.Direction, pods []policy.Pod) map[ruleKey]*wantedRule {
-	rules := map[ruleKey]*wantedRule{}
-	for _, d := range directions {
-		isolating := policy.Rule{Effect: policy.Kubernetes, Direction: policyDirections[d], AppliedTo: pods}
-		if slices.ContainsFunc(np.Rules, func(rule v1beta2.NetworkPolicyRule) bool { return rule.Direction == d && rule.EnableLogging }) {
-			isolating.LogReference = logReference(np)
-		}
-		rules[ruleKey{np.Name, isolationRule, isolating.Direction.String()}] = &wantedRule{Rule: isolating}
-	}
-	return rules
 }
 
 func podsOf(applied map[podName]appliedPod) (pods []policy.Pod) {

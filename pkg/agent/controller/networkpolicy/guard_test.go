@@ -37,7 +37,7 @@ func TestGuardKeepsDenyingRules(t *testing.T) {
 		require.True(t, policy.Closed([]*policy.Rule{r.policies["np"][key]}, plain(guard), pods), action)
 	}
 	allowed := &realized{policies: map[string]map[ruleKey]*policy.Rule{"np": {{"np", "tiered", ""}: tiered(policy.Allow, pods...)}}, ids: newRuleIDs()}
-	require.Equal(t, isolation(np, directionsOf(np), pods), allowed.guard(b.state, np, map[ruleKey]*wantedRule{}), "a rule that allows and that the policy no longer has")
+	require.Equal(t, b.state.closing(np, pods, true), allowed.guard(b.state, np, map[ruleKey]*wantedRule{}), "a rule that allows and that the policy no longer has")
 	require.Equal(t, []v1beta2.Direction{v1beta2.DirectionIn}, directionsOf(np))
 }
 

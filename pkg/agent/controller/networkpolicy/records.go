@@ -101,7 +101,7 @@ func podTexts(members []v1beta2.GroupMember) []string {
 func (s summary) unreadable(r Resource, name string) any {
 	switch r {
 	case NetworkPolicies:
-		np := &v1beta2.NetworkPolicy{AppliedToGroups: s.AppliedTo, SourceRef: s.Source, Rules: isolatingRules(s.Directions)}
+		np := &v1beta2.NetworkPolicy{AppliedToGroups: s.AppliedTo, SourceRef: s.Source, Rules: unknownRules(s.Directions)}
 		np.Name = name
 		return np
 	case AppliedToGroups:
@@ -109,20 +109,11 @@ func (s summary) unreadable(r Resource, name string) any {
 		g.Name = name
 		for _, pod := range s.Pods {
 			namespace, name, _ := strings.Cut(pod, "/")
-			g.GroupMembers = append(g.GroupMembers, v1beta2.GroupMember{Pod: &v1beta2.PodReference{Namespace: namespace, Name: name}})
+			g.GroupMembers = append(g.GroupMembers, v1beta2.GroupMember{Pod: &v1beta2.PodReference{Namespace: namespace, Name: name}, IPs: []v1beta2.IPAddress{unknownAddress}})
 		}
 		return g
 	}
-	return nil // An unknown AddressGroup has no members.
-}
-
-// isolatingRules returns rules that allow nothing in the directions.
-func isolatingRules(directions []v1beta2.Direction) []v1beta2.NetworkPolicyRule {
-	var rules []v1beta2.NetworkPolicyRule
-	for _, d := range directions {
-		rules = append(rules, v1beta2.NetworkPolicyRule{Direction: d, Priority: -1})
-	}
-	return rules
+	return nil // An AddressGroup may be unknown.
 }
 
 // inventory is the content of an inventory file.

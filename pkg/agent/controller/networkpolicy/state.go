@@ -27,7 +27,8 @@ type state struct {
 	byAddressGroup, byAppliedToGroup index
 	dirty                            sets.Set[string]
 
-	doubt doubt
+	doubt   doubt
+	effects effects
 }
 
 // policyState is one policy; latest is nil once it has been deleted.
@@ -69,6 +70,7 @@ func newState() *state {
 		byAppliedToGroup: index{},
 		dirty:            sets.New[string](),
 		doubt:            doubt{stored: sets.New[Resource]()},
+		effects:          kubernetesEffects,
 	}
 }
 
