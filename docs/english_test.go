@@ -17,16 +17,8 @@ import (
 
 // coined are the words that documents use in a sense of this project's own. Each has one row in docs/develop/glossary.md.
 var coined = []string{
-	// The cache.
-	"slow path", "fast path", "hit", "miss", "reason", "entry", "half", "proved", "endpoint", "uplink", "slot", "announce", "ticket",
-	"candidate", "cell", "template", "lease", "probe", "held", "promise", "generation", "evict", "epoch", "local flow", "mark flow", "stamp", "interceptor",
-	"tag", "validity", "share", "mode", "suspended", "opened", "oracle", "super-packet", "translation", "expected",
-	"key", "restore",
-	// Flows and policies.
-	"megaflow", "barrier", "revalidator", "upcall", "round", "replay", "realized", "enforced", "isolated", "cut", "journal", "inventory",
-	"doubt", "guard", "span", "class", "problem",
-	// Tests and measurements.
-	"bed", "testbed", "state", "way", "soaker", "band", "world",
+	"slow path", "fast path", "hit", "miss", "reason", "entry", "endpoint", "uplink", "slot", "generation", "evict", "epoch", "mark flow",
+	"stamp", "ticket", "template", "lease", "probe", "share", "mode", "key", "restore", "oracle", "super-packet", "round",
 }
 
 // glossaryRow is "| word | meaning | [page](link) |"; the header and the rule below it have no link.

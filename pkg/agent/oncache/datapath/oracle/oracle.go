@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oracle computes the treatment of a packet that the design (docs/design/oncache.md, "When a packet is a hit" and "What a hit
-// does") requires. It is for tests only: they run the eBPF programs next to it, and a packet that the programs let through although
+// Package oracle computes the treatment of a packet that the design requires (docs/design/oncache-packets.md, "When a packet is a hit",
+// and docs/design/oncache-same-packet.md). It is for tests only: they run the eBPF programs next to it, and a packet that the programs let through although
 // the oracle refuses it, or change differently, is a fault of one of the two. It is written from the design and RFCs, not from the
 // programs, and for reading, not for speed.
 //
