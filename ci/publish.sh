@@ -12,9 +12,9 @@
 #   1.2.3        images v1.2.3, chart 1.2.3; HEAD must have the tag v1.2.3; nothing that exists is replaced
 #   1.2.3-dev    images latest, chart 1.2.3-dev; the former ones are replaced
 #
-# REF is what a CI system runs for. A release is published for its tag: for a branch nothing is done then, and another tag is refused.
-# With REGISTRY_USER and REGISTRY_PASSWORD in the environment it logs in for this run only; without, the login of `docker login` is used. A
-# registry on a loopback address (for tests) is asked with HTTP.
+# REF is the ref for which a CI system runs. A release is published for its tag: for a branch nothing is done then, and
+# another tag is refused. With REGISTRY_USER and REGISTRY_PASSWORD in the environment it logs in for this run only;
+# without, the login of `docker login` is used. A registry on a loopback address (for tests) is asked with HTTP.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -54,7 +54,7 @@ login() {
 	http+=(--registry-config "$work/config.json")
 }
 
-# package_chart makes a package whose images are those in the registry, and fails if it would not install exactly these.
+# package_chart makes a package that installs exactly the images in the registry, or fails.
 package_chart() {
 	local used
 	cp -r "$chart" "$work/antrea"

@@ -121,8 +121,8 @@ func TestInstallCNI(t *testing.T) {
 	require.Equal(t, fs.FileMode(0o600), n.mode("host/etc/cni/net.d/10-antrea.conflist"))
 }
 
-// TestInstallCNIKeepsOthersPlugins: a plugin that the Node had, or that somebody has installed since, is kept; one of an earlier version of the
-// image is not.
+// TestInstallCNIKeepsOthersPlugins: a plugin that the Node had, or that was installed since, is kept; a plugin of an
+// earlier version of the image is not.
 func TestInstallCNIKeepsOthersPlugins(t *testing.T) {
 	n := newNode(t)
 	n.write("host/opt/cni/bin/portmap", "the Node's", 0o755)
@@ -187,7 +187,7 @@ func TestInstallCNISettings(t *testing.T) {
 			},
 		},
 		{
-			name: "a plugin that nobody knows", env: "SKIP_CNI_BINARIES=tuning,loopback,portmap,bandwidth", modules: true,
+			name: "an unknown plugin", env: "SKIP_CNI_BINARIES=tuning,loopback,portmap,bandwidth", modules: true,
 			files:  []string{"host/etc/cni/net.d/10-antrea.conflist", "host/opt/cni/bin/antrea"},
 			output: `SKIP_CNI_BINARIES has "tuning"`,
 		},

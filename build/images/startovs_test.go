@@ -84,7 +84,7 @@ func (o *ovs) start(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// output is what start_ovs and the commands that it runs have printed.
+// output is the output of start_ovs and the commands that it runs.
 func (o *ovs) output() string { return o.content("output") }
 
 // calls are the calls of the fake programs.
@@ -153,7 +153,7 @@ func TestStartOVSRefusesASecondSwitch(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, cmd.Process.Signal(unix.SIGTERM))
 	require.NoError(t, cmd.Wait())
-	require.Empty(t, o.calls(), "the other one's daemons are not stopped")
+	require.Empty(t, o.calls(), "the other container's daemons are not stopped")
 
 	cmd = o.command("start_ovs")
 	cmd.SysProcAttr = nil

@@ -26,7 +26,7 @@ func newTunnelProbe(n *node, c *controllers) *tunnelprobe.Probe {
 		NodeName: n.name, Gateways: gateways, Problems: n.problems,
 		Peers: func() []tunnelprobe.Peer { return readyPeers(c.nodeRoutes.Peers(), nodes, gateways) },
 		Proof: func() netip.Addr {
-			// What cannot be read or parsed proves nothing.
+			// A value that cannot be read or parsed proves nothing.
 			ids, _ := n.bridge.GetExternalIDs()
 			gateway, _ := netip.ParseAddr(ids[provedKey])
 			return gateway

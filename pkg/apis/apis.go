@@ -1,16 +1,16 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apis holds what the components and their clients must agree on to find each other: ports, the token file, and the
-// names by which antrea-controller is found and verified. What they say to each other is in the packages below it, and in
-// pkg/agent/apis and pkg/apiserver/apis. The names and numbers are Antrea's.
+// Package apis holds what the components and their clients must agree on to find each other: ports, the token file, and
+// the names by which antrea-controller is found and verified. Their messages are defined in the packages below it, and
+// in pkg/agent/apis and pkg/apiserver/apis. The names and numbers are Antrea's.
 package apis
 
-// LoopbackTokenFile is where a component writes the bearer token with which antctl in the same Pod may do everything.
+// LoopbackTokenFile is the file of the bearer token with which antctl in the same Pod may do everything.
 const LoopbackTokenFile = "/var/run/antrea/apiserver/loopback-client-token"
 
-// LogDirectory has the log files of agent and controller as the chart configures them, OVSLogDirectory those of Open vSwitch as the
-// agent's container sees them.
+// LogDirectory contains the log files of agent and controller as the chart configures them, OVSLogDirectory the log
+// files of Open vSwitch as the agent's container sees them.
 const (
 	LogDirectory    = "/var/log/antrea"
 	OVSLogDirectory = "/var/log/antrea/openvswitch"
@@ -33,7 +33,7 @@ const (
 	ControllerCAKey = "ca.crt"
 )
 
-// ControllerServerName is the name in the controller's certificate: that of ControllerService in a Namespace, as DNS knows it.
+// ControllerServerName is the name in the controller's certificate: the DNS name of ControllerService in a Namespace.
 func ControllerServerName(namespace string) string {
 	return ControllerService + "." + namespace + ".svc"
 }

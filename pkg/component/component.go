@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package component contains the common parts of the commands antrea-agent and antrea-controller, which run long: the
-// flag --config, the flags of the log, signals, and the exit code.
+// Package component holds the common parts of antrea-agent and antrea-controller as commands: the flag --config, the
+// flags of the log, signals, and the exit code.
 package component
 
 import (
@@ -29,7 +29,8 @@ type Component struct {
 	AddFlags func(*pflag.FlagSet)
 	// Configure reads and checks the configuration file; configFile is empty when there is none.
 	Configure func(configFile string) error
-	// Run is called after Configure, if that did not fail. It returns when ctx ends, and with an error when it cannot continue.
+	// Run is called after Configure, if that did not fail. It returns when ctx ends, and with an error when it cannot
+	// continue.
 	Run func(ctx context.Context) error
 	// Subcommands do something else than run the program; nil if there are none.
 	Subcommands []*cobra.Command
@@ -45,7 +46,7 @@ func (c *Component) Execute() int {
 	return 0
 }
 
-// Command is the program's command line. Errors of the command line are printed, errors of Configure and Run are logged.
+// Command is the program's command line. Errors of the command line are printed, errors of Configure and Run logged.
 func (c *Component) Command() *cobra.Command {
 	var configFile string
 	logs := &log.Options{}

@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nlattr reads the attributes of netlink messages. Unlike that of the netlink library, its parser stays within the message
-// whatever lengths are in it.
+// Package nlattr reads the attributes of netlink messages. Unlike the netlink library's parser, it stays within the
+// message whatever lengths are in it.
 package nlattr
 
 import (
@@ -12,13 +12,14 @@ import (
 )
 
 const (
-	// headerSize is that of struct nlattr (include/uapi/linux/netlink.h): length with header, and type, both in host byte order.
+	// headerSize is the size of struct nlattr (include/uapi/linux/netlink.h): length with header, and type, both in
+	// host byte order.
 	headerSize = 4
 	alignment  = 4
 )
 
-// Parse returns the attributes in b, whose Values are parts of it. The padding of the last one may be missing, and fewer bytes behind it than
-// a header has are no attribute.
+// Parse returns the attributes in b; their Values are parts of b. The padding of the last one may be missing, and less
+// than a header behind it is ignored.
 func Parse(b []byte) ([]syscall.NetlinkRouteAttr, error) {
 	var attributes []syscall.NetlinkRouteAttr
 	for len(b) >= headerSize {

@@ -56,7 +56,7 @@ func TestUint32(t *testing.T) {
 	require.EqualError(t, err, "attribute 31 has a value of 3 bytes; want 4")
 }
 
-// FuzzAttributes compares the parser with that of the library, where that one does not panic.
+// FuzzAttributes compares the parser with the library's, unless the latter panics.
 func FuzzAttributes(f *testing.F) {
 	f.Add(attribute(5, 1, 9))
 	f.Add(append(attribute(8, 1, 1, 2, 3, 4), attribute(12, 2|unix.NLA_F_NESTED, attribute(8, 3, 0, 0, 0, 1)...)...))

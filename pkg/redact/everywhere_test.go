@@ -39,7 +39,7 @@ func mustJSON(value any) string {
 	return string(text)
 }
 
-// places are what logs, configuration files, command lines, and objects look like.
+// places are the forms of logs, configuration files, command lines, and objects.
 var places = []place{
 	{"key: value", noQuote, around("a: b\n  db-password: x", "\nc: d\n")},
 	{"key: value of a list", noQuote, around("- psk: x", "\n- c: d\n")},

@@ -19,7 +19,7 @@ var secretName = `(?:pass(?:[-_ ]?(?:words?|wd|phrase|code))?|pwd|secret|tokens?
 var nameHints = []string{"pass", "pwd", "secret", "token", "psk", "credential", "client-certificate-data", "client-key-data", "amz-signature",
 	"dockerconfigjson", "dockercfg", "authorization", `auth"`, "auth'", `auth\`, "cookie:", `cookie"`, "cookie'", `cookie\`, lastApplied}
 
-// keyKinds are what is in front of "key" in a secret's name, with or without one of keyJoints.
+// keyKinds precede "key" in a secret's name, with or without one of keyJoints.
 var keyKinds = []string{"api", "access", "private", "secret", "encryption", "signing", "shared", "auth", "account", "ssh", "master", "fastopen", "."}
 
 const keyJoints = "_ -"
@@ -126,7 +126,7 @@ func withoutNamed(line []byte) (clean []byte, end ending, open quote) {
 	}
 }
 
-// quote is a quotation mark, with the number of backslashes before it: those of a string within a string.
+// quote is a quotation mark, with the number of backslashes before it (of a string within a string).
 type quote struct {
 	mark    byte
 	escapes int

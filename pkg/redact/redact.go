@@ -5,8 +5,8 @@
 // on lines and knows only forms in which secrets usually occur, so a person must still look at what is sent to others. In doubt it removes:
 // a secret without quotes is everything up to the end of its line.
 //
-// forms.go has the forms of secrets that are recognized by themselves, names.go those after a name, writer.go secrets of several lines,
-// object.go decoded objects.
+// forms.go recognizes secrets by their form, names.go by the name before them, writer.go secrets of several lines,
+// object.go secrets in decoded objects.
 package redact
 
 import "bytes"

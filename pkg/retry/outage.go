@@ -9,8 +9,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Peer is another process to which this one keeps a connection. Its methods are called by the goroutine that connects. The
-// time before the first connection is an outage, too, but it is logged only after an attempt has failed.
+// Peer is another process to which this one keeps a connection. Its methods are called by the goroutine that connects.
+// The time before the first connection is also an outage, but is logged only after an attempt has failed.
 type Peer struct {
 	name   string
 	values []any
@@ -19,7 +19,7 @@ type Peer struct {
 	// began is the time of the first failure of the present outage, zero without one; failures counts from then on.
 	began    time.Time
 	failures int
-	// connected is when the present connection came up, zero without one.
+	// connected is the time at which the present connection came up, zero without one.
 	connected time.Time
 }
 

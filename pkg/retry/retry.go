@@ -19,7 +19,7 @@ import (
 type Backoff struct {
 	// Min is the first delay. Each further failure doubles it, up to Max.
 	Min, Max time.Duration
-	// Lasting is how long a connection must have lasted so that the next failure starts with Min again.
+	// Lasting is the time that a connection must have lasted so that the next failure starts with Min again.
 	Lasting time.Duration
 }
 

@@ -25,8 +25,8 @@ func NewTask(name string, interval time.Duration, backoff Backoff, values ...any
 	return &Task{name: name, values: values, interval: interval, delays: Delays{Backoff: backoff}}
 }
 
-// Done records the result of an attempt, and returns the time to wait before the next one. It logs a failure unless its reason is
-// that of the previous one, and the success that ends an outage.
+// Done records the result of an attempt, and returns the time to wait before the next one. It logs a failure unless its
+// reason equals the previous one's, and the success that ends an outage.
 func (t *Task) Done(err error) time.Duration {
 	if err == nil {
 		if t.failure != "" {

@@ -23,7 +23,7 @@ func TestTask(t *testing.T) {
 	}
 	require.Greater(t, task.Done(errors.New("not permitted")), testBackoff.Min, "the delay has grown")
 	require.Equal(t, time.Hour, task.Done(nil))
-	require.LessOrEqual(t, task.Done(errors.New("no CRD")), testBackoff.Min, "the delay begins anew")
+	require.LessOrEqual(t, task.Done(errors.New("no CRD")), testBackoff.Min, "the delay starts again")
 	got := lines()
 	require.Len(t, got, 4)
 	for i, want := range []string{"no CRD", "not permitted", "The report works again", "no CRD"} {

@@ -21,12 +21,12 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/redact"
 )
 
-// Limits bound what one bundle costs. Sizes are those before compression.
+// Limits bound the cost of one bundle. Sizes are before compression.
 type Limits struct {
-	// Bundle is the size of all files together, File that of each of them.
+	// Bundle limits the size of all files together, File the size of each.
 	Bundle, File int64
-	// Time is how long the collection may take, ItemTime how long each item, AfterTimeout how long one that asks a program that has not
-	// answered in time.
+	// Time limits the collection, ItemTime each item, AfterTimeout an item that asks a program that has not answered in
+	// time.
 	Time, ItemTime, AfterTimeout time.Duration
 }
 
@@ -79,14 +79,15 @@ func newArchive(to io.Writer, spoolFile *os.File, limits Limits, now func() time
 	return a
 }
 
-// add writes one file with what an item collects. The error is that of the archive; those of the item are in the manifest.
+// add writes one file with the output of an item. The returned error is the archive's; the item's error is in the
+// manifest.
 func (a *archive) add(ctx context.Context, item Item) error {
 	begin := a.now()
 	line := entry{Name: item.Name}
 	limit := min(a.limits.File, a.limits.Bundle-a.used)
 	switch {
 	case ctx.Err() != nil:
-		line.Error = "not collected: the time for the whole bundle is over"
+		line.Error = "not collected: the time for the whole bundle has passed"
 	case limit <= 0:
 		line.Error = "not collected: the bundle is full"
 	default:

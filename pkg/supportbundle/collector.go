@@ -22,13 +22,13 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/version"
 )
 
-// keepFor is how long a bundle can be downloaded.
+// keepFor is the time for which a bundle can be downloaded.
 const keepFor = time.Hour
 
 // Item is a file of the bundle. Directories in its name are separated by slashes.
 type Item struct {
 	Name string
-	// Collect writes the content, as text, until ctx ends. What it has written before an error is kept.
+	// Collect writes the content, as text, until ctx ends. Output before an error is kept.
 	Collect func(ctx context.Context, w io.Writer) error
 	// Asks is another program that Collect asks. After one item has waited for it in vain, the others have Limits.AfterTimeout each.
 	Asks string
@@ -42,7 +42,7 @@ func Asking(program string, items []Item) []Item {
 	return items
 }
 
-// Config is what New needs.
+// Config configures New.
 type Config struct {
 	// Component is the name of the bundle: agent or controller.
 	Component string
@@ -197,8 +197,8 @@ func (c *Collector) collect(ctx context.Context, since string, from time.Time) (
 	return file, sum, size, nil
 }
 
-// makePrivate makes a directory that only this user can look into. Where everybody may make directories, somebody else may have
-// made one of this name.
+// makePrivate makes a directory that only this user can read. Where all users may make directories, another user may
+// have made one of this name.
 func makePrivate(directory string) error {
 	err := os.Mkdir(directory, 0o700)
 	if !errors.Is(err, os.ErrExist) {

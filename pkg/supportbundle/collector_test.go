@@ -78,7 +78,7 @@ func (s *server) collected() map[string]string {
 	return bundletest.Unpack(s.t, answer.Body)
 }
 
-// patience is how long a collection may take that does not hang.
+// patience limits the time of a collection that does not hang.
 const patience = 3 * time.Minute
 
 func fixed(items ...Item) func(time.Time) []Item { return func(time.Time) []Item { return items } }
@@ -190,7 +190,7 @@ func TestTimeIsLimited(t *testing.T) {
 	s.bundle("POST", "", start, 201)
 	got := s.collected()
 	require.Contains(t, got[manifestName], "context deadline exceeded")
-	require.Contains(t, got[manifestName], "not collected: the time for the whole bundle is over")
+	require.Contains(t, got[manifestName], "not collected: the time for the whole bundle has passed")
 }
 
 // TestProgramThatHangs: once it has not answered in time, the items that ask it take little time from the others.
@@ -244,7 +244,7 @@ func TestRequestsAreRefused(t *testing.T) {
 // TestDiskIsFull: nothing is left of a bundle that cannot be written.
 func TestDiskIsFull(t *testing.T) {
 	s := newServer(t, Config{Items: fixed(text("x", "y"))})
-	// In place of the directory there is something that somebody else has made.
+	// A foreign directory is in its place.
 	require.NoError(t, os.Mkdir(s.directory, 0o755))
 	s.bundle("POST", "", start, 201)
 	require.Eventually(t, func() bool { return s.do("GET", "/agent", "").Code == 500 }, 30*time.Second, time.Millisecond)

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// maxLog is how much of each log file is collected, from its end.
+// maxLog is the part of each log file that is collected, from its end.
 const maxLog = 16 << 20
 
 // maxLogLine is the length of the longest line of which none but a whole one is collected.
@@ -30,7 +30,7 @@ const maxLogFiles = 20
 // Logs are items with the files that match a pattern of filepath.Match and were written to since then. Names in the bundle are
 // below directory; compressed files are not compressed there. Links are left out: klog makes them to its present files.
 func Logs(directory, pattern string, since time.Time) []Item {
-	// The only error is that of a bad pattern.
+	// The only error is a bad pattern.
 	paths, _ := filepath.Glob(pattern)
 	type log struct {
 		path string
@@ -81,7 +81,7 @@ func copyLog(w io.Writer, path string) error {
 	if err != nil {
 		return err
 	}
-	// The file may grow meanwhile.
+	// The file may grow during the read.
 	end := bufio.NewReaderSize(io.LimitReader(file, maxLog), maxLogLine)
 	if skip := info.Size() - maxLog; skip > 0 {
 		if _, err := file.Seek(skip, io.SeekStart); err != nil {

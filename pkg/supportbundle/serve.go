@@ -47,8 +47,9 @@ func Discovery() map[string]http.Handler {
 	return handlers
 }
 
-// Handlers are those of the API, by path: POST starts a collection, GET tells how far it is, DELETE removes the bundle, and GET
-// of the subresource download returns it. The Kubernetes API decides who may, by these verbs of the resource.
+// Handlers are the handlers of the API, by path: POST starts a collection, GET reports its progress, DELETE removes the
+// bundle, and GET of the subresource download returns it. The Kubernetes API decides who may do so, by these verbs of
+// the resource.
 func (c *Collector) Handlers() map[string]http.Handler {
 	bundle := v1beta1.SupportBundlePath + "/" + c.config.Component
 	return map[string]http.Handler{

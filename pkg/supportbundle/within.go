@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// grace is how long an item may take to notice that its time is over. A program that is killed needs a second.
+// grace is the time that an item may take to notice the end of its time. A program that is killed needs a second.
 const grace = 2 * time.Second
 
 // collectWithin runs collect until ctx ends, and a little longer. One that panics, or does not end, is an error; what it has written by then is

@@ -30,7 +30,7 @@ type node[V any] struct {
 	bit      int
 	children [2]*node[V]
 	value    V
-	// owner is the edit that made the node, and may change it until anybody else sees it.
+	// owner is the edit that made the node, and may change it until the node is shared.
 	owner *owner
 }
 

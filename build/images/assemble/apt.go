@@ -16,7 +16,8 @@ import (
 	"strings"
 )
 
-// Apt is this machine's apt with lists, cache and installed packages of its own. Sources, keys and preferences are those of the machine.
+// Apt is this machine's apt with lists, cache and installed packages of its own. It uses the machine's sources, keys
+// and preferences.
 type Apt struct {
 	dir, arch string
 }

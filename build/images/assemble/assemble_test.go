@@ -29,7 +29,7 @@ func regular(name string) tar.Header {
 	return tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o755, Uname: "builder", ModTime: time.Unix(1, 5)}
 }
 
-// TestLayers: files in /bin are those of /usr/bin, entries are sorted, and a layer has only what is new.
+// TestLayers: files in /bin are in /usr/bin, entries are sorted, and a layer has only what is new.
 func TestLayers(t *testing.T) {
 	var tree Tree
 	require.NoError(t, tree.add(regular("./bin/b"), []byte("b")))

@@ -40,7 +40,8 @@ var defaults = []struct{ file, from string }{
 	{"root/.bashrc", "usr/share/base-files/dot.bashrc"},
 }
 
-// Install adds packages to the tree and does what their maintainer scripts would do. installed are those of former calls.
+// Install adds packages to the tree and does what their maintainer scripts would do. installed are the packages of
+// former calls.
 func (t *Tree) Install(ctx context.Context, packages, installed []Package) error {
 	for _, p := range packages {
 		if err := p.addTo(ctx, t); err != nil {

@@ -28,7 +28,7 @@ var unwanted = []string{
 	"usr/share/locale", "usr/share/man", "usr/share/perl5", "usr/share/pixmaps", "usr/share/zsh", "var/cache",
 }
 
-// wanted says whether an image gets a file of a package.
+// wanted reports whether an image gets a file of a package.
 func wanted(name string) bool {
 	for dir := name; dir != "."; dir = path.Dir(dir) {
 		for _, u := range unwanted {
@@ -59,7 +59,7 @@ func (p Package) addTo(ctx context.Context, t *Tree) error {
 		return err
 	}
 	addErr := t.addTar(stream, wanted)
-	// What follows the end of the archive; without it dpkg-deb would get SIGPIPE.
+	// Read behind the end of the archive; otherwise dpkg-deb would get SIGPIPE.
 	io.Copy(io.Discard, stream)
 	if err := cmd.Wait(); err != nil {
 		return fmt.Errorf("unpacking %s: %w: %s", p.file, err, stderr.String())

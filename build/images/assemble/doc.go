@@ -8,6 +8,6 @@
 // image's file system in memory. configure.go adds what the maintainer scripts of these packages would make: users, links, the list of installed
 // packages. layer.go turns what has been added since the last layer into a layer, image.go layers into an image.
 //
-// The same packages and files give the same bytes: entries are sorted, times are those of the packages, owners are numbers, and there are neither
-// caches nor logs.
+// The same packages and files give the same bytes: entries are sorted, times are the packages', owners are numbers, and
+// there are neither caches nor logs.
 package assemble

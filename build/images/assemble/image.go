@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// Settings are what an image says of itself.
+// Settings describe an image.
 type Settings struct {
 	Architecture    string
 	Entrypoint, Cmd []string

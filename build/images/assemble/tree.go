@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// merged are the directories of the root that Debian replaces by links to those of the same name in /usr; some packages still have files in them.
+// merged are the directories of the root that Debian replaces by links to directories of the same name in /usr; some
+// packages still have files in them.
 var merged = []string{"bin", "lib", "lib32", "lib64", "libx32", "sbin"}
 
 // Tree is the file system of an image. Names have no leading slash. The zero Tree is empty.
@@ -107,7 +108,7 @@ func (t *Tree) Overlay(dir string, modified time.Time) error {
 			return err
 		}
 		if !d.Type().IsRegular() {
-			return fmt.Errorf("%s is no regular file", file)
+			return fmt.Errorf("%s is not a regular file", file)
 		}
 		info, err := d.Info()
 		if err != nil {
@@ -127,13 +128,13 @@ func (t *Tree) Overlay(dir string, modified time.Time) error {
 	})
 }
 
-// exists says whether there is a file, after symbolic links.
+// exists reports whether there is a file, after symbolic links.
 func (t *Tree) exists(name string) bool {
 	_, err := t.resolve(name)
 	return err == nil
 }
 
-// resolve follows symbolic links, also those of directories on the way.
+// resolve follows symbolic links, also of directories on the way.
 func (t *Tree) resolve(name string) (*file, error) {
 	rest := strings.Split(canonical(name), "/")
 	at, links := "", 0

@@ -60,13 +60,13 @@ const (
 // the Pods in its direction.
 type NetworkPolicyRule struct {
 	Direction Direction
-	// From is where traffic may come from; only for DirectionIn.
+	// From are the allowed sources; only for DirectionIn.
 	From NetworkPolicyPeer
-	// To is where traffic may go to; only for DirectionOut.
+	// To are the allowed destinations; only for DirectionOut.
 	To NetworkPolicyPeer
 	// Services are the allowed ports; none means all protocols and ports.
 	Services []Service
-	// Priority orders the rules of one policy; -1 for rules without an order, which those of Kubernetes are.
+	// Priority orders the rules of one policy; -1 for rules without an order, such as Kubernetes' rules.
 	Priority int32
 	// EnableLogging asks agents to log the first packet of a connection.
 	EnableLogging bool
@@ -145,7 +145,7 @@ type AddressGroup struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// AddressGroupPatch is what a watch sends when members of an AddressGroup change. A member whose addresses or ports change
+// AddressGroupPatch is sent by a watch when members of an AddressGroup change. A member whose addresses or ports change
 // is in both lists.
 type AddressGroupPatch struct {
 	metav1.TypeMeta
@@ -169,13 +169,13 @@ type AddressGroupList struct {
 type AppliedToGroup struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
-	// GroupMembers are those on the Node that was asked for; all if none was.
+	// GroupMembers are the members on the requested Node; all members without one.
 	GroupMembers []GroupMember
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// AppliedToGroupPatch is what a watch sends when members of an AppliedToGroup change.
+// AppliedToGroupPatch is sent by a watch when members of an AppliedToGroup change.
 type AppliedToGroupPatch struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -194,7 +194,7 @@ type AppliedToGroupList struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// NodeStatsSummary is an agent's report of what was counted since its previous one. Its name is that of the Node.
+// NodeStatsSummary is an agent's report of the counts since its previous one. Its name is the name of the Node.
 type NodeStatsSummary struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta

@@ -30,7 +30,7 @@ type Clients struct {
 	Config *rest.Config
 	// Kube is for everything but reviews.
 	Kube kubernetes.Interface
-	// Dynamic is for objects of types that Kubernetes does not define. It has the limits of Kube, for itself.
+	// Dynamic is for objects of types unknown to Kubernetes' client. It has the limits of Kube, for itself.
 	Dynamic dynamic.Interface
 	// Reviews is for TokenReviews and SubjectAccessReviews.
 	Reviews kubernetes.Interface

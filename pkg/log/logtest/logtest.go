@@ -54,8 +54,8 @@ func (t *text) String() string {
 	return t.buffer.String()
 }
 
-// Text takes what klog writes until the test ends. The returned function returns it so far. In contrast to Capture, other goroutines may
-// log at all times, also after the test: those of the API machinery end when nobody waits for them.
+// Text records klog's output until the test ends. The returned function returns the output so far. Unlike with Capture,
+// other goroutines may log at all times, also after the test: goroutines of the API machinery end in the background.
 func Text(t *testing.T) func() string {
 	written := &text{}
 	klog.SetOutput(written)

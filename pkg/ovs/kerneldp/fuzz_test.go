@@ -13,7 +13,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/appetite"
 )
 
-// What the library makes of a name without the zero at its end is a panic.
+// The library panics at a name without the zero at its end.
 func TestNameWithoutZero(t *testing.T) {
 	answer := append(make([]byte, nl.SizeofGenlmsg+ovsHeaderLength), nl.NewRtAttr(vportAttributeName, []byte("eth0")).Serialize()...)
 	name, err := portName(answer)

@@ -60,7 +60,7 @@ func Ports() (ports []string, found bool, err error) {
 	return ports, true, nil
 }
 
-// Exists tells whether there is a datapath in the current network namespace.
+// Exists reports whether there is a datapath in the current network namespace.
 func Exists() (bool, error) {
 	device, err := find()
 	return device != nil, err

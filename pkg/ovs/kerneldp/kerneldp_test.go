@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newNetNS moves the test into a new network namespace; its thread ends with it. What happens with a datapath is tested where the kernel has one, by
-// test/e2e (area Cleanup).
+// newNetNS moves the test into a new network namespace; its thread ends with it. The area Cleanup of test/e2e tests the
+// package where the kernel has a datapath.
 func newNetNS(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {

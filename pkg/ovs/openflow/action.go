@@ -8,8 +8,8 @@ import (
 	"net/netip"
 )
 
-// Action is one of the concrete action types of this package, by value. Names such as NXAST_REG_LOAD are those of OVS's
-// nicira-ext.h, names such as OFPAT_GROUP those of OpenFlow 1.3, section 7.2.5; ovs-actions(7) says what they do.
+// Action is one of the concrete action types of this package, by value. Names such as NXAST_REG_LOAD are from OVS's
+// nicira-ext.h, names such as OFPAT_GROUP from OpenFlow 1.3, section 7.2.5; ovs-actions(7) describes the actions.
 type Action interface{ isAction() }
 
 type (
@@ -115,7 +115,7 @@ type (
 	Note struct{ Data []byte }
 )
 
-// NATTo is what new connections are translated to (NXAST_NAT).
+// NATTo is the translation of new connections (NXAST_NAT).
 type NATTo struct {
 	// Source selects the translation of the source; otherwise the destination is translated.
 	Source bool

@@ -24,8 +24,8 @@ const (
 	bundleOrdered = 2
 )
 
-// bundleAddHeader is the size of what ONF_ET_BUNDLE_ADD_MESSAGE puts before the message that it carries: OpenFlow header,
-// experimenter header, bundle id, padding and flags. That of OFPT_BUNDLE_ADD_MESSAGE is smaller.
+// bundleAddHeader is the size of the part of ONF_ET_BUNDLE_ADD_MESSAGE before the message that it carries: OpenFlow
+// header, experimenter header, bundle id, padding and flags. In OFPT_BUNDLE_ADD_MESSAGE it is smaller.
 const bundleAddHeader = 24
 
 // maxBundled is the largest message that a bundle can carry.
@@ -143,8 +143,8 @@ func (c *conn) commit(ctx context.Context, mods []bundled) error {
 	return nil
 }
 
-// discard asks the switch to drop the bundle. Nobody waits for the reply, which belongs to no call. If there is no room for the
-// message, OVS drops the bundle by itself 10 seconds later (bundle-idle-timeout).
+// discard asks the switch to drop the bundle. The reply, which belongs to no call, is ignored. If there is no room for
+// the message, OVS drops the bundle by itself 10 seconds later (bundle-idle-timeout).
 func (c *conn) discard(xid, id uint32) {
 	select {
 	case c.background <- appendBundleControl(nil, c.version, xid, id, bundleDiscard):
@@ -166,7 +166,7 @@ func (c *conn) bundleError(cl *call, x bundleXIDs, mods []bundled, typ uint16, x
 		}
 	}
 	for _, m := range c.repliesOf(cl, xid) {
-		// The type of the reply follows that of the request.
+		// The type of the reply follows the type of the request.
 		if r, ok := parseBundleReply(m); ok && r.id == cl.first && r.typ == typ+1 {
 			return nil
 		}

@@ -8,8 +8,8 @@
 //
 // A Flow is a plain value: table, priority, cookie, matches and actions. Flow.Key identifies it in the switch, and
 // Flow.Key and Flow.String are in the syntax of ovs-ofctl(8), so that they can be compared with a dump. Constructors
-// such as IPv4Dst and Reg make the matches; action.go and learn.go have the actions. A GroupEntry has buckets of actions, a
-// MeterEntry a rate.
+// such as IPv4Dst and Reg make the matches; action.go and learn.go define the actions. A GroupEntry has buckets of
+// actions, a MeterEntry a rate.
 //
 // A Switch applies them. NewSwitch returns the real one, NewFake one in memory for tests of pipelines. Commit, for flows, and
 // Apply, for a Transaction of groups and flows, send one atomic bundle: afterwards all mods are in the tables or none is. The
@@ -45,11 +45,11 @@
 // # On the wire
 //
 // The protocol is OpenFlow 1.3 with Nicira's extended matches and actions (OVS's nicira-ext.h) and the bundles of ONF
-// extension 230, which OVS speaks on 1.3. WithOpenFlow15 makes it OpenFlow 1.5, which a group with a Selection needs: OVS has no
-// message for it in 1.3, and a connection has one version. OVS checks a flow when it is added to a bundle. A flow that fails that
-// check is left out, but the bundle remains valid: a commit sent right behind the flows would commit the others. Commit therefore
-// sends open, all flows and close in one write, checks the replies up to that to close, and only then sends commit and a barrier,
-// or discard, in a second write.
+// extension 230, which OVS speaks on 1.3. WithOpenFlow15 makes it OpenFlow 1.5, which a group with a Selection needs:
+// OVS has no message for it in 1.3, and a connection has one version. OVS checks a flow when it is added to a bundle. A
+// flow that fails the check is left out, but the bundle remains valid: a commit sent right behind the flows would
+// commit the rest. Commit therefore sends open, all flows and close in one write, checks the replies up to that to
+// close, and only then sends commit and a barrier, or discard, in a second write.
 //
 // library.go uses github.com/contiv/libOpenflow for what it encodes correctly: fields of matches, output, dec_ttl, set_field, load,
 // move, resubmit, conjunction and goto_table. The rest is encoded here (encode*.go), because the library lacks it or gets it wrong:

@@ -28,7 +28,7 @@ const (
 
 // FlowError is the refusal of one FlowMod of a Commit, by this package or by the switch.
 type FlowError struct {
-	// Flow is Flow.String of the flow, or says what was to be deleted.
+	// Flow is Flow.String of the flow, or a description of the flows to delete.
 	Flow string
 	Err  error
 }
@@ -62,7 +62,7 @@ func encodeFlowMod(mod *FlowMod, v version, xid uint32) ([]byte, error) {
 	return data, nil
 }
 
-// flowHeader is what comes before the match of an OFPT_FLOW_MOD.
+// flowHeader precedes the match of an OFPT_FLOW_MOD.
 type flowHeader struct {
 	cookie, cookieMask       uint64
 	table, command           uint8

@@ -10,7 +10,7 @@ import (
 	"net"
 )
 
-// controllerMaxLen is how much of a packet Output to PortController sends: all of it (OFPCML_NO_BUFFER).
+// controllerMaxLen makes Output to PortController send whole packets (OFPCML_NO_BUFFER).
 const controllerMaxLen = 0xffff
 
 // Action types (OpenFlow 1.3, section 7.2.5; OpenFlow 1.5, section 7.2.6, for the last two).

@@ -95,7 +95,7 @@ func appendGroupHeader(b []byte, v version, xid uint32, command uint16, g GroupE
 	return binary.BigEndian.AppendUint32(b, bucketAll)
 }
 
-// encodeBuckets returns the buckets of g. Those of OpenFlow 1.5 have ids, which count from 0.
+// encodeBuckets returns the buckets of g. With OpenFlow 1.5 they have ids, which count from 0.
 func encodeBuckets(g GroupEntry, v version) ([]byte, error) {
 	var b []byte
 	for i, bucket := range g.Buckets {

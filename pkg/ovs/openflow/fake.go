@@ -136,8 +136,8 @@ func (f *Fake) Disconnect() {
 	f.connected = false
 }
 
-// Reconnect connects again and signals it on Connect's channel. loseFlows simulates a restart of the switch, which loses groups
-// and meters, too.
+// Reconnect connects again and signals it on Connect's channel. loseFlows simulates a restart of the switch, which also
+// loses groups and meters.
 func (f *Fake) Reconnect(loseFlows bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// fakeState is what a Fake has in its tables.
+// fakeState is the content of a Fake's tables.
 type fakeState struct {
 	flows  map[string]Flow
 	groups map[uint32]GroupEntry

@@ -13,7 +13,7 @@ const (
 	numXXRegs = 4
 )
 
-// fieldSpec is what the wire and ovs-ofctl know about a field.
+// fieldSpec describes a field on the wire and for ovs-ofctl.
 type fieldSpec struct {
 	// header is the OXM/NXM name, which ovs-ofctl prints in actions.
 	header string

@@ -16,7 +16,7 @@ type Flow struct {
 	IdleTimeout, HardTimeout uint16
 }
 
-// Command is what a FlowMod does.
+// Command is the operation of a FlowMod.
 type Command uint8
 
 const (

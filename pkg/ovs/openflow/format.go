@@ -175,7 +175,7 @@ func decimalText(value, mask []byte) string {
 	return fmt.Sprintf("%#x/%#x", new(big.Int).SetBytes(value), new(big.Int).SetBytes(mask))
 }
 
-// tosText formats the value in decimal under a mask, too.
+// tosText formats the value in decimal, also under a mask.
 func tosText(value, mask []byte) string {
 	if mask == nil {
 		return decimalText(value, nil)

@@ -45,13 +45,14 @@ type GroupEntry struct {
 	Buckets   []Bucket
 }
 
-// Selection is how a bucket is chosen (OVS's extension NTRT_SELECTION_METHOD; ovs-ofctl(8), "Group Syntax").
+// Selection selects a bucket (OVS's extension NTRT_SELECTION_METHOD; ovs-ofctl(8), "Group Syntax").
 type Selection struct {
 	// Method is "hash" or "dp_hash".
 	Method string
 	// Param is the basis of the hash; with dp_hash its upper 32 bits choose the algorithm: 0 five-tuple, 1 symmetric.
 	Param uint64
-	// Fields are what "hash" hashes, none for OVS's default. Flows with the group must match the prerequisites of the fields.
+	// Fields are hashed by "hash"; none means OVS's default. Flows with the group must match the prerequisites of the
+	// fields.
 	Fields []Field
 }
 
@@ -76,7 +77,7 @@ type GroupStats struct {
 // Counters are packets and bytes.
 type Counters struct{ Packets, Bytes uint64 }
 
-// GroupCommand is what a GroupMod does.
+// GroupCommand is the operation of a GroupMod.
 type GroupCommand uint8
 
 const (
@@ -100,7 +101,7 @@ type GroupMod struct {
 
 // GroupError is the refusal of one GroupMod, by this package or by the switch.
 type GroupError struct {
-	// Group is GroupEntry.String of the group, or says what was to be deleted.
+	// Group is GroupEntry.String of the group, or a description of the groups to delete.
 	Group string
 	Err   error
 }

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// GroupIDs allocates ids of groups, from 1 on like Antrea, and tells this agent's groups from those of a former one. It is a plain
-// value without locks. A restarted agent uses it as follows:
+// GroupIDs allocates ids of groups, from 1 on like Antrea, and tells this agent's groups from a former agent's. It is a
+// plain value without locks. A restarted agent uses it as follows:
 //
 //  1. NewGroupIDs with the ids that DumpGroupStats returned: none of them is allocated.
 //  2. Get for each of its own groups.
@@ -63,7 +63,7 @@ func (g *GroupIDs) Put(id uint32) {
 	}
 }
 
-// Stale returns those of the ids in the switch that Get did not return, in ascending order.
+// Stale returns the ids in the switch that Get did not return, in ascending order.
 func (g *GroupIDs) Stale(present []uint32) []uint32 {
 	var stale []uint32
 	for _, id := range present {

@@ -21,13 +21,13 @@ type Learn struct {
 	SendFlowRemoved bool
 	// DeleteLearned deletes the learned flows with the flow that has this action.
 	DeleteLearned bool
-	// Limit is the number of flows in Table with Cookie at which no flow is added or replaced any more; 0 means none. The packet
-	// executes its other actions all the same.
+	// Limit is the number of flows in Table with Cookie at which flows are no longer added or replaced; 0 means none.
+	// The packet still executes its other actions.
 	Limit uint32
 	Specs []LearnSpec
 }
 
-// LearnKind is what a LearnSpec puts into the learned flow.
+// LearnKind is the kind of a LearnSpec.
 type LearnKind uint8
 
 const (
@@ -39,8 +39,8 @@ const (
 	LearnOutput
 )
 
-// LearnSpec is one match or action of the learned flow. What it matches, loads or outputs to is taken from the packet that
-// executes the learn action (Src), or constant (Value).
+// LearnSpec is one match or action of the learned flow. Its value is taken from the packet that executes the learn
+// action (Src), or constant (Value).
 type LearnSpec struct {
 	Kind     LearnKind
 	Dst      Field
@@ -97,7 +97,8 @@ const (
 
 	learnWriteResult = 4
 
-	// learnHeaderSize is the size of nx_action_learn without specifications, learn2HeaderSize that of nx_action_learn2.
+	// learnHeaderSize is the size of nx_action_learn without specifications, learn2HeaderSize the size of
+	// nx_action_learn2.
 	learnHeaderSize  = 32
 	learn2HeaderSize = 40
 )

@@ -12,7 +12,7 @@ import (
 // This file has all uses of libOpenflow, so that it can be replaced: they are what the library encodes correctly. doc.go lists what
 // it lacks or gets wrong, which is encoded in other files.
 
-// libraryMessage is what the library encodes: an action, an instruction or a field of a match.
+// libraryMessage is encoded by the library: an action, an instruction or a field of a match.
 type libraryMessage interface{ MarshalBinary() ([]byte, error) }
 
 func appendLibrary(b []byte, m libraryMessage) ([]byte, error) {

@@ -16,7 +16,7 @@ const (
 	// not time, so a pause of this process does not look like silence of the switch.
 	echoInterval = 5 * time.Second
 	maxSilent    = 6
-	// writeSize is how much is written at once: if the switch makes room for more, that is a sign of life.
+	// writeSize limits one write: if the switch makes room for more, that is a sign of life.
 	writeSize = 64 << 10
 )
 

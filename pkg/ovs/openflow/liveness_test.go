@@ -107,7 +107,7 @@ func TestReconnectionsAreRare(t *testing.T) {
 	require.Len(t, lines(), 3, "and one line for the first connection: %q", lines())
 }
 
-// maxRetry is how long it takes to notice that the switch is back.
+// maxRetry is the time after which the return of the switch is noticed.
 var maxRetry = backoff.Max + handshakeTimeout
 
 // TestHungSwitch has a switch that reads everything and answers nothing.
@@ -173,7 +173,7 @@ func TestEndlessMessage(t *testing.T) {
 	})
 }
 
-// TestSlowReaderIsAlive has a switch that reads a large bundle in small pieces and sends nothing meanwhile.
+// TestSlowReaderIsAlive has a switch that reads a large bundle in small pieces and sends nothing while it reads.
 func TestSlowReaderIsAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()

@@ -44,7 +44,7 @@ type MeterFeatures struct {
 	KBPS, PacketsPerSecond, Burst bool
 }
 
-// MeterCommand is what a MeterMod does (OpenFlow 1.3, section 7.3.4.5, OFPMC_*).
+// MeterCommand is the operation of a MeterMod (OpenFlow 1.3, section 7.3.4.5, OFPMC_*).
 type MeterCommand uint8
 
 const (
@@ -66,7 +66,7 @@ type MeterMod struct {
 
 // MeterError is the refusal of one MeterMod, by this package or by the switch.
 type MeterError struct {
-	// Meter is MeterEntry.String of the meter, or says what was to be deleted.
+	// Meter is MeterEntry.String of the meter, or a description of the meters to delete.
 	Meter string
 	Err   error
 }

@@ -67,7 +67,7 @@ var (
 	tcp4 = []Match{ip4, IPProto(IPProtoTCP)}
 )
 
-// everyMatch has every field and every constructor; the values are what ovs-ofctl prints.
+// everyMatch has every field and every constructor; the values are printed by ovs-ofctl.
 var everyMatch = []struct {
 	want  string
 	match []Match
@@ -138,7 +138,7 @@ var everyMatch = []struct {
 	{"tun_ipv6_src=2001:db8::2", []Match{TunnelSrc(netip.MustParseAddr("2001:db8::2"))}},
 }
 
-// everyAction has every action type; the values are what ovs-ofctl prints.
+// everyAction has every action type; the values are printed by ovs-ofctl.
 var everyAction = []struct {
 	want    string
 	match   []Match
@@ -348,7 +348,7 @@ func TestEveryMatchAndActionWithOpenFlow15(t *testing.T) {
 		Flows:  adds(flows...),
 	}))
 	requireDumped(t, s, version15, flows)
-	// Their texts are those of ovs-ofctl with OpenFlow 1.5.
+	// Their texts equal the texts of ovs-ofctl with OpenFlow 1.5.
 	dumped, err := s.DumpFlows(t.Context(), 20)
 	require.NoError(t, err)
 	slices.SortFunc(dumped, func(a, b FlowStats) int { return int(a.Flow.Priority) - int(b.Flow.Priority) })

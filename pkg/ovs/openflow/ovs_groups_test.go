@@ -14,12 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// endpoint is a bucket like those of Antrea's Service groups.
+// endpoint is a bucket like the buckets of Antrea's Service groups.
 func endpoint(ip uint32, weight uint16) Bucket {
 	return Bucket{Weight: weight, Actions: []Action{LoadField{reg(3), all, uint64(ip)}, LoadField{reg(4), Range{0, 15}, 80}, Resubmit{30}}}
 }
 
-// everyGroup has every type of group; the values are what ovs-ofctl prints with OpenFlow 1.3.
+// everyGroup has every type of group; the values are printed by ovs-ofctl with OpenFlow 1.3.
 var everyGroup = []struct {
 	want  string
 	group GroupEntry

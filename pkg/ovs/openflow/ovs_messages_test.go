@@ -100,8 +100,8 @@ func recordedMessages(f testing.TB) [][]byte {
 	return messages
 }
 
-// TestMessagesOfOVS has Open vSwitch send every kind of message that this package reads. All are decoded, and the kinds are those
-// in messagesFile.
+// TestMessagesOfOVS makes Open vSwitch send every kind of message that this package reads. All are decoded, and
+// messagesFile lists the same kinds.
 func TestMessagesOfOVS(t *testing.T) {
 	ovs, _, _ := connectOVS(t)
 	r := &recorder{}

@@ -71,7 +71,7 @@ func appendOXM(b []byte, m Match) []byte {
 type rawOXM struct {
 	header      uint32
 	value, mask []byte
-	// size is how many bytes header, value and mask take together.
+	// size is the number of bytes of header, value and mask together.
 	size int
 }
 
@@ -197,7 +197,7 @@ func pad8(b []byte, start int) []byte {
 	return append(b, make([]byte, padded8(len(b)-start)-(len(b)-start))...)
 }
 
-// exact returns m, without its mask if that is all ones.
+// exact returns m, without its mask if all bits of it are set.
 func (m Match) exact() Match {
 	if allBytes(m.Mask, 0xff) {
 		m.Mask = nil

@@ -15,8 +15,8 @@ type PacketIn struct {
 	// Data is the packet from its Ethernet header on. Length is its length before the switch truncated it, if it did.
 	Data   []byte
 	Length uint32
-	// Table and Cookie are those of the flow that had the action. They are 0 for a Paused packet: OVS does not send them then, but
-	// UserData can identify the flow.
+	// Table and Cookie belong to the flow that had the action. They are 0 for a Paused packet: OVS does not send them
+	// then, but UserData can identify the flow.
 	Table  uint8
 	Cookie uint64
 	// Reason is why the packet was sent (OFPR_*); 1 is an action.
@@ -26,11 +26,11 @@ type PacketIn struct {
 	// Metadata are the input port, the registers that are not 0, and other fields that are not headers of the packet.
 	Metadata []Match
 
-	// properties are those of the received message, when it has a continuation.
+	// properties are the properties of the received message, when it has a continuation.
 	properties []byte
 }
 
-// Paused tells whether the switch waits for Resume with this packet.
+// Paused reports whether the switch waits for Resume with this packet.
 func (p *PacketIn) Paused() bool { return p.properties != nil }
 
 // Field returns the field f of Metadata, big endian and as long as the field, or nil if there is none.
@@ -82,7 +82,7 @@ const (
 	packetInContinuation = 8
 )
 
-// isPacketIn tells whether an experimenter message is an NXT_PACKET_IN2.
+// isPacketIn reports whether an experimenter message is an NXT_PACKET_IN2.
 func isPacketIn(m message) bool {
 	return m.typ == typeExperimenter && len(m.body) >= 8 && binary.BigEndian.Uint32(m.body) == nxExperimenter &&
 		binary.BigEndian.Uint32(m.body[4:]) == nxtPacketIn2
@@ -188,7 +188,7 @@ func encodeResume(p *PacketIn, changes []Match, v version, xid uint32) ([]byte, 
 	return append(appendNicira(nil, v, nxtResume, len(body), xid), body...), nil
 }
 
-// changeMetadata returns the list of fields b with those in changes replaced or added.
+// changeMetadata returns the list of fields b, with changes added or in place of former values.
 func changeMetadata(b []byte, changes []Match) ([]byte, error) {
 	var out []byte
 	for len(b) > 0 {
@@ -222,8 +222,8 @@ func changeMetadata(b []byte, changes []Match) ([]byte, error) {
 type PacketOut struct {
 	// InPort is the port at which the packet seems to arrive; 0 stands for PortController.
 	InPort uint32
-	// Actions are what to do with it: LoadField sets registers and other metadata, ResubmitFrom with PortInPort and a table sends
-	// it through the flows from there on, Output to a port.
+	// Actions are applied to it: LoadField sets registers and other metadata, ResubmitFrom with PortInPort and a table
+	// sends it through the flows from there on, Output to a port.
 	Actions []Action
 	// Data is the packet from its Ethernet header on, without checksum.
 	Data []byte

@@ -45,7 +45,8 @@ func checkHello(m message, v version) error {
 // errorExperimenter is the error type OFPET_EXPERIMENTER.
 const errorExperimenter = 0xffff
 
-// parseError decodes the body of OFPT_ERROR. A truncated one becomes an Error, too, because something certainly went wrong.
+// parseError decodes the body of OFPT_ERROR. A truncated body also becomes an Error, because something certainly went
+// wrong.
 func parseError(body []byte) *Error {
 	if len(body) < 4 {
 		return &Error{Malformed: true}

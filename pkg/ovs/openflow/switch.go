@@ -10,10 +10,10 @@ import (
 // Switch is one bridge as seen through its OpenFlow management socket. Commit and Barrier may be called concurrently.
 // NewSwitch makes the real one, NewFake one in memory for tests of pipelines.
 type Switch interface {
-	// Connect dials the socket, retrying with growing delay until it succeeds or ctx ends, and from then on reconnects by
-	// itself until Close. The log has one line when the switch cannot be reached or does not answer echo requests, and one
-	// when that is over. reconnected receives a value (capacity 1, never blocks) after each later
-	// reconnection: flows may be gone.
+	// Connect dials the socket, retrying with growing delay until it succeeds or ctx ends, and from then on reconnects
+	// by itself until Close. The log has one line when the switch cannot be reached or does not answer echo requests,
+	// and one when it can again. reconnected receives a value (capacity 1, never blocks) after each later reconnection:
+	// flows may be gone.
 	Connect(ctx context.Context) (reconnected <-chan struct{}, err error)
 	// Commit applies mods in order as one atomic bundle and returns after a barrier reply: either all of them are in the
 	// flow tables or none. An error names the flow that the switch refused and the OpenFlow error (*FlowError, *Error).
@@ -51,8 +51,8 @@ type Reader interface {
 
 // PacketExchange receives packets from a bridge and sends packets into it.
 type PacketExchange interface {
-	// PacketIns subscribes to the packets of Controller actions with the id, in a queue of capacity packets, until its Close or
-	// that of the Switch. It connects like Connect. Subscriptions to one id get a copy each.
+	// PacketIns subscribes to the packets of Controller actions with the id, in a queue of capacity packets, until it
+	// or the Switch is closed. It connects like Connect. Each subscription to an id gets a copy.
 	PacketIns(ctx context.Context, id uint16, capacity int) (*PacketIns, error)
 	// PacketOut has the switch execute actions on a packet; it returns when the switch has done so.
 	PacketOut(ctx context.Context, p PacketOut) error

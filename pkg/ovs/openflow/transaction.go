@@ -198,7 +198,7 @@ var (
 	errUnknownMeter = Error{Type: 12, Code: 3}
 )
 
-// explain adds the remedy to an error of the switch; actions are those of the refused change.
+// explain adds the remedy to an error of the switch; actions are the actions of the refused change.
 func explain(err error, actions []Action) error {
 	var e *Error
 	if !errors.As(err, &e) {

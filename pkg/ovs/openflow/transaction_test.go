@@ -38,14 +38,14 @@ func to(table uint8, actions ...Action) Flow {
 	return Flow{Table: table, Priority: 1, Actions: actions}
 }
 
-// transactionCase is what a switch with two groups, two meters and four flows does with a Transaction.
+// transactionCase is the effect of a Transaction on a switch with two groups, two meters and four flows.
 type transactionCase struct {
 	name string
 	t    Transaction
 	// err is the error of the switch, text a part of the error's message; nil and "" for success.
 	err  *Error
 	text string
-	// flows (tables), groups and meters are those in the switch afterwards.
+	// flows (tables), groups and meters are in the switch afterwards.
 	flows          []uint8
 	groups, meters []uint32
 }

@@ -47,7 +47,7 @@ const (
 	typeBundleAddMessage = 34
 )
 
-// message is one message of the switch. body is what follows the header.
+// message is one message of the switch. body follows the header.
 type message struct {
 	version version
 	typ     uint8
@@ -92,7 +92,8 @@ func appendBarrier(b []byte, v version, xid uint32) []byte {
 	return appendHeader(b, v, typeBarrierRequest, 0, xid)
 }
 
-// appendEchoRequest appends an OFPT_ECHO_REQUEST. Its transaction id is that of the client's hello, which belongs to no call.
+// appendEchoRequest appends an OFPT_ECHO_REQUEST. It has the transaction id of the client's hello, which belongs to no
+// call.
 func appendEchoRequest(b []byte, v version) []byte {
 	return appendHeader(b, v, typeEchoRequest, 0, helloXID)
 }

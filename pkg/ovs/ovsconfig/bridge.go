@@ -166,7 +166,7 @@ func (b *bridgeClient) Delete() error {
 		if err != nil || !found {
 			return err
 		}
-		// The bridge's row and those of its ports are deleted when nothing refers to them any more.
+		// The rows of the bridge and its ports are deleted when nothing refers to them.
 		ops, err := s.Where(root).Mutate(root,
 			model.Mutation{Field: &root.Bridges, Mutator: ovsdb.MutateOperationDelete, Value: []string{br.UUID}})
 		if err != nil {

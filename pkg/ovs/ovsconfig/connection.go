@@ -49,9 +49,10 @@ type Connection struct {
 	changed chan struct{}
 }
 
-// NewOVSDBConnection connects to ovsdb-server at address ("unix:/var/run/openvswitch/db.sock"). While the server is absent
-// it keeps trying, with a growing delay, until ctx ends. It logs one line when the server is absent, does not answer, or
-// sends invalid messages, and one when that is over. ctx bounds only the first connection; Close ends the connection.
+// NewOVSDBConnection connects to ovsdb-server at address ("unix:/var/run/openvswitch/db.sock"). While the server is
+// absent it keeps trying, with a growing delay, until ctx ends. It logs one line when the server is absent, does not
+// answer, or sends invalid messages, and one when it works again. ctx bounds only the first connection; Close ends the
+// connection.
 func NewOVSDBConnection(ctx context.Context, address string) (*Connection, error) {
 	return newConnection(ctx, address, echoInterval)
 }
@@ -106,7 +107,7 @@ func (c *Connection) connect(ctx context.Context) (*guarded, error) {
 		if err == nil {
 			return g, nil
 		}
-		// The error of an attempt that ctx has cut short is less useful than that of an earlier one.
+		// The error of an attempt that ctx has cut short is less useful than an earlier error.
 		if ctx.Err() == nil || last == nil {
 			last = err
 		}
@@ -133,7 +134,7 @@ func (c *Connection) attempt(ctx context.Context) (*guarded, error) {
 	defer stop()
 	cl, err := c.open(context.WithoutCancel(ctx), "unix:"+socket, guard.connected)
 	if err != nil {
-		// Whoever has ended the connection knows the reason: the guard, or the client. The other one knows only that it has ended.
+		// Either the guard or the client has ended the connection, and knows the reason.
 		if reason := guard.reason(); reason != nil && !errors.Is(reason, errReadLibrary) {
 			err = reason
 		}

@@ -29,12 +29,12 @@ const (
 	maxMessage = 256 << 20
 )
 
-// echoID is the id of the guard's own requests; those of libovsdb are numbers.
+// echoID is the id of the guard's own requests; libovsdb's ids are numbers.
 const echoID = `"antrea-guard"`
 
 var errHung = errors.New("ovsdb-server has not answered an echo")
 
-// What ends the guard when the connection to one side has ended.
+// Errors that end the guard when the connection to one side has ended.
 var (
 	errReadLibrary = errors.New("read from libovsdb")
 	errReadServer  = errors.New("read from ovsdb-server")

@@ -6,8 +6,9 @@
 // BridgeClient (interfaces.go) is implemented by bridge.go, port.go, port_update.go, mirror.go and vswitch.go on the
 // sessions of transaction.go, and in memory by fake.go. connection.go keeps a libovsdb client connected. Between it and
 // ovsdb-server stands a guard (guard.go). It ends the connection when the server does not answer echo requests or sends
-// invalid messages (vetter.go, vetrows.go); operations then wait for the next connection, or fail. The content of the database
-// is trusted as a whole or not at all: a missing row to which another one refers is an error, never the absence of a port.
+// invalid messages (vetter.go, vetrows.go); then operations wait for the next connection, or fail. The content of the
+// database is trusted as a whole or not at all: a missing row with a reference to it is an error, never the absence of
+// a port.
 package ovsconfig
 
 import (
@@ -51,8 +52,8 @@ type BridgeClient interface {
 	// GetOFPort waits until vswitchd has assigned the interface's ofport; an ofport of -1 is returned as an error that
 	// carries the interface's error column.
 	GetOFPort(ctx context.Context, name string) (uint32, error)
-	// RequestOFPort makes vswitchd give the interface this ofport again whenever it adds it anew. After the kernel's datapath was deleted,
-	// it numbers ports without a request in any order.
+	// RequestOFPort makes vswitchd give the interface this ofport whenever it adds it again. After the kernel's
+	// datapath was deleted, it numbers ports without a request in any order.
 	RequestOFPort(name string, ofPort uint32) error
 	GetPort(name string) (*Port, bool, error)
 	// ListPorts leaves out, with a log message, ports that cannot be read, such as bonds: others have made them.

@@ -51,7 +51,7 @@ func TestBridgeIsCreatedOnceAndCorrected(t *testing.T) {
 	require.Equal(t, "netdev", o.Vsctl("get", "bridge", bridge, "datapath_type"))
 
 	require.NoError(t, c.Delete())
-	require.NoError(t, c.Delete(), "deleting an absent bridge is no error")
+	require.NoError(t, c.Delete(), "deleting an absent bridge succeeds")
 	require.Empty(t, o.Vsctl("list-br"))
 }
 
@@ -197,7 +197,7 @@ func TestPorts(t *testing.T) {
 	require.ErrorContains(t, c.SetInterfaceMTU("absent", 1450), `"absent"`)
 
 	require.NoError(t, c.DeletePort("no-such-device"))
-	require.NoError(t, c.DeletePort("no-such-device"), "deleting an absent port is no error")
+	require.NoError(t, c.DeletePort("no-such-device"), "deleting an absent port succeeds")
 	_, found, err = c.GetPort("no-such-device")
 	require.NoError(t, err)
 	require.False(t, found)

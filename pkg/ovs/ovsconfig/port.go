@@ -21,7 +21,7 @@ import (
 // maxPortName is the length of a Linux device name without its final zero byte (IFNAMSIZ - 1).
 const maxPortName = 15
 
-// maxOFPort bounds the numbers that OVS gives to ports, including that of the bridge itself (OFPP_LOCAL, 65534): 16 bits.
+// maxOFPort bounds the 16-bit numbers that OVS gives to ports, including the bridge itself (OFPP_LOCAL, 65534).
 const maxOFPort = 0xffff
 
 func (b *bridgeClient) CreatePort(name string, externalIDs map[string]string) (string, error) {
@@ -218,7 +218,7 @@ func (s *session) readPort(port *portRow) (*Port, error) {
 	return newPort(port, iface)
 }
 
-// newPort has no MAC address where the column does not have that of an interface.
+// newPort leaves out the MAC address if the column does not contain an interface's.
 func newPort(port *portRow, iface *interfaceRow) (*Port, error) {
 	p := &Port{
 		UUID: port.UUID, Name: port.Name, Type: iface.Type,

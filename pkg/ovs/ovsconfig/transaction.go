@@ -25,9 +25,9 @@ type session struct {
 	ctx context.Context
 }
 
-// errIncomplete means that a row is missing from the client's copy which somebody else is about to write: a row to which another one
-// refers, while a transaction is applied to the copy row by row, or the one of table Open_vSwitch, which ovs-ctl writes after it has started
-// ovsdb-server with a new database. It is temporary.
+// errIncomplete means that a row is missing from the client's copy which is about to be written: a row to which another
+// one refers, while a transaction is applied to the copy row by row, or the row of table Open_vSwitch, which ovs-ctl
+// writes after it has started ovsdb-server with a new database. It is temporary.
 var errIncomplete = errors.New("the copy of the database is incomplete")
 
 // do is wait with a timeout, for operations without a context.

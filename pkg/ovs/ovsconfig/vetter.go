@@ -25,7 +25,7 @@ type vetter struct {
 	done <-chan struct{}
 
 	mu sync.Mutex
-	// methods are those of unanswered requests, by id as it was sent; cookies are those of monitors.
+	// methods are the methods of unanswered requests, by id as it was sent; cookies are the cookies of monitors.
 	methods map[string]string
 	cookies map[string]bool
 	// copy is nil until the schema is known.
@@ -179,7 +179,7 @@ func (v *vetter) schema(raw json.RawMessage) error {
 		return err
 	}
 	v.copy = table
-	// Run empties the queue of events, which nobody reads here.
+	// Run empties the queue of events, which are not used here.
 	go table.Run(v.done)
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 type daemon struct {
 	cmd    *exec.Cmd
 	exited chan struct{}
-	// err is what Wait returned; valid once exited is closed.
+	// err is the result of Wait; valid once exited is closed.
 	err error
 }
 

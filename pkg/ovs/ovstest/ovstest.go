@@ -27,10 +27,12 @@ import (
 // readyTimeout bounds every wait for a daemon.
 const readyTimeout = 20 * time.Second
 
-// schemaPath is where the distributions' packages and OVS's own "make install" with --prefix=/usr put the schema.
+// schemaPath is the path of the schema in distributions' packages and after OVS's own "make install" with
+// --prefix=/usr.
 const schemaPath = "/usr/share/openvswitch/vswitch.ovsschema"
 
-// TB is the part of testing.TB that this package needs, so that a program other than a test can have an Open vSwitch, too.
+// TB is the part of testing.TB that this package needs, so that programs other than tests can also have an Open
+// vSwitch.
 type TB interface {
 	Cleanup(func())
 	Errorf(format string, args ...any)

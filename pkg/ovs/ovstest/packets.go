@@ -21,7 +21,7 @@ func (o *OVS) Inject(port string, frame []byte) {
 	o.Appctl("netdev-dummy/receive", port, hex.EncodeToString(frame))
 }
 
-// Capture is what a port of type dummy has sent since the Capture was made.
+// Capture holds the packets that a port of type dummy has sent since the Capture was made.
 type Capture struct {
 	o    *OVS
 	port string
@@ -51,7 +51,7 @@ func (c *Capture) Next() []byte {
 	return nil
 }
 
-// Pending tells whether Next would return at once.
+// Pending reports whether Next would return at once.
 func (c *Capture) Pending() bool { return c.unread() != nil }
 
 // unread returns the next frame, nil if there is none yet. The file is in the format of pcap (pcap-savefile(5)), in the byte order of

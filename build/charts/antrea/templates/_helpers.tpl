@@ -140,7 +140,7 @@ protocol, port and value, separated by spaces.
 {{- $parts := splitList " " . -}}
 {{- $key := printf "%s/%s" (index $parts 0) (index $parts 1) -}}
 {{- with get $owners $key -}}
-{{- fail (printf "%s: %s is the port of %s, too; allowed: a port that nothing else on a Node uses" (index $parts 2) $key .) -}}
+{{- fail (printf "%s: %s is also the port of %s; allowed: a port that nothing else on a Node uses" (index $parts 2) $key .) -}}
 {{- end -}}
 {{- $_ := set $owners $key (index $parts 2) -}}
 {{- end -}}

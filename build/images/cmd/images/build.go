@@ -29,7 +29,7 @@ import (
 type builder struct {
 	// folder has the images' sources, programs the project's programs.
 	folder, programs, arch, out, version string
-	// latest is set if the images have the tag latest, too.
+	// latest is set if the images also have the tag latest.
 	latest   bool
 	created  time.Time
 	progress *progress.Printer
@@ -151,7 +151,7 @@ func (b *builder) packageLayers(ctx context.Context, tree *assemble.Tree, d defi
 	return append(layers, layer), nil
 }
 
-// without are the packages of a list that are not in the other one.
+// without returns the packages of list that are not in other.
 func without(list, other []assemble.Package) []assemble.Package {
 	return slices.DeleteFunc(list, func(p assemble.Package) bool { return slices.Contains(other, p) })
 }
@@ -172,7 +172,8 @@ func (b *builder) addFiles(tree *assemble.Tree, d definition) error {
 	return nil
 }
 
-// addPrograms adds programs and returns their versions: those of this project, or those of a test cluster, which are built if need be.
+// addPrograms adds programs and returns their versions: programs of this project, or of a test cluster, which are built
+// if need be.
 func (b *builder) addPrograms(ctx context.Context, tree *assemble.Tree, programs map[string]string) (map[string]string, error) {
 	versions := map[string]string{}
 	for file, name := range programs {

@@ -10,12 +10,12 @@ const release = "12"
 
 // definition says what is in an image.
 type definition struct {
-	// names are the image's names with tags. {PROGRAM} stands for the version of that program, {} for that of this project.
+	// names are the image's names with tags. {PROGRAM} stands for the version of that program, {} for this project's.
 	names []string
-	// packages are the Debian packages that the image has besides those of the base layer, which is common to all images that have one.
+	// packages are the Debian packages that the image has besides the base layer's, which all images with a base share.
 	base     bool
 	packages []string
-	// packagesFile names more of them. The image's Dockerfile reads it, too.
+	// packagesFile names more of them. The image's Dockerfile also reads it.
 	packagesFile string
 	// overlay is a folder whose files take the places of the packages' files. Like packagesFile it is relative to the folder of images.
 	overlay string
@@ -33,7 +33,7 @@ var absent = []string{
 	"python3", "python3-netifaces", "python3-openvswitch", "systemd", "sysvinit-utils", "tzdata", "ucf", "util-linux-extra",
 }
 
-// debugging are what tests run in Pods.
+// debugging are programs that tests run in Pods.
 var debugging = []string{"bind9-dnsutils", "curl", "iproute2", "iputils-ping", "netbase", "netcat-openbsd", "wget"}
 
 // wget is GNU's (busybox's of this release crashes with -T). It does not try again: a test that expects no answer would take a minute.
@@ -61,7 +61,7 @@ var project = map[string]definition{
 // forTests are the images that upstream's suite names.
 var forTests = map[string]definition{
 	"agnhost": {
-		// The first is Antrea's tests', the others those of Kubernetes' own tests (test/utils/image/manifest.go there).
+		// The first is from Antrea's tests, the others from Kubernetes' own tests (test/utils/image/manifest.go there).
 		names: []string{
 			images.Agnhost, "registry.k8s.io/e2e-test-images/agnhost:2.55", "registry.k8s.io/e2e-test-images/agnhost:2.66.1",
 		},

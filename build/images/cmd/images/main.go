@@ -134,7 +134,7 @@ func run(ctx context.Context, o options, names []string) error {
 	return report(os.Stdout, made)
 }
 
-// version is that of the project, without v.
+// version is the project's version, without v.
 func version(repository string) string {
 	text, err := os.ReadFile(filepath.Join(repository, "VERSION"))
 	if err != nil {

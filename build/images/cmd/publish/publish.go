@@ -114,7 +114,8 @@ func open(file, arch, version string) (v1.Image, error) {
 	return image, nil
 }
 
-// isThere tells whether the tag points to this image already. It is an error if it points to another one that must not be replaced.
+// isThere reports whether the tag points to this image already. It fails if the tag points to another image that must
+// not be replaced.
 func isThere(r release, replace bool, auth []remote.Option) (bool, error) {
 	present, err := remote.Head(r.tag, auth...)
 	if failure := (*transport.Error)(nil); errors.As(err, &failure) && failure.StatusCode == http.StatusNotFound {

@@ -63,7 +63,7 @@ func run(args ...string) (string, error) {
 	return out.String(), err
 }
 
-// TestPushAndPull: what is pulled for each architecture is what was in the archive.
+// TestPushAndPull: the pulled image of each architecture equals the archive's.
 func TestPushAndPull(t *testing.T) {
 	host, _ := startRegistry(t)
 	dir := t.TempDir()

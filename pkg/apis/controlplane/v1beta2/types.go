@@ -67,13 +67,13 @@ const (
 // the Pods in its direction.
 type NetworkPolicyRule struct {
 	Direction Direction `json:"direction,omitempty"`
-	// From is where traffic may come from; only for DirectionIn.
+	// From are the allowed sources; only for DirectionIn.
 	From NetworkPolicyPeer `json:"from,omitempty"`
-	// To is where traffic may go to; only for DirectionOut.
+	// To are the allowed destinations; only for DirectionOut.
 	To NetworkPolicyPeer `json:"to,omitempty"`
 	// Services are the allowed ports; none means all protocols and ports.
 	Services []Service `json:"services,omitempty"`
-	// Priority orders the rules of one policy; -1 for rules without an order, which those of Kubernetes are.
+	// Priority orders the rules of one policy; -1 for rules without an order, such as Kubernetes' rules.
 	Priority int32 `json:"priority,omitempty"`
 	// EnableLogging asks agents to log the first packet of a connection.
 	EnableLogging bool `json:"enableLogging"`
@@ -152,7 +152,7 @@ type AddressGroup struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// AddressGroupPatch is what a watch sends when members of an AddressGroup change. A member whose addresses or ports change
+// AddressGroupPatch is sent by a watch when members of an AddressGroup change. A member whose addresses or ports change
 // is in both lists.
 type AddressGroupPatch struct {
 	metav1.TypeMeta     `json:",inline"`
@@ -176,13 +176,13 @@ type AddressGroupList struct {
 type AppliedToGroup struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// GroupMembers are those on the Node that was asked for; all if none was.
+	// GroupMembers are the members on the requested Node; all members without one.
 	GroupMembers []GroupMember `json:"groupMembers,omitempty"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// AppliedToGroupPatch is what a watch sends when members of an AppliedToGroup change.
+// AppliedToGroupPatch is sent by a watch when members of an AppliedToGroup change.
 type AppliedToGroupPatch struct {
 	metav1.TypeMeta     `json:",inline"`
 	metav1.ObjectMeta   `json:"metadata,omitempty"`
@@ -204,8 +204,8 @@ type AppliedToGroupList struct {
 const (
 	// StatsSessionAnnotation names a series of reports: any string that no other series of the Node has.
 	StatsSessionAnnotation = "stats.antrea.io/session"
-	// StatsSequenceAnnotation is the number of a report in its series, in decimal. It is greater than those before. A report
-	// may be sent again, unchanged, until the next one.
+	// StatsSequenceAnnotation is the number of a report in its series, in decimal, greater than the numbers before. A
+	// report may be sent again, unchanged, until the next one.
 	StatsSequenceAnnotation = "stats.antrea.io/sequence"
 )
 
@@ -214,7 +214,7 @@ const MaxStatsSessionLength = 64
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// NodeStatsSummary is an agent's report of what was counted since its previous one. Its name is that of the Node.
+// NodeStatsSummary is an agent's report of the counts since its previous one. Its name is the name of the Node.
 type NodeStatsSummary struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -10,13 +10,13 @@ import (
 // TraceflowKind is the kind of Traceflow.
 const TraceflowKind = "Traceflow"
 
-// DefaultTraceflowTimeout is how long a trace may take, in seconds, if it does not say. MaxTraceflowTimeout is the longest.
+// DefaultTraceflowTimeout is the default time of a trace in seconds, MaxTraceflowTimeout the longest.
 const DefaultTraceflowTimeout, MaxTraceflowTimeout int32 = 20, 300
 
-// MaxDataplaneTag is the highest tag: the DSCP of a packet has six bits, and 0 is no tag.
+// MaxDataplaneTag is the highest tag: the DSCP of a packet has six bits, and 0 means no tag.
 const MaxDataplaneTag = 63
 
-// TraceflowTimedOut begins what is said of a trace whose results are not complete when its time is over. It is Antrea's.
+// TraceflowTimedOut begins the reason of a trace that times out before its results are complete, as in Antrea.
 const TraceflowTimedOut = "Traceflow timeout"
 
 // Traceflow asks for a packet to be traced, and has the result.
@@ -62,7 +62,7 @@ type Packet struct {
 	DstIP string `json:"dstIP,omitempty"`
 	// Length is the length of the IP packet.
 	Length int32 `json:"length,omitempty"`
-	// IPHeader is that of IPv4. IPv6Header is set for IPv6 packets only.
+	// IPHeader is the header of IPv4. IPv6Header is set for IPv6 packets only.
 	IPHeader        *IPHeader       `json:"ipHeader,omitempty"`
 	IPv6Header      *IPv6Header     `json:"ipv6Header,omitempty"`
 	TransportHeader TransportHeader `json:"transportHeader,omitempty"`
@@ -107,7 +107,7 @@ type TCPHeader struct {
 	Flags   *int32 `json:"flags,omitempty"`
 }
 
-// TraceflowPhase is how far a trace is.
+// TraceflowPhase is the progress of a trace.
 type TraceflowPhase string
 
 const (
@@ -117,22 +117,22 @@ const (
 	TraceflowFailed    TraceflowPhase = "Failed"
 )
 
-// TraceflowStatus is what the trace has found.
+// TraceflowStatus is the result of a trace.
 type TraceflowStatus struct {
 	Phase TraceflowPhase `json:"phase,omitempty"`
 	// Reason says why the trace has failed.
 	Reason string `json:"reason,omitempty"`
-	// StartTime is when the controller has started the trace.
+	// StartTime is the time at which the controller started the trace.
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 	// DataplaneTag is the DSCP of the packet, 1 to 63; 0 when the trace is not running.
 	DataplaneTag int8 `json:"dataplaneTag,omitempty"`
-	// Results are those of the Nodes that the packet has come to.
+	// Results are the results of the Nodes that the packet has reached.
 	Results []NodeResult `json:"results,omitempty"`
 	// CapturedPacket is the traced packet of live traffic, as it was sent.
 	CapturedPacket *Packet `json:"capturedPacket,omitempty"`
 }
 
-// NodeResult is what one Node has done with the packet.
+// NodeResult is the result of one Node.
 type NodeResult struct {
 	Node string `json:"node,omitempty"`
 	// Role is RoleSender or RoleReceiver.
@@ -144,8 +144,8 @@ type NodeResult struct {
 	ONCache *FastPath `json:"oncache,omitempty"`
 }
 
-// FastPath is what the fast path does with an established connection like the packet's. It is this project's: Antrea has no such field, and
-// its clients ignore it.
+// FastPath describes the fast path's treatment of an established connection like the packet's. Antrea has no such
+// field, and its clients ignore it.
 type FastPath struct {
 	// Action is ActionAccelerated or ActionNotAccelerated.
 	Action TraceflowAction `json:"action,omitempty"`
@@ -169,7 +169,7 @@ const (
 	ComponentForwarding    TraceflowComponent = "Forwarding"
 )
 
-// TraceflowAction is what a component does with a packet.
+// TraceflowAction is an action of a component on a packet.
 type TraceflowAction string
 
 const (
@@ -186,7 +186,7 @@ const (
 	ActionNotAccelerated TraceflowAction = "NotAccelerated"
 )
 
-// Observation is what one component has done.
+// Observation is the action of one component.
 type Observation struct {
 	Component TraceflowComponent `json:"component,omitempty"`
 	// ComponentInfo is the table.
@@ -203,7 +203,7 @@ type Observation struct {
 	// IsolatedBy are, when no rule allows the packet, the policies that are applied to the Pod. The field is this project's.
 	IsolatedBy []string `json:"isolatedBy,omitempty"`
 	TTL        int32    `json:"ttl,omitempty"`
-	// TranslatedSrcIP is set if the source was translated, too: a Pod that reaches itself through a Service.
+	// TranslatedSrcIP is set if the source was also translated: a Pod that reaches itself through a Service.
 	TranslatedSrcIP string `json:"translatedSrcIP,omitempty"`
 	TranslatedDstIP string `json:"translatedDstIP,omitempty"`
 	TunnelDstIP     string `json:"tunnelDstIP,omitempty"`
@@ -212,7 +212,7 @@ type Observation struct {
 	EgressNode      string `json:"egressNode,omitempty"`
 }
 
-// Ends tells whether no Node sees the packet after this action.
+// Ends reports whether no Node sees the packet after this action.
 func (a TraceflowAction) Ends() bool {
 	switch a {
 	case ActionDelivered, ActionDropped, ActionRejected, ActionForwardedOutOfNetwork, ActionForwardedOutOfOverlay:
@@ -221,7 +221,7 @@ func (a TraceflowAction) Ends() bool {
 	return false
 }
 
-// ReceiverOnly tells whether only the Node of the destination takes part: the source is no Pod.
+// ReceiverOnly reports whether only the Node of the destination takes part: the source is not a Pod.
 func (s *TraceflowSpec) ReceiverOnly() bool { return s.LiveTraffic && s.Source.Pod == "" }
 
 // TimeoutSeconds is Timeout, not more than the maximum, or the default.

@@ -1,9 +1,9 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1beta1 has the objects of crd.antrea.io/v1beta1: those with which agents and controller show their state in the cluster, and
-// Traceflow.
-// Kinds and field names are Antrea's. The dynamic client writes them (package pkg/client/crd), so they need no generated code.
+// Package v1beta1 defines the objects of crd.antrea.io/v1beta1: the objects with which agents and controller show their
+// state in the cluster, and Traceflow. Kinds and field names are Antrea's. The dynamic client writes them (package
+// pkg/client/crd), so they need no generated code.
 package v1beta1
 
 import (

@@ -27,7 +27,7 @@ type NetworkPolicyStatsList struct {
 
 // TrafficStats counts traffic.
 type TrafficStats struct {
-	// Packets and Bytes are those of both directions of the sessions, as Open vSwitch and ONCache count them: whole Ethernet frames.
+	// Packets and Bytes count both directions of the sessions, as Open vSwitch and ONCache do: whole Ethernet frames.
 	Packets int64 `json:"packets,omitempty"`
 	Bytes   int64 `json:"bytes,omitempty"`
 	// Sessions are admitted connections.

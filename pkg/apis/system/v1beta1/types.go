@@ -23,7 +23,7 @@ const (
 	SupportBundleDownload = "download"
 )
 
-// BundleStatus is how far a bundle is.
+// BundleStatus is the progress of a bundle.
 type BundleStatus string
 
 // There is nothing to download unless the status is Collected.
