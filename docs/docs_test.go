@@ -546,6 +546,6 @@ func TestProblems(t *testing.T) {
 		}))
 	}
 	require.Contains(t, reasons, "PolicyNotRealized")
-	described := rows(t, read(t, "docs/operate/problems.md"))
+	described := rows(t, section(t, read(t, "docs/operate/troubleshooting.md"), "## Problems"))
 	require.ElementsMatch(t, reasons, slices.Collect(maps.Keys(described)))
 }

@@ -64,7 +64,7 @@ var agentDefinitions = []Definition{
 	},
 	{
 		Use: "problems", Aliases: []string{"problem"}, Group: Get,
-		Short: "Print what the agent refuses or cannot handle",
+		Short: "Print what the agent refuses or cannot handle; docs/operate/troubleshooting.md lists remedies",
 		Agent: &Endpoint{Path: "/problems", Response: UnsortedList(problemColumns...)},
 	},
 	{

@@ -121,7 +121,7 @@ func (i *Installation) agent(ctx context.Context, node string, caches map[string
 	for _, c := range info.AgentConditions {
 		switch {
 		case c.Type == agentapis.Degraded && c.Status == corev1.ConditionTrue:
-			i.Report.Warn(check, "has problems, see antctl get problems there: %s", c.Message)
+			i.Report.Warn(check, "has problems, see antctl get problems there and docs/operate/troubleshooting.md: %s", c.Message)
 		case c.Type != agentapis.Degraded && c.Status != corev1.ConditionTrue:
 			i.Report.Fail(check, "%s is %s: %s", c.Type, c.Status, c.Message)
 			works = false

@@ -233,7 +233,7 @@ func TestInstallation(t *testing.T) {
 		}, failed: 3, want: []string{"failed   agent n1         OpenflowConnectionUp is False: the message"}},
 		{name: "agent has problems", edit: func(w *world) {
 			w.conditions = []agentapis.AgentCondition{condition(agentapis.Degraded, corev1.ConditionTrue), condition(agentapis.AgentHealthy, corev1.ConditionTrue)}
-		}, want: []string{"warning  agent n1         has problems, see antctl get problems there: the message", "ok       agent n1         works"}},
+		}, want: []string{"warning  agent n1         has problems, see antctl get problems there and docs/operate/troubleshooting.md: the message", "ok       agent n1         works"}},
 		{name: "no Services", edit: func(w *world) { w.refused = "10.96.0.7" }, failed: 1, want: []string{"failed   service          Node n2 to 10.96.0.7:80: no connection (TIMEOUT)"}},
 		{name: "policy without effect", edit: func(w *world) { w.admitted = "10.10.0.3" }, failed: 1, want: []string{"failed   network policy   Node n2 to 10.10.0.3:8080: connected"}},
 		{name: "no ServiceAccount", edit: func(w *world) { w.noAccounts = true }, failed: 1, want: []string{"has no ServiceAccount default after", "does kube-controller-manager run?"}},

@@ -43,7 +43,7 @@ func (r *Report) Err() error {
 	if r.failed == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d checks failed", r.failed)
+	return fmt.Errorf("%d checks failed, see docs/operate/troubleshooting.md", r.failed)
 }
 
 // End prints how many results there were that need attention.
