@@ -3,7 +3,7 @@
 
 // Command antrea-agent connects the Pods of one Node to the cluster's network.
 //
-// options.go reads the configuration file and the flags. agent.go makes the parts of the agent in the order of package start, and runs them.
+// It reads the configuration file and the flags, makes the parts of the agent, and lets package start run them in order.
 package main
 
 import (

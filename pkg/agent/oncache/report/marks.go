@@ -12,10 +12,10 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/route"
 )
 
-// namedRules is how many rules the problem names.
+// namedRules limits the rules that the problem names.
 const namedRules = 3
 
-// ForeignMarks makes a problem of other people's rules that change the bits of the packet mark which the cache uses.
+// ForeignMarks makes a problem of rules of other programs that change the bits of the packet mark which the cache uses.
 func ForeignMarks(problems problem.Reporter) route.ForeignMarks {
 	return route.ForeignMarks{Bits: oncache.PacketMark, Found: func(program string, rules []string) {
 		subject := problem.Subject{Kind: problem.KindFirewall, Name: program}

@@ -21,7 +21,7 @@ const (
 	noteBack        = "OpenVSwitchBack"
 )
 
-// Observer makes Events of this Node when the cache begins or stops to work. A suspension is also a problem.
+// Observer makes Events of this Node when the cache starts or stops working. A suspension is also a problem.
 type Observer struct {
 	Problems *problem.Recorder
 	// Node is the name of this Node.
@@ -60,7 +60,7 @@ func (o *Observer) OpenVSwitchAway(reason error, held time.Duration) {
 		o.Problems.Note(noteBack, "Open vSwitch confirms the entries of ONCache again")
 	case held > 0:
 		o.Away.set(foundByCache, fmt.Sprintf(
-			"Open vSwitch is away: %v. Established flows on the fast path go on without it for at most %s; everything else has to wait for it", reason, held.Round(time.Second)))
+			"Open vSwitch is away: %v. Established flows on the fast path continue without it for at most %s; all other packets wait for it", reason, held.Round(time.Second)))
 	default:
 		o.Away.set(foundByCache, fmt.Sprintf(
 			"Open vSwitch is away: %v. The leases of established flows end now; packets have only the flows that the kernel has kept", reason))

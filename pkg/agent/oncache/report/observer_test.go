@@ -19,7 +19,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 )
 
-// TestEventsOfTheCache: kubectl describe node shows when the cache has stopped to work and why, and when it went on.
+// TestEventsOfTheCache: kubectl describe node shows when the cache has stopped working and why, and when it continued.
 func TestEventsOfTheCache(t *testing.T) {
 	kube := fake.NewSimpleClientset()
 	problems := problem.NewRecorder()
@@ -69,7 +69,7 @@ func TestEventsOfTheCache(t *testing.T) {
 	}, 10*time.Second, 10*time.Millisecond)
 }
 
-// The problem lasts until nobody finds it any more, whoever found it first.
+// The problem lasts until no part finds it any more, whichever found it first.
 func TestOpenVSwitchAwayHasTwoFinders(t *testing.T) {
 	problems := problem.NewRecorder()
 	s := NewSwitch(problems, "node-1")

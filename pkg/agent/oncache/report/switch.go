@@ -20,7 +20,7 @@ type Switch struct {
 	messages [finders]string
 }
 
-// finder is a part that finds the problem. Of two messages, that of the first one is shown.
+// finder is a part that finds the problem. Of two messages, the message of the first part is shown.
 type finder int
 
 const (

@@ -21,26 +21,26 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
-// annotateInterval is how long the agent waits after the Kubernetes API has refused the annotation, and how often on average it looks at its Node
-// if somebody else changes the annotation all the time. It looks annotateBurst times before that matters.
+// annotateInterval is the wait after the Kubernetes API has refused the annotation, and the average time between two reads of the Node if another
+// program changes the annotation all the time. The limit applies after annotateBurst reads.
 const (
 	annotateInterval = 5 * time.Second
 	annotateBurst    = 10
 )
 
-// Announcer gives this Node the annotation by which others know that they may tell it keys, or removes it, and does so again when somebody
-// has changed it, or has deleted the Node and registered it again. Nobody is told keys before: programs that do not understand them leave
-// such packets to Open vSwitch.
+// Announcer sets or removes the annotation that tells other Nodes that they may send keys to this one, and does so again when it was changed,
+// or when the Node was deleted and registered again. Without the annotation other Nodes send no keys: programs that do not
+// understand them leave such packets to Open vSwitch.
 type Announcer struct {
 	kube clientkubernetes.Interface
 	node string
-	// wake tells run to look at the Node.
+	// wake tells Run to look at the Node.
 	wake chan struct{}
 	// settled is closed when the annotation was right for the first time.
 	settled chan struct{}
 
 	mu sync.Mutex
-	// wanted is what the annotation should be, empty for none. Nothing is changed before it is known.
+	// wanted is the right value of the annotation, empty for none. Nothing is changed before it is known.
 	wanted string
 	known  bool
 }
@@ -50,7 +50,7 @@ func NewAnnouncer(kube clientkubernetes.Interface, node string) *Announcer {
 	return &Announcer{kube: kube, node: node, wake: make(chan struct{}, 1), settled: make(chan struct{})}
 }
 
-// Want sets what the annotation should be, empty for none.
+// Want sets the right value of the annotation, empty for none.
 func (a *Announcer) Want(value string) {
 	a.mu.Lock()
 	a.wanted, a.known = value, true
@@ -75,7 +75,7 @@ func (a *Announcer) wrong(object metav1.Object) (wanted string, wrong bool) {
 	return a.wanted, a.known && object.GetAnnotations()[oncache.RewritePortAnnotation] != a.wanted
 }
 
-// Handler notices that the annotation has been changed. Objects that are older than the latest change do no harm: run reads the Node again.
+// Handler notices that the annotation has been changed. Objects that are older than the latest change do no harm: Run reads the Node again.
 func (a *Announcer) Handler() cache.ResourceEventHandler {
 	notice := func(object any) {
 		if node, ok := object.(metav1.Object); ok && node.GetName() == a.node {
@@ -115,7 +115,7 @@ func (a *Announcer) Run(ctx context.Context) {
 	}
 }
 
-// annotate makes the annotation right once. It is known what that is: nobody wakes run before.
+// annotate makes the annotation right once. Its right value is known: nothing wakes Run before.
 func (a *Announcer) annotate(ctx context.Context) error {
 	object, err := a.kube.CoreV1().Nodes().Get(ctx, a.node, metav1.GetOptions{})
 	if err != nil {

@@ -32,7 +32,7 @@ func announced(name, port string) *corev1.Node {
 	return node
 }
 
-// TestAnnouncer: the annotation becomes right again when somebody has changed it, and when the Node was deleted and registered again.
+// TestAnnouncer: the annotation becomes right again when it was changed, and when the Node was deleted and registered again.
 func TestAnnouncer(t *testing.T) {
 	kube := fake.NewClientset(announced("node1", "583"), announced("node2", "584"))
 	nodes := kube.CoreV1().Nodes()
@@ -81,7 +81,7 @@ func TestAnnouncer(t *testing.T) {
 	require.Equal(t, "584", other.Annotations[oncache.RewritePortAnnotation])
 }
 
-// TestAnnouncerYields: somebody else who always changes the annotation back does not make the agent keep the Kubernetes API busy.
+// TestAnnouncerYields: another program that always changes the annotation back does not make the agent keep the Kubernetes API busy.
 func TestAnnouncerYields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kube := fake.NewClientset()
@@ -97,7 +97,7 @@ func TestAnnouncerYields(t *testing.T) {
 		go a.Run(t.Context())
 		a.Want("585")
 		time.Sleep(time.Hour)
-		require.Greater(t, requests.Load(), 2*int64(time.Hour/annotateInterval)-2, "it goes on trying")
+		require.Greater(t, requests.Load(), 2*int64(time.Hour/annotateInterval)-2, "it keeps trying")
 		require.Less(t, requests.Load(), 2*(int64(time.Hour/annotateInterval)+annotateBurst+1))
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
-// peerDelay is how long other Nodes may take to learn that the annotation of this one has changed.
+// peerDelay is the time that other Nodes may take to learn that the annotation of this one has changed.
 const peerDelay = 10 * time.Second
 
 // ForgetFormerPorts lets Pods use the former ports for rewritten packets again when no other Node can know a key for one of them that it
