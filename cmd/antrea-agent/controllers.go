@@ -37,8 +37,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsctl"
 )
 
-// controllers make the Node follow the cluster and its container runtime. A new one is a field, and is made by newControllers. If it installs flows, ordered
-// passes it to the start, otherwise parts returns it.
+// controllers make the Node follow the cluster and its container runtime. A new one is a field, and is made by newControllers. If it installs
+// flows, ordered returns it, otherwise parts does.
 type controllers struct {
 	// nodes has all Node objects, localPods the Pods of this Node.
 	nodes, localPods informers.SharedInformerFactory
@@ -73,7 +73,8 @@ type controllers struct {
 	traceflow *traceflow.Controller
 }
 
-// newControllers makes the controllers. Until they run they only learn the content of the store. networkReady is closed when new Pods can be connected.
+// newControllers makes the controllers. Until they run they only learn the content of the store. networkReady is closed when new Pods can be
+// connected.
 func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed, networkReady <-chan struct{}) (*controllers, error) {
 	c := &controllers{}
 	c.nodes = informers.NewSharedInformerFactory(n.clients.Kube, 0)

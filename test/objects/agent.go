@@ -25,7 +25,7 @@ import (
 )
 
 // How long after its start an agent deletes the flows of former rounds, and how often it tries to restore Pods' flows: the
-// same as in packages agent and cmd/antrea-agent.
+// same as in packages round and start.
 const (
 	minRoundAge            = 10 * time.Second
 	reconcileRetryInterval = 2 * time.Second
@@ -83,7 +83,7 @@ type atOnce struct{}
 
 func (atOnce) WaitRevalidation(context.Context) error { return nil }
 
-// start starts an agent, in the order of cmd/antrea-agent. It must be adapted when constructors change.
+// start starts an agent, in the order of package start. It must be adapted when constructors change.
 func (h *host) start() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &agent{ready: make(chan struct{}), cancel: cancel}
@@ -136,7 +136,7 @@ func (h *host) start() error {
 	return nil
 }
 
-// nextRound numbers rounds as package agent does.
+// nextRound numbers rounds as package round does.
 func (h *host) nextRound() {
 	h.round.RoundNum++
 	if h.round.RoundNum == 2 && h.round.PrevRoundNum == nil {
@@ -145,7 +145,7 @@ func (h *host) nextRound() {
 	}
 }
 
-// completeRound does the same as package agent's Rounds.
+// completeRound does the same as the type Rounds of package round.
 func (h *host) completeRound(ctx context.Context, a *agent, flows openflow.Client, podsInstalled <-chan struct{}) {
 	for _, done := range []<-chan struct{}{podsInstalled, a.nodeRoutes.Synced(), a.policies.Synced()} {
 		if !waitFor(ctx, done) {

@@ -136,10 +136,10 @@ func (r *Rounds) Restored() <-chan struct{} { return r.restored }
 // Forwards is closed when packets can have flows of this round, and the former cache has no hits any more.
 func (r *Rounds) Forwards() <-chan struct{} { return r.forwards }
 
-// Forward waits until flows are installed, and lets ovs-vswitchd forward by them. While ovs-vswitchd waits, the kernel's flows and the former cache's entries are results of
-// the same tables. The hits end before packets can have new flows. The stamps stay until they have, because a packet that misses is lost until then.
-// If ovs-vswitchd forwards already, and all flows are the former agent's, hits end as soon as the new cache can learn: when Pods, Nodes and policies
-// are known. It does not need Services for that.
+// Forward waits until flows are installed, and lets ovs-vswitchd forward by them. While ovs-vswitchd waits, the kernel's flows and the former
+// cache's entries are results of the same tables. The hits end before packets can have new flows. The stamps stay until packets have new
+// flows, because a packet that misses is lost until then. If ovs-vswitchd forwards already, and all flows are the former agent's, hits end as
+// soon as the new cache can learn: when Pods, Nodes and policies are known. It does not need Services for that.
 func (r *Rounds) Forward(ctx context.Context, installed Installed) error {
 	for _, ch := range installed.Before {
 		if err := r.await(ctx, ch, nil); err != nil {
