@@ -47,7 +47,7 @@ var absent = map[string]bool{
 	"get bgppeers": true, "get bgproutes": true, "get fqdncache": true,
 }
 
-// testInAgent: a command succeeds. Those of features that are not enabled say so, and nothing else.
+// testInAgent: a command succeeds. Commands of features that are not enabled print only that.
 func (c *cluster) testInAgent(t *testing.T, command string) {
 	_, stderr, err := c.run(t.Context(), c.agentOn(t, c.nodes[0]), agentContainer, append([]string{"antctl"}, strings.Fields(command)...)...)
 	if absent[command] || command == "get oncache" && !c.gate {

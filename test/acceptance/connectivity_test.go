@@ -69,7 +69,7 @@ func (c *cluster) connects(t *testing.T, from *corev1.Pod, address string, port 
 	c.exec(t, from, "", "/bin/sh", "-c", fmt.Sprintf(script, address, port))
 }
 
-// settled is how long containers must run without being started again.
+// settled is the time that containers must run without being started again.
 const settled = 20 * time.Second
 
 // testReinstallation deletes the DaemonSet with its Pods and installs the plugin again, with Pods there.

@@ -1,9 +1,10 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package acceptance tests an installed network plugin from outside, on any cluster with two Nodes: with Pods, kubectl's API, and commands in
-// the plugin's own containers. The cases, their commands, strings and time limits are those that users of Antrea rely on and that upstream's
-// own end-to-end tests check; each case is named as upstream names it. All of them run with the gate ONCache off and on.
+// Package acceptance tests an installed network plugin from outside, on any cluster with two Nodes: with Pods,
+// kubectl's API, and commands in the plugin's own containers. Users of Antrea rely on the cases, their commands,
+// strings and time limits, and upstream's own end-to-end tests check them; each case is named as upstream names it. All
+// of them run with the gate ONCache off and on.
 //
 // make acceptance runs them on the cluster of make cluster-up. On another cluster they need the images agnhost, toolbox and nginx on the Nodes
 // (names_test.go), and
@@ -16,6 +17,7 @@
 //
 // They restart agents and controller and change the plugin's configuration: do not run them on a cluster that others use.
 //
-// Files: framework_test.go, rollout_test.go, pods_test.go and iperf_test.go have what all cases share (clients, restarts, Pods and commands in
-// them), report_test.go what is shown of failed cases, names_test.go images, labels and limits. The cases are in files by subject.
+// Files: framework_test.go, rollout_test.go, pods_test.go and iperf_test.go contain the shared parts (clients,
+// restarts, Pods and commands in them), report_test.go the output of failed cases, names_test.go images, labels and
+// limits. The cases are in files by subject.
 package acceptance

@@ -29,7 +29,7 @@ type cluster struct {
 	client kubernetes.Interface
 	// nodes are the names of the Nodes, the control plane's first.
 	nodes []string
-	// gate tells whether the gate ONCache is on.
+	// gate reports whether the gate ONCache is on.
 	gate bool
 	// manifest is the file from which the plugin was installed, kubectl the program, logs the directory for diagnoses.
 	manifest, kubectl, logs string
@@ -176,7 +176,7 @@ func eventually(t *testing.T, timeout time.Duration, check func() error) {
 // withoutCancel is the test's context for what is done at its end.
 func withoutCancel(t *testing.T) context.Context { return context.WithoutCancel(t.Context()) }
 
-// retryOnConflict calls update again when somebody else has changed the object meanwhile.
+// retryOnConflict calls update again when the object was changed in between.
 func retryOnConflict(update func() error) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, update)
 }

@@ -16,11 +16,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// cleanupLabels are those of the DaemonSet that cleans the Nodes up.
+// cleanupLabels are the labels of the DaemonSet that cleans the Nodes up.
 const cleanupLabels = "app=antrea,component=antrea-cleanup"
 
-// nodeState prints all that an installation may change on a Node. kube-proxy's rules, which follow Services, and what counts or ages are left out;
-// so are built-in chains of iptables, which it makes when somebody looks at them, and devices' own settings, which go with them.
+// nodeState prints everything that an installation may change on a Node. It leaves out kube-proxy's rules, which follow
+// Services, counters and ages, built-in chains of iptables, which listing them makes, and devices' own settings.
 const nodeState = `
 ip -o link | awk '{ print "link", $2 }'
 ip -o address | awk '{ print "address", $2, $4 }'
@@ -40,7 +40,7 @@ grep -c -e zone=65520 -e zone=65510 /proc/net/nf_conntrack 2>/dev/null | sed 's/
 true
 `
 
-// state is what a Node has, in order.
+// state is the state of a Node, in order.
 func (l *life) state(t *testing.T, node string) []string {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(l.onNode(t, node, nodeState)), "\n")

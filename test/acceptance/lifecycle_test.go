@@ -23,9 +23,10 @@ import (
 // Time limits and losses of the life of an installation. A stream is a TCP connection of 20 Mbit/s, and 25 UDP packets per second, for 150 s,
 // between Pods of two Nodes.
 const (
-	// lifeInterruption is how long a TCP connection may stand still while an agent with its Open vSwitch is replaced.
+	// lifeInterruption is the time for which a TCP connection may stand still while an agent with its Open vSwitch is
+	// replaced.
 	lifeInterruption = 5 * time.Second
-	// lifeLoss is how many of the UDP packets may be lost meanwhile: 2 s of 150 s, one for each Node.
+	// lifeLoss is the number of UDP packets that may be lost: 2 s of 150 s, one for each Node.
 	lifeLoss = 50
 	// nodeTimeout is for a Node to boot and run Pods.
 	nodeTimeout = 4 * time.Minute
@@ -203,8 +204,8 @@ func (l *life) testGate(t *testing.T) {
 	})
 }
 
-// testWrongConfiguration replaces an agent by one that refuses its configuration: the init container says what is wrong, before anything on the Node
-// is changed, and open connections go on.
+// testWrongConfiguration replaces an agent by one that refuses its configuration: the init container reports the error
+// before anything on the Node is changed, and open connections continue.
 func (l *life) testWrongConfiguration(t *testing.T) {
 	client, server := l.pair(t)
 	node := server.Spec.NodeName

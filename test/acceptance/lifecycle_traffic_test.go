@@ -24,7 +24,7 @@ type udpReport struct {
 			Packets int `json:"packets"`
 		} `json:"sum"`
 	} `json:"end"`
-	// Server is what the receiver prints each second.
+	// Server is the receiver's output of each second.
 	Server string `json:"server_output_text"`
 }
 

@@ -87,7 +87,7 @@ func TestBenchmarkBandwidth(t *testing.T) {
 const limitsTraffic = `ip link add probe-ifb type ifb && trap 'ip link del probe-ifb' EXIT &&
 	tc qdisc add dev probe-ifb root tbf rate 1mbit burst 10k latency 1ms && tc qdisc add dev probe-ifb ingress`
 
-// tokensMbit is what containerd lets a Pod send or receive at first without a limit: 2^32 bits.
+// tokensMbit is sent or received by a Pod at first without a limit from containerd: 2^32 bits.
 const tokensMbit = 4295
 
 func TestBandwidth(t *testing.T) {
@@ -110,7 +110,7 @@ func TestBandwidth(t *testing.T) {
 			})
 			unlimited := c.pod(t, namespace, "unlimited", node, podOptions{command: []string{"iperf3", "-s"}})
 			plain := c.pod(t, namespace, "plain", node, podOptions{})
-			// What this machine can do at all.
+			// The capacity of this machine.
 			most := c.mbits(t, c.iperf(t, plain, unlimited.Status.PodIP, "-t", "3"))
 			if most < 300 {
 				t.Skipf("two Pods without limits reach %.0f Mbit/s, the case needs 300", most)

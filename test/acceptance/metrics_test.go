@@ -24,7 +24,7 @@ var controllerMetrics = []string{
 	"antrea_controller_network_policy_processed", "antrea_controller_network_policy_sync_duration_milliseconds",
 }
 
-// agentMetrics are those that Antrea's own test and dashboards for its agents expect (docs/operate/prometheus.md).
+// agentMetrics are expected by Antrea's own test and dashboards for its agents (docs/operate/prometheus.md).
 var agentMetrics = []string{
 	"antrea_agent_conntrack_antrea_connection_count", "antrea_agent_conntrack_max_connection_count", "antrea_agent_conntrack_total_connection_count",
 	"antrea_agent_egress_networkpolicy_rule_count", "antrea_agent_ingress_networkpolicy_rule_count", "antrea_agent_local_pod_count",

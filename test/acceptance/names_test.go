@@ -39,7 +39,7 @@ const (
 	controllerPort      = 10349
 )
 
-// Time limits. Those of Pods, rollouts and commands are upstream's.
+// Time limits. The limits of Pods, rollouts and commands are upstream's.
 var (
 	podTimeout     = limit(90 * time.Second) // until a Pod has an address, or is gone
 	rolloutTimeout = limit(90 * time.Second) // of agents and controller

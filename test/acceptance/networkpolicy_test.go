@@ -33,7 +33,7 @@ func (c *cluster) policy(t *testing.T, namespace, name string, spec networkingv1
 	require.NoError(t, err)
 }
 
-// reaches tells whether a new TCP connection from a Pod succeeds.
+// reaches reports whether a new TCP connection from a Pod succeeds.
 func (c *cluster) reaches(t *testing.T, from *corev1.Pod, address string, port int) bool {
 	t.Helper()
 	stdout, stderr, err := c.run(t.Context(), from, "", "nc", "-vz", "-w", "2", address, fmt.Sprint(port))
@@ -62,7 +62,7 @@ func (c *cluster) nginx(t *testing.T, namespace, node string) *corev1.Pod {
 
 var nginxPods = metav1.LabelSelector{MatchLabels: map[string]string{"app": "nginx"}}
 
-// testDefaultDenyIngress: nobody reaches an isolated Pod but its own Node, also not through a port of the Nodes.
+// testDefaultDenyIngress: only its own Node reaches an isolated Pod, also through a port of the Nodes.
 func (c *cluster) testDefaultDenyIngress(t *testing.T) {
 	namespace := c.namespace(t)
 	server := c.nginx(t, namespace, c.nodes[1])
@@ -87,7 +87,7 @@ func (c *cluster) testDefaultDenyIngress(t *testing.T) {
 	c.expect(t, false, node, otherNode.Status.HostIP, nodePort)
 }
 
-// testDefaultDenyEgress: an isolated Pod reaches nobody.
+// testDefaultDenyEgress: an isolated Pod reaches nothing.
 func (c *cluster) testDefaultDenyEgress(t *testing.T) {
 	namespace := c.namespace(t)
 	server := c.nginx(t, namespace, c.nodes[1])

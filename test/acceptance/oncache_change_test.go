@@ -19,7 +19,7 @@ import (
 
 var requestTime = regexp.MustCompile(`100% +(\d+) \(longest request\)`)
 
-// testPolicyDuringStream isolates the server of a stream: new connections are refused at once, the stream goes on
+// testPolicyDuringStream isolates the server of a stream: new connections are refused at once, the stream continues
 // (networkPolicy.establishedConnections: keep).
 func (c *cluster) testPolicyDuringStream(t *testing.T) {
 	namespace := c.namespace(t)
@@ -51,8 +51,8 @@ func (c *cluster) reserveNext(t *testing.T, node, address string) {
 	c.exec(t, c.agentOn(t, node), agentContainer, "sh", "-c", script)
 }
 
-// testAddressReuse deletes the server of a busy UDP flow and gives its address to a Pod that is isolated. The client's packets, which go on
-// with the same ports, must not reach it; those of a client that is allowed must.
+// testAddressReuse deletes the server of a busy UDP flow and gives its address to an isolated Pod. The client continues
+// to send with the same ports: its packets must not reach the Pod, packets of an allowed client must.
 func (c *cluster) testAddressReuse(t *testing.T) {
 	const port = 8081
 	namespace, node := c.namespace(t), c.nodes[1]

@@ -76,7 +76,7 @@ func (c *cluster) received(t *testing.T, pod *corev1.Pod) int {
 	return n
 }
 
-// TestONCache has the cases that users of the fast path rely on, and for which upstream has none. They pass with the gate off, too.
+// TestONCache contains cases of the fast path that upstream does not have. They also pass with the gate off.
 func TestONCache(t *testing.T) {
 	c := suite
 	c.test(t, "deployment on two Nodes", c.testDeployment)
@@ -106,7 +106,8 @@ var (
 // seconds is a time for iperf3 or ab.
 func seconds(n int) string { return fmt.Sprint(n * slowness) }
 
-// testDeployment is what a new user tries first: two replicas of a Deployment on two Nodes talk to each other.
+// testDeployment is the first thing that a new user tries: two replicas of a Deployment on two Nodes talk to each
+// other.
 func (c *cluster) testDeployment(t *testing.T) {
 	namespace := c.namespace(t)
 	pods := c.deployment(t, namespace, "web", agnhostImage, []string{"netexec", "--http-port=8080"}, len(c.nodes))

@@ -113,7 +113,7 @@ func (c *cluster) exec(t *testing.T, pod *corev1.Pod, container string, command 
 	return stdout
 }
 
-// result is what a command has said, and its error.
+// result is the output of a command, and its error.
 type result struct {
 	stdout, stderr string
 	err            error
@@ -167,7 +167,7 @@ func exitCode(err error) (code int, ended bool) {
 	return 0, false
 }
 
-// containerLog is what a container has logged.
+// containerLog is the log of a container.
 func (c *cluster) containerLog(ctx context.Context, pod *corev1.Pod, container string) string {
 	data, err := c.client.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: container}).DoRaw(ctx)
 	if err != nil {

@@ -56,7 +56,7 @@ func (c *cluster) test(t *testing.T, name string, f func(*testing.T)) {
 	})
 }
 
-// shownLines is how many lines of a diagnosis are in the output of the tests; the whole is in a file.
+// shownLines is the number of lines of a diagnosis in the output of the tests; the whole is in a file.
 const shownLines = 40
 
 // diagnose writes what agents, Open vSwitch and the Pods say into a directory, and the beginnings of the most telling parts into the output.

@@ -186,7 +186,8 @@ func (c *cluster) testLinkLocalLoadBalancer(t *testing.T) {
 	c.expect(t, true, client, address, 80)
 }
 
-// testHealthCheckBody: the answer about a Service is, byte by byte, that of kube-proxy, which some compare as text.
+// testHealthCheckBody: the answer about a Service is kube-proxy's, byte by byte, because some programs compare it as
+// text.
 func (c *cluster) testHealthCheckBody(t *testing.T) {
 	namespace := c.namespace(t)
 	server := c.nginx(t, namespace, c.nodes[1])

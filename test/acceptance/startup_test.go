@@ -43,8 +43,8 @@ func (c *cluster) round(t *testing.T, agent *corev1.Pod) uint64 {
 	return 0
 }
 
-// testPreviousRound kills the agent's process, which makes the kubelet start the container again, and expects it to remove a flow of the
-// former round that nobody needs.
+// testPreviousRound kills the agent's process, which makes the kubelet start the container again, and expects it to
+// remove an obsolete flow of the former round.
 func (c *cluster) testPreviousRound(t *testing.T) {
 	agent := c.agentOn(t, c.nodes[0])
 	before := c.round(t, agent)

@@ -56,7 +56,7 @@ func (c *cluster) testSupportBundle(t *testing.T, component *corev1.Pod, name st
 	b.token = strings.TrimSpace(c.exec(t, component, "", "cat", apis.LoopbackTokenFile))
 	b.url = fmt.Sprintf("https://127.0.0.1:%d%s", component.Spec.Containers[0].Ports[0].HostPort, v1beta1.SupportBundlePath)
 
-	// What a former client has collected.
+	// The collection of a former client.
 	b.request(t, "-X", "DELETE", b.url+"/"+name)
 	require.Equal(t, v1beta1.SupportBundleStatusNone, b.bundle(t, name).Status)
 	wanted := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q}}`, v1beta1.SchemeGroupVersion, v1beta1.SupportBundleKind, name)

@@ -19,7 +19,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
 )
 
-// traceTimeout is how long a trace may take. It is upstream's.
+// traceTimeout limits a trace, as upstream does.
 var traceTimeout = limit(15 * time.Second)
 
 func TestTraceflow(t *testing.T) {

@@ -35,7 +35,8 @@ type connection struct {
 	tcp, udp           flow
 }
 
-// load is what a connection sends. The direct path has most of it: a machine that is emulated has no time for four times as much.
+// load is the traffic of a connection. Most of it is on the direct path: an emulated machine has no time for four times
+// as much.
 type load struct{ pings, bytes int } // per second
 
 func (p *path) load() load {
@@ -97,8 +98,8 @@ func (r *stream) waitFastIfGate(t *testing.T) {
 	}
 }
 
-// ownLosses is how many datagrams of a connection Open vSwitch itself may lose, while its bridge is changed, within a Node:
-// those of a Pod that is mirrored stay there. One was seen when a mirror came or went, on a busy machine.
+// ownLosses is the number of datagrams of a connection that Open vSwitch itself may lose within a Node while its bridge
+// is changed: datagrams of a mirrored Pod stay there. One was seen when a mirror came or went, on a busy machine.
 const ownLosses = 2
 
 // end checks that nothing was lost. maxLost applies to the pings of each connection that the fast path carries.
@@ -165,7 +166,7 @@ func (s *suite) testAgentEnds(t *testing.T, ends ...agentEnd) {
 			require.NoError(t, err)
 			t.Log(rate)
 			if s.oncache && !c.early {
-				require.GreaterOrEqual(t, rate.Part(), 0.9, "hits go on while an agent restarts")
+				require.GreaterOrEqual(t, rate.Part(), 0.9, "hits continue while an agent restarts")
 			}
 			r.end(t, 0)
 		})

@@ -74,7 +74,7 @@ func TestDualStackOverDualStackGeneveGateOff(t *testing.T) {
 	}
 }
 
-// TestRewriteDualStackGateOn has hits of both IP versions rewritten, also those of connections under random policies. It runs with
+// TestRewriteDualStackGateOn rewrites hits of both IP versions, also of connections under random policies. It runs with
 // `make test-e2e-all`.
 func TestRewriteDualStackGateOn(t *testing.T) {
 	if !all {
@@ -110,8 +110,8 @@ func (s *suite) useIPv6(t *testing.T) {
 	}
 }
 
-// ipHeader is the length of the IP header of Pods' packets, outerHeaders that of all headers in front of them in the
-// tunnel.
+// ipHeader is the length of the IP header of Pods' packets, outerHeaders the length of all headers in front of them in
+// the tunnel.
 func (s *suite) ipHeader() int { return headerLength(s.ipv6) }
 
 func (s *suite) outerHeaders() int {

@@ -38,7 +38,7 @@ func testFastPath(t *testing.T, s *suite) {
 	}
 	t.Run("PodThatWasRedirected", func(t *testing.T) {
 		if s.ipv6 {
-			t.Skip("nobody answers for remote gateways, and the pipeline drops redirects")
+			t.Skip("remote gateways get no answer, and the pipeline drops redirects")
 		}
 		// A Pod does this when the Node has told it, by an ICMP redirect, to use the remote gateway.
 		remoteGateway := s.node2.PodCIDR.Addr().Next().String()
@@ -82,8 +82,8 @@ func testLongTCP(t *testing.T, s *suite, f flow) {
 			err = notYet(fmt.Sprintf("%d packets of %d on the fast path", e.ingress.Packets, longTCP))
 		}
 		if err == nil {
-			// Before the end of the connection, which deletes its entries. How many packets are the first ones depends on how long a
-			// busy machine takes to learn the flow, so the flow goes on until they are few.
+			// Before the end of the connection, which deletes its entries. The number of first packets depends on how
+			// long a busy machine takes to learn the flow, so the flow continues until they are few.
 			err = m.fast(t, f)
 		}
 		return err
@@ -154,15 +154,16 @@ func (s *suite) measure(t *testing.T) *measurement {
 	return m
 }
 
-// missedPackets counts the packets of a Node's Pods that the programs have left to Open vSwitch, those of other kinds than TCP and UDP excepted.
+// missedPackets counts the TCP and UDP packets of a Node's Pods that the programs have left to Open vSwitch.
 func missedPackets(t *testing.T, n *cluster.Node) uint64 {
 	t.Helper()
 	sent := oncacheStatus(t, n).Egress
 	return sent.Misses + sent.Uncacheable["tcp_flags"]
 }
 
-// fast says what is wrong with a flow that began after the measurement. At both ends and in both directions some of its packets must
-// have gone through Open vSwitch, and at least leastFast of them must not. Nothing else may have been sent meanwhile.
+// fast returns the fault of a flow that began after the measurement, or nil. At both ends and in both directions some
+// of its packets must have gone through Open vSwitch, and at least leastFast of them must not. Nothing else may have
+// been sent since.
 func (m *measurement) fast(t *testing.T, f flow) error {
 	t.Helper()
 	if m.s.isWithin(f) {

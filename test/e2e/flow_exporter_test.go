@@ -24,10 +24,10 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
 )
 
-// collectorAddress is that of a collector on each Node, in the Node's own network.
+// collectorAddress is the address of a collector on each Node, in the Node's own network.
 const collectorAddress = "127.0.0.1:4739"
 
-// carried is what a connection has carried: from the client and from the server.
+// carried is the traffic of a connection: from the client and from the server.
 type carried struct{ Packets, Bytes [2]uint64 }
 
 // flowSink adds up the deltas of the records of one Node, by the client's port.

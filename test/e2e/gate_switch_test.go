@@ -134,7 +134,7 @@ func loadedPrograms(t *testing.T) (names []string) {
 		id = next
 		p, err := ebpf.NewProgramFromID(id)
 		if err != nil {
-			continue // freed meanwhile
+			continue // freed in between
 		}
 		info, err := p.Info()
 		require.NoError(t, err)

@@ -29,7 +29,7 @@ import (
 type field struct {
 	s      *suite
 	places map[string]*place // by namespace/name
-	// react, if set, is called with each arrival, before anybody can wait for it. It must return soon.
+	// react, if set, is called with each arrival, before it can be waited for. It must return soon.
 	react func(*arrival)
 
 	mu      sync.Mutex

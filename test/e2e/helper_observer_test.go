@@ -15,11 +15,11 @@ import (
 // inForce is a world, with the times from which it may be in force and must be in force.
 type inForce struct {
 	world *policy.World
-	// begun is when the first request of the change was sent, realized when the last agent had its switch's answer, and
-	// enforced when the last agent reported that the datapath follows.
+	// begun is the time of the first request of the change, realized the time at which the last agent had its switch's
+	// answer, enforced the time at which the last agent reported that the datapath follows.
 	begun, realized, enforced time.Time
 	what                      string
-	// killed is set when agents were killed and restarted meanwhile.
+	// killed is set when agents were killed and restarted in that time.
 	killed bool
 }
 
@@ -68,7 +68,7 @@ func (o *observer) count() int {
 	return len(o.attempts)
 }
 
-// flight is how long a packet may be in flight on an emulated machine.
+// flight limits the time for which a packet may be in flight on an emulated machine.
 const flight = 5 * time.Second
 
 // findings are the results of one run.
@@ -77,7 +77,7 @@ type findings struct {
 	// stale has, for each change that forbade an attempted connection, the time from its realization to the last packet
 	// that was sent and arrived nevertheless; 0 when none did.
 	stale []time.Duration
-	// undisturbed are those of them in which no agent was killed.
+	// undisturbed are the changes in which no agent was killed.
 	undisturbed []time.Duration
 	// wrong are packets that arrived although no world allowed them since the last one that was enforced when they were
 	// sent. lost are packets that did not arrive although all of these worlds allowed them.

@@ -101,7 +101,7 @@ func entriesOfPod(t *testing.T, n *cluster.Node, pod netip.Addr) ([]api.FlowInfo
 	return tryAntctl[[]api.FlowInfo](t, n, "get", "oncache", "flows", "--ip="+pod.String())
 }
 
-// entriesAmong picks the entries of a flow's end from those of its Pod.
+// entriesAmong picks the entries of a flow's end from its Pod's entries.
 func (s *suite) entriesAmong(infos []api.FlowInfo, at end) entries {
 	f := at.flow
 	node, _ := s.local(at)

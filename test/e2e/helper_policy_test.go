@@ -176,9 +176,9 @@ func (s *suite) newPing(t *testing.T, from *cluster.Pod, port uint16) report.Pin
 	return runTraffic[report.Ping](t, from.Space, execTimeout, "udp-ping", f.from(), f.to(), "--rate=100", "--duration=200ms")
 }
 
-// waitPossible waits until new connections to the echo on server are possible, that is, until the policies of the previous test
-// are gone from the datapath, too. Each attempt is a new connection, from the next port, because policies do not apply to
-// established ones.
+// waitPossible waits until new connections to the echo on server are possible, that is, until the policies of the
+// previous test have left the datapath. Each attempt is a new connection, from the next port, because policies do not
+// apply to established ones.
 func (s *suite) waitPossible(t *testing.T, from *cluster.Pod, port uint16) {
 	t.Helper()
 	eventually(t, "new connections to be possible", func() error {

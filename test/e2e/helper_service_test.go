@@ -142,7 +142,7 @@ func (s *suite) createClusterIP(t *testing.T, name string, protocol corev1.Proto
 	return netip.AddrPortFrom(ips[0], onlyPort)
 }
 
-// onlyPort is the port of Services that have one. No Endpoint has it, so that ports are translated, too.
+// onlyPort is the port of Services with a single port. No Endpoint has it, so that ports are also translated.
 const onlyPort = 4400
 
 // setEndpoint makes a port of a Pod on the Node the only Endpoint of a Service, and waits until the client's Node knows.

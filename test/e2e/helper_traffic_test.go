@@ -18,8 +18,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
 )
 
-// Ports of servers: over TCP the sink, one that nobody listens on, an echo and the sink of streams through a Service, and over UDP the
-// echo.
+// Ports of servers: over TCP the sink, one without a listener, an echo and the sink of streams through a Service, and
+// over UDP the echo.
 const (
 	sinkPort       = 5001
 	closedPort     = 5002
@@ -28,7 +28,7 @@ const (
 	udpEchoPort    = 5002
 )
 
-// trafficGrace is how long a traffic program may take to end after SIGTERM: it waits for late replies and confirmations.
+// trafficGrace limits the time for a traffic program to end after SIGTERM: it waits for late replies and confirmations.
 const trafficGrace = 70 * time.Second
 
 // start starts a traffic subcommand that ends with the test. Where CPU time is short, as on an emulated machine, agents and

@@ -16,7 +16,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
 
-// translation is what a switch must do with connections to a Service that has one Endpoint.
+// translation is the expected translation of connections to a Service with one Endpoint.
 type translation struct {
 	protocol      corev1.Protocol
 	service, only netip.AddrPort

@@ -39,7 +39,7 @@ type worlds struct {
 	current *policy.World
 	markers []*cluster.Pod
 	marks   int
-	// uids are those of all markers' policies.
+	// uids are the UIDs of all markers' policies.
 	uids []string
 	// ids are the flow ids of the marker's rule, by Node.
 	ids map[string]string
@@ -70,7 +70,7 @@ func newWorlds(t *testing.T, f *field) *worlds {
 	return w
 }
 
-// show applies a world, whose Pods are those of the field, and returns when it is enforced on all Nodes.
+// show applies a world with the Pods of the field, and returns when it is enforced on all Nodes.
 func (w *worlds) show(t *testing.T, next *policy.World) {
 	t.Helper()
 	w.apply(t, next)

@@ -38,8 +38,8 @@ import (
 // OpenVSwitchAway with the gate on, where the same flows and more are at stake. RewritePortIsRolled runs there as well: the unit tests of rewriting find that
 // a key for another port is used.
 
-// everyConfiguration has the areas that must pass in the same way with the gate off and on. With VXLAN, those for which it
-// can make a difference always run, the others with `make test-e2e-all`.
+// everyConfiguration lists the areas that must pass in the same way with the gate off and on. With VXLAN, the areas for
+// which it can make a difference always run, the others with `make test-e2e-all`.
 var everyConfiguration = []area{
 	{"Connectivity", testConnectivity},
 	{"Forgery", testForgery},
@@ -109,7 +109,8 @@ func TestGeneveGateOn(t *testing.T) {
 	s.run(t, area{"Cleanup", testCleanup}) // last: it leaves no cluster
 }
 
-// TestGeneveGateOnChanges has the areas of TestGeneveGateOn that change the Nodes under traffic: a suite of its own runs beside the other one.
+// TestGeneveGateOnChanges runs the areas of TestGeneveGateOn that change the Nodes under traffic: a suite of its own
+// runs beside the other suite.
 func TestGeneveGateOnChanges(t *testing.T) {
 	s := newSuite(t, "geneve", true)
 	s.run(t,
@@ -125,9 +126,9 @@ func TestGeneveGateOnChanges(t *testing.T) {
 	)
 }
 
-// TestRewriteGateOn has hits rewritten instead of encapsulated. How packets are decided about is the same as over Geneve, so the areas that
-// always run are those in which a packet is changed, or a key outlives what it was given for. With `make test-e2e-all`, all run that have
-// something to do with the fast path.
+// TestRewriteGateOn rewrites hits instead of encapsulating them. Decisions about packets are the same as over Geneve,
+// so the areas that always run change packets, or outlive the reason of a key. With `make test-e2e-all`, all areas of
+// the fast path run.
 func TestRewriteGateOn(t *testing.T) {
 	s := newSuite(t, "geneve", true, rewriteTunnel)
 	s.rewrites = true

@@ -39,7 +39,8 @@ func testMixedTunnels(t *testing.T, s *suite) {
 	r.waitFastIfGate(t)
 	s.requireOnWire(t, true)
 
-	// The first Node goes on using the keys that it was told, until some time after the second one has begun to replace its programs.
+	// The first Node continues to use the keys that it was told, until some time after the second one has begun to
+	// replace its programs.
 	capture := s.captureRewritten(t, s.node1)
 	s.changeTunnel(t, s.node2, "encap")
 	require.NotZero(t, stop[report.Capture](t, capture).Matched)
@@ -58,8 +59,9 @@ func testMixedTunnels(t *testing.T, s *suite) {
 	s.requireNoUnknownKeys(t)
 }
 
-// testOneGateOff turns the second Node's gate off and on again while the first one rewrites packets to it. Its programs must go on restoring
-// them until no keys are in use, and the rules for the port must stay for longer. No packet may be lost.
+// testOneGateOff turns the second Node's gate off and on again while the first one rewrites packets to it. Its programs
+// must continue to restore them until no keys are in use, and the rules for the port must stay for longer. No packet
+// may be lost.
 func testOneGateOff(t *testing.T, s *suite) {
 	s.changeTunnel(t, s.node2, "rewrite")
 	r := s.startStream(t)

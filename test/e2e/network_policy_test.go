@@ -215,8 +215,8 @@ func testCutConnections(t *testing.T, s *suite) {
 	require.Less(t, took, cutLimit)
 }
 
-// cutLimit is how long a connection that policies forbid may continue after they are realized, with establishedConnections:
-// cut.
+// cutLimit is the time for which a connection that policies forbid may continue after they are realized, with
+// establishedConnections: cut.
 const cutLimit = time.Second
 
 // testStaleMegaflows changes a policy under a continuous flow. Packets that the kernel still forwards by the rules before a

@@ -16,7 +16,7 @@ import (
 // absenceRate is the datagrams of each flow in a second, each of which has an answer.
 const absenceRate = 100
 
-// pastLeases are so many datagrams that all leases (5 s) are over meanwhile, if they are neither renewed nor held.
+// pastLeases is a number of datagrams during which all leases (5 s) end, if they are neither renewed nor held.
 const pastLeases = 7 * absenceRate
 
 // lostProbes are the datagrams that may be lost until the agent misses flows or the kernel's datapath, since they are probes: one of each direction and
@@ -27,9 +27,9 @@ const lostProbes = 4
 type absenceCase struct {
 	name       string
 	away, back func(*testing.T, *absentNode)
-	// noticed is what the agent says about it; "" if nothing is away, or for too short a time.
+	// noticed is the agent's message about it; "" if nothing is away, or for too short a time.
 	noticed string
-	// maxLost is what each flow may lose.
+	// maxLost limits the losses of each flow.
 	maxLost int
 	// seldom is run by `make test-e2e-all` only.
 	seldom bool
@@ -50,13 +50,13 @@ func testOpenVSwitchAway(t *testing.T, s *suite) {
 	const savedDatabase = ovsRunDir + "/conf.db.saved"
 	for _, c := range []absenceCase{
 		{
-			// Kernel flows answer probes, too, but nothing revalidates them, and nobody makes new ones.
+			// Kernel flows also answer probes, but nothing revalidates them or makes new ones.
 			name: "VSwitchdIsDead", noticed: "cannot be reached",
 			away: func(t *testing.T, n *absentNode) { n.KillVSwitchd() },
 			back: func(t *testing.T, n *absentNode) { startVSwitchd(t, n.Node); n.again(t) },
 		},
 		{
-			// For half a minute nobody can tell it from a slow one. The kernel's flows answer probes.
+			// For half a minute it looks like a slow one. The kernel's flows answer probes.
 			name: "VSwitchdHangs", seldom: true,
 			away: func(t *testing.T, n *absentNode) { signalVSwitchd(t, n.Node, "STOP") },
 			back: func(t *testing.T, n *absentNode) { signalVSwitchd(t, n.Node, "CONT") },
@@ -174,8 +174,8 @@ type absence struct {
 	phases timeline
 }
 
-// startAbsence returns when the fast path carries all flows: UDP on every path, and TCP on those of streams. Pings have no window, so that each lost
-// one stands for a hundredth of a second.
+// startAbsence returns when the fast path carries all flows: UDP on every path, and TCP on the paths of streams. Pings
+// have no window, so that each lost one stands for a hundredth of a second.
 func (s *suite) startAbsence(t *testing.T) *absence {
 	t.Helper()
 	a := &absence{s: s}
@@ -200,7 +200,7 @@ func (a *absence) waitFast(t *testing.T) {
 	a.s.waitFast(t, a.flows...)
 }
 
-// requireReceived waits until each flow has received so many datagrams more.
+// requireReceived waits until each flow has received that number of further datagrams.
 func (a *absence) requireReceived(t *testing.T, datagrams uint64) {
 	t.Helper()
 	wanted := make([]uint64, len(a.pings))
@@ -212,7 +212,7 @@ func (a *absence) requireReceived(t *testing.T, datagrams uint64) {
 	}
 }
 
-// end requires that each flow has lost at most so many datagrams.
+// end requires that each flow has lost at most maxLost datagrams.
 func (a *absence) end(t *testing.T, maxLost int) {
 	t.Helper()
 	lost := map[string]int{}

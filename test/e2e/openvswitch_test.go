@@ -46,7 +46,7 @@ func testOpenVSwitch(t *testing.T, s *suite) {
 	})
 }
 
-// testOVSRestart restarts Open vSwitch on both Nodes. Packets may be lost meanwhile; the TCP connection must survive.
+// testOVSRestart restarts Open vSwitch on both Nodes. Packets may be lost; the TCP connection must survive.
 func (s *suite) testOVSRestart(t *testing.T, restart func(*testing.T, *cluster.Node)) {
 	t.Helper()
 	r := s.startStream(t)
@@ -70,11 +70,13 @@ func (s *suite) testOVSRestart(t *testing.T, restart func(*testing.T, *cluster.N
 	}
 }
 
-// replacementLoss is how many of 100 packets a second may be lost in three replacements, with the gate off and on. Measured on a busy emulated machine
-// were none with the gate on. With the gate off, 0 to 41 were lost in each while ovs-vswitchd made the tunnel device anew, and twice 281 and 561: all
-// until there were new flows. The probable cause is the command exit, by which ovs-vswitchd was stopped: right after a change that makes ovs-vswitchd
-// check the kernel's flows (forward-bpdu, in the same turn of its main loop), it deleted 2 to 4 of 4 flows in use in 5 of 22 stops. In 25 stops by
-// SIGTERM it deleted none, nor in 110 by exit at 0 to 300 ms from a change of OpenFlow flows. The losses have not been seen to be the same.
+// replacementLoss is the number of packets, at 100 a second, that may be lost in three replacements, with the gate off
+// and on. Measured on a busy emulated machine were none with the gate on. With the gate off, 0 to 41 were lost in each
+// while ovs-vswitchd recreated the tunnel device, and twice 281 and 561: all until there were new flows. The probable
+// cause is the command exit, by which ovs-vswitchd was stopped: right after a change that makes ovs-vswitchd check the
+// kernel's flows (forward-bpdu, in the same turn of its main loop), it deleted 2 to 4 of 4 flows in use in 5 of 22
+// stops. In 25 stops by SIGTERM it deleted none, nor in 110 by exit at 0 to 300 ms from a change of OpenFlow flows. The
+// losses have not been seen to be the same.
 var replacementLoss = map[bool]int{false: 400, true: 50}
 
 // testReplacement replaces agent and Open vSwitch of one Node after the other, as the update of a DaemonSet does, and once without antrea-controller. Until the new agent has installed
@@ -158,7 +160,7 @@ type event struct {
 
 func (l *timeline) add(what string) { *l = append(*l, event{time.Now(), what}) }
 
-// with returns the timeline as text, with what was lost meanwhile.
+// with returns the timeline as text, with the losses.
 func (l timeline) with(losses []report.Loss) string {
 	all := slices.Clone(l)
 	for _, loss := range losses {

@@ -38,8 +38,8 @@ var (
 	otherPaths = everyPath[1:]
 )
 
-// streamPaths are those of the connections that go on while Nodes change. Each costs half a minute or more, in all such areas together several
-// minutes.
+// streamPaths are the paths of connections that continue while Nodes change. Each costs half a minute or more, in all
+// such areas together several minutes.
 func streamPaths() []*path {
 	if all {
 		return everyPath
@@ -71,13 +71,13 @@ type pathPort struct {
 	port     uint16
 }
 
-// pathPorts are those that the Services of paths have.
+// pathPorts are the ports of the Services of paths.
 var pathPorts = []pathPort{
 	{corev1.ProtocolTCP, sinkPort}, {corev1.ProtocolTCP, closedPort}, {corev1.ProtocolTCP, idlePort}, {corev1.ProtocolTCP, streamSinkPort},
 	{corev1.ProtocolUDP, udpEchoPort},
 }
 
-// clusterPort is the port of a Service for a server's port. They differ, so that ports are translated, too.
+// clusterPort is the port of a Service for a server's port. They differ, so that ports are also translated.
 func clusterPort(port uint16) uint16 { return port + 1000 }
 
 // over tests areas on other paths than the direct one.
@@ -116,7 +116,7 @@ func (s *suite) flowOn(p *path, proto string, clientPort, serverPort uint16) flo
 	return f
 }
 
-// address is what Pods on the client's Node connect to for a port of the server.
+// address is the address to which Pods on the client's Node connect for a port of the server.
 func (s *suite) address(port uint16) netip.AddrPort { return s.flow("", 0, port).dialed() }
 
 func (s *suite) clusterIP(p *path) netip.Addr {
@@ -170,7 +170,8 @@ func (p *path) serviceName() string {
 	return "path-across"
 }
 
-// hops is how often a packet from client to server is routed: by each of two Nodes, or once where only the address is another one.
+// hops is the number of times that a packet from client to server is routed: by each of two Nodes, or once where only
+// the address differs.
 func (p *path) hops() int {
 	switch {
 	case !p.sameNode:

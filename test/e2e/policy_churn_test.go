@@ -27,7 +27,8 @@ const (
 	talkPace = 20 * time.Millisecond
 	// watched is the number of new connections that are attempted after a change is enforced.
 	watched = 300
-	// staleLimit is how long after the OpenFlow barrier a packet may still be treated by former rules with the gate on.
+	// staleLimit is the time after the OpenFlow barrier for which former rules may still apply to a packet with the
+	// gate on.
 	staleLimit = 10 * time.Millisecond
 )
 
@@ -200,7 +201,7 @@ func (c *churn) nextWorld(before *policy.World) (next *policy.World, what string
 		pod := *next.Pods[i]
 		pod.Labels = fresh.Pods[i].Labels
 		what = "Pod labelled"
-		if kind == 9 && i >= 8 { // those of ns2 have no established connections
+		if kind == 9 && i >= 8 { // policies of ns2 have no established connections
 			what, replaced = "Pod replaced", &pod
 			if c.rng.IntN(2) == 0 {
 				what, pod.Node = "Pod replaced on the other Node", c.f.s.otherNode(pod.Node)

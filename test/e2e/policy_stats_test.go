@@ -24,8 +24,8 @@ import (
 // reportPatience is two intervals of the agents' reports, and some time for a slow machine.
 const reportPatience = 3 * time.Minute
 
-// testClusterStatistics checks what antrea-controller adds up: both Nodes of a connection report all of its packets, those of the fast path
-// included, and those on either side of a restart of an agent.
+// testClusterStatistics checks the sums of antrea-controller: both Nodes of a connection report all of its packets,
+// also on the fast path and on either side of a restart of an agent.
 func testClusterStatistics(t *testing.T, s *suite) {
 	s.applyPolicy(t, ingressTo("stats-in", "server", networkingv1.NetworkPolicyIngressRule{
 		From: []networkingv1.NetworkPolicyPeer{{PodSelector: selector("client")}},

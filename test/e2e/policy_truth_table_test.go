@@ -20,17 +20,18 @@ import (
 )
 
 const (
-	// dataRounds is how many packets each end of a connection sends after it is open: the first ones teach the cache.
+	// dataRounds is the number of packets that each end of a connection sends after it is open: the first ones teach
+	// the cache.
 	dataRounds = 6
 
-	// rewrittenRounds is how many more packets each end of some connections sends where hits are rewritten: a key is given at the 17th hit. Their
-	// numbers begin with firstRewritten, behind those of all others.
+	// rewrittenRounds is the number of further packets of each end of some connections where hits are rewritten: a key
+	// is given at the 17th hit. Their numbers begin with firstRewritten, behind all others.
 	rewrittenRounds = 32
 	firstRewritten  = 16
 
-	// burst is how many connections send at a time. Open vSwitch loses packets of new flows when their queue to
-	// ovs-vswitchd is full, on an emulated machine some of five hundred. Retrying takes too long for others: connection
-	// tracking forgets an unanswered SCTP connection after 3 s, a UDP one after 30 s.
+	// burst is the number of connections that send at a time. Open vSwitch loses packets of new flows when their queue
+	// to ovs-vswitchd is full, on an emulated machine some of five hundred. Retries are too slow: connection tracking
+	// forgets an unanswered SCTP connection after 3 s, a UDP one after 30 s.
 	burst = 32
 )
 
@@ -212,7 +213,7 @@ func (f *field) talkOn(t *testing.T, open []*attempt) {
 	require.GreaterOrEqual(t, rewritten, uint64(len(between)*rewrittenRounds/4))
 }
 
-// exchange lets both ends of connections send packets in turn, with so many numbers from the first one.
+// exchange lets both ends of connections send rounds packets in turn, numbered from first on.
 func (f *field) exchange(t *testing.T, open []*attempt, first, rounds int) {
 	t.Helper()
 	for n := first; n < first+rounds; n++ {
@@ -233,7 +234,7 @@ func (f *field) exchange(t *testing.T, open []*attempt, first, rounds int) {
 	}
 }
 
-// sent returns what has become of the packets from the Pods of both Nodes: Hits are those that have taken the fast path.
+// sent returns the outcome of the packets from the Pods of both Nodes: Hits took the fast path.
 func (f *field) sent(t *testing.T) (both api.DirectionStats) {
 	t.Helper()
 	if !f.s.oncache {
@@ -267,8 +268,8 @@ func (f *field) repeat(t *testing.T, world *policy.World, open []*attempt) (repe
 	return repeated
 }
 
-// judge returns for how many attempts the packets differ from the specification: the first packets, or those with the
-// number after them.
+// judge returns the number of attempts whose packets differ from the specification: the first packets, or the packets
+// with the number after them.
 func (f *field) judge(t *testing.T, world *policy.World, attempts []*attempt, after uint32) (wrong int) {
 	t.Helper()
 	for _, a := range attempts {

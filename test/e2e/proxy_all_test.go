@@ -40,10 +40,10 @@ func TestProxyAllGateOn(t *testing.T) {
 	)
 }
 
-// serverPort is where the Endpoints of the tests listen, over TCP and UDP.
+// serverPort is the port of the tests' Endpoints, over TCP and UDP.
 const serverPort = 8080
 
-// answer is what an Endpoint says: its name, and the client's address as it sees it.
+// answer is the answer of an Endpoint: its name, and the client's address as it sees it.
 type answer struct {
 	server string
 	client netip.Addr
@@ -133,7 +133,7 @@ func everyServer(t *testing.T, what string, space *cluster.Space, to netip.AddrP
 	})
 }
 
-// isRefused requires that a connection is rejected at once, and isDropped that nobody answers.
+// isRefused requires that a connection is rejected at once, and isDropped that there is no answer.
 func isRefused(t *testing.T, what string, space *cluster.Space, to netip.AddrPort) {
 	t.Helper()
 	eventually(t, what+": rejected", func() error {
@@ -152,7 +152,8 @@ func isDropped(t *testing.T, what string, space *cluster.Space, to netip.AddrPor
 		"%s: answer %+v, error %v", what, a, err)
 }
 
-// isLeftToTheHost requires that no server answers. What the host does with an address that it does not have depends on its routes.
+// isLeftToTheHost requires that no server answers. The host's treatment of an address that it does not have depends on
+// its routes.
 func isLeftToTheHost(t *testing.T, what string, space *cluster.Space, to netip.AddrPort) {
 	t.Helper()
 	a, err := ask(space, to)
@@ -244,7 +245,7 @@ func testPolicyCluster(t *testing.T, s *suite, local, remote endpointOn) {
 	everyServer(t, "from the Node, cluster IP", s.node1.Space, clusterAddress(web), fromNode)
 	everyServer(t, "from the Node, its NodePort", s.node1.Space, nodePortAt(s.node1, web), fromNode)
 	everyServer(t, "from the Node, load balancer", s.node1.Space, balancer, fromNode)
-	everyServer(t, "from the Node, NodePort of the other one", s.node1.Space, nodePortAt(s.node2, web),
+	everyServer(t, "from the Node, NodePort of the other Node", s.node1.Space, nodePortAt(s.node2, web),
 		map[string]netip.Addr{"local": gatewayOf(s.node2), "remote": s.node1.IP})
 	everyServer(t, "from a Pod, NodePort of its Node", s.client.Space, nodePortAt(s.node1, web), map[string]netip.Addr{"local": s.client.IP, "remote": s.client.IP})
 	everyServer(t, "from a Pod, NodePort of the other Node", s.client.Space, nodePortAt(s.node2, web),
@@ -333,7 +334,7 @@ func testNoEndpoint(t *testing.T, s *suite) {
 	isRefused(t, "from the Node, NodePort", s.node1.Space, nodePortAt(s.node1, web))
 }
 
-// A UDP client that goes on sending gets another Endpoint when its own has gone.
+// A UDP client that continues to send gets another Endpoint when its own has gone.
 func testUDPNodePort(t *testing.T, s *suite, local, remote endpointOn) {
 	dns := s.createService(t, "udp", corev1.ProtocolUDP, "", nil, local)
 	var conn net.Conn

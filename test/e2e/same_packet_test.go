@@ -18,8 +18,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/equality/rig"
 )
 
-// testSamePacket sends the same packets over an established flow with the cache off and on. The packets that arrive, and
-// those on the wire, must be the same.
+// testSamePacket sends the same packets over an established flow with the cache off and on. The packets that arrive,
+// and the packets on the wire, must be the same.
 func testSamePacket(t *testing.T, s *suite) {
 	if s.rewrites {
 		s.waitKeys(t)
@@ -53,7 +53,7 @@ func testSamePacket(t *testing.T, s *suite) {
 	})
 }
 
-// requireRewritten checks that packets since the last call were rewritten if those of the suite are.
+// requireRewritten checks that packets since the last call were rewritten if the suite rewrites.
 func (s *suite) requireRewritten(t *testing.T, b *rig.Rig) {
 	t.Helper()
 	require.Equal(t, s.rewrites, b.Rewritten > 0, "%d packets were rewritten", b.Rewritten)
@@ -71,7 +71,7 @@ func (s *suite) testTooBig(t *testing.T, b *rig.Rig, sender *cluster.Pod, f equa
 	succeeds(t, s.node1.Space, append([]string{"ip", "route", "add"}, route...)...)
 	defer func() {
 		succeeds(t, s.node1.Space, append([]string{"ip", "route", "del"}, route...)...)
-		// The Pod has learned the path MTU of IPv6, too, and would fragment its later datagrams.
+		// The Pod has also learned the path MTU of IPv6, and would fragment its later datagrams.
 		succeeds(t, sender.Space, "ip", "-6", "route", "flush", "cache")
 	}()
 	limit := pathMTU - s.outerHeaders()

@@ -43,7 +43,8 @@ type suite struct {
 
 	// path is the way from the client to the server, direct if an area does not say otherwise. See over.
 	path *path
-	// far and near are the servers on the second Node and on the client's, clusterIPs those of paths through a Service.
+	// far and near are the servers on the second Node and on the client's, clusterIPs the addresses of paths through a
+	// Service.
 	far, near  *cluster.Pod
 	clusterIPs map[*path][]netip.Addr
 }

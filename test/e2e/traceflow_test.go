@@ -30,10 +30,10 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
 )
 
-// watchPatience is how long agents and controller may take to notice that the CRD is there: they ask again and again, ever more slowly.
+// watchPatience is the time in which agents and controller must notice the CRD: they ask ever more slowly.
 const watchPatience = 2 * time.Minute
 
-// traced is what antctl traceflow prints.
+// traced is the output of antctl traceflow.
 type traced struct {
 	Name    string
 	Phase   v1beta1.TraceflowPhase
@@ -41,7 +41,8 @@ type traced struct {
 	Results []v1beta1.NodeResult
 }
 
-// testTraceflow checks what traces say about packets, that their Pods are on Open vSwitch meanwhile, and that nobody else sees the tag.
+// testTraceflow checks that traces are true, that their Pods are on Open vSwitch while they run, and that the tag stays
+// invisible.
 func testTraceflow(t *testing.T, s *suite) {
 	traceflows := s.installTraceflows(t)
 	startSink(t, s.server.Space)

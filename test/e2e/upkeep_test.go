@@ -26,7 +26,8 @@ func TestUpkeep(t *testing.T) {
 	newSuite(t, "geneve", true).run(t, area{"Upkeep", testUpkeep}, area{"UnreachableNode", testUnreachableNode})
 }
 
-// theft is one thing of the first Node that is taken away. DEVICE is that of the tunnel, HOSTDEV that of the client, PEER the second Node's Pod network.
+// theft is one thing of the first Node that is taken away. DEVICE is the tunnel's device, HOSTDEV the client's, PEER
+// the second Node's Pod network.
 type theft struct {
 	what string
 	take string
@@ -96,7 +97,7 @@ func testUpkeep(t *testing.T, s *suite) {
 	}
 }
 
-// requireProblems waits until the first Node has so many problems of a kind.
+// requireProblems waits until the first Node has want problems of a kind.
 func requireProblems(t *testing.T, s *suite, reason string, want int) {
 	t.Helper()
 	eventually(t, reason, func() error {

@@ -23,9 +23,10 @@ import (
 
 const (
 	webPort = 8081
-	// webConnections stay open for all requests, and webPackets is how many packets those to the other Node have together, at least. Each
-	// connection has two probes per lease, whatever else it carries, so more connections would only show how slow an emulated machine is:
-	// 16 of them share 700 packets a second there, of which the probes are 1.2 %.
+	// webConnections stay open for all requests, and webPackets is the least number of packets of the connections to
+	// the other Node together. Each connection has two probes per lease, whatever else it carries, so more connections
+	// would only show how slow an emulated machine is: 16 of them share 700 packets a second there, of which the probes
+	// are 1.2 %.
 	webConnections = 4
 	webPackets     = 20000
 )
@@ -49,7 +50,7 @@ func testWebServersOnBothNodes(t *testing.T, s *suite) {
 		if err := s.webIsFast(t, m, web, far.address, toFar); err != nil {
 			return err
 		}
-		// All packets of the Node's Pods are those of wrk and of the server there.
+		// All packets of the Node's Pods belong to wrk and the server there.
 		return m.share(t, "Pods of "+s.node1.Name, oncacheStatus(t, s.node1).Egress.Hits-hits, missedPackets(t, s.node1)-m.missed)
 	})
 	endWrk(t, wrk)

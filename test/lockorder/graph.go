@@ -103,7 +103,7 @@ func (a *analysis) acquires(fn *ssa.Function) bool {
 	return len(known) > before
 }
 
-// handsOver says whether a goroutine that does op releases a lock that it has not taken.
+// handsOver reports whether a goroutine that does op releases a lock that it has not taken.
 func (a *analysis) handsOver(op operation) bool {
 	return slices.ContainsFunc(op.callees, func(fn *ssa.Function) bool { return len(a.effects[fn].entry) > 0 })
 }

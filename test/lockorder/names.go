@@ -79,7 +79,7 @@ func short(path string) lock { return lock(strings.TrimPrefix(path, module)) }
 
 func functionName(fn *ssa.Function) string { return strings.ReplaceAll(fn.String(), module, "") }
 
-// isTurn says whether t is a channel that is used like a mutex.
+// isTurn reports whether t is a channel that is used like a mutex.
 func isTurn(t types.Type) bool {
 	named, ok := types.Unalias(t).(*types.Named)
 	if !ok || named.Obj().Name() != "turn" {

@@ -35,7 +35,7 @@ func (p *program) parameterOf(v ssa.Value) *ssa.Parameter {
 	return nil
 }
 
-// callsBack says whether fn calls its parameter before it returns, itself or by passing it on.
+// callsBack reports whether fn calls its parameter before it returns, itself or by passing it on.
 func (p *program) callsBack(fn *ssa.Function, index int) bool {
 	if len(fn.Params) <= index {
 		return false
@@ -68,7 +68,7 @@ func (p *program) callsIn(fn *ssa.Function, parameter *ssa.Parameter) bool {
 	return false
 }
 
-// passes says whether a call is one of the parameter, or passes it to a function that calls it.
+// passes reports whether a call is one of the parameter, or passes it to a function that calls it.
 func (p *program) passes(call ssa.CallInstruction, parameter *ssa.Parameter) bool {
 	if call.Common().Method == nil && p.parameterOf(call.Common().Value) == parameter {
 		return true
@@ -99,7 +99,7 @@ func (p *program) calledBack(call ssa.CallInstruction) []ssa.Value {
 	return called
 }
 
-// isLater says whether a function literal is only the beginning of a goroutine that its maker hands no lock.
+// isLater reports whether a function literal is only the beginning of a goroutine that its maker hands no lock.
 func (p *program) isLater(closure *ssa.MakeClosure) bool {
 	for _, user := range *closure.Referrers() {
 		if _, ok := user.(*ssa.Go); !ok {
@@ -109,7 +109,7 @@ func (p *program) isLater(closure *ssa.MakeClosure) bool {
 	return !p.onlyReleases(closure.Fn.(*ssa.Function))
 }
 
-// onlyReleases says whether fn itself releases a lock that it does not take.
+// onlyReleases reports whether fn itself releases a lock that it does not take.
 func (p *program) onlyReleases(fn *ssa.Function) bool {
 	acquired, released := map[lock]bool{}, map[lock]bool{}
 	for _, block := range fn.Blocks {

@@ -81,7 +81,7 @@ func badFile(rng *rand.Rand, _ int, _ *policy.World) *bad {
 	)
 	number, folder := 1+rng.IntN(2), pick(rng, "network-policies", "address-groups", "applied-to-groups", "applied-to-groups")
 	if s.what == "is gone" {
-		folder = "applied-to-groups" // nobody knows of a policy without its file
+		folder = "applied-to-groups" // a policy without its file is unknown
 	}
 	if rng.IntN(6) == 0 {
 		number = 1000

@@ -16,7 +16,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
-// badPod is a Pod that policies may select, because its labels are those of a good one, and that has no interface.
+// badPod is a Pod without an interface that policies may select, because it has the labels of a good one.
 func badPod(rng *rand.Rand, i int, world *policy.World) *bad {
 	like := world.Pods[rng.IntN(len(world.Pods))]
 	pod := &corev1.Pod{ObjectMeta: badMeta("pod", i)}

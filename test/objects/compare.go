@@ -21,7 +21,7 @@ type state struct {
 	phase *phase
 	// ready has, by Node, the reason why its agent is not ready; "" if it is.
 	ready map[string]string
-	// outcomes are those of the phase's probes.
+	// outcomes are the outcomes of the phase's probes.
 	outcomes []string
 	// flows are the flows that do not belong to policies, by Node and key.
 	flows map[string]map[string]string

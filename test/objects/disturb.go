@@ -9,7 +9,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
-// disturbance stops and restarts something other than an object. Good objects do not change meanwhile.
+// disturbance stops and restarts something other than an object. Good objects do not change at the same time.
 func (s *Script) disturbance(rng *rand.Rand, world *policy.World, nodes []byte) {
 	victim := rng.IntN(agents)
 	stop := func(w *World) error { w.hosts[victim].stop(); return nil }

@@ -24,7 +24,7 @@ type packet map[of.Field][]byte
 // The state that ct() reports for the first packet of a connection (ovs-fields(7), ct_state): new and tracked.
 const newAndTracked = 1<<0 | 1<<5
 
-// exit is where a packet has left the switch: through a port, to the other end of a tunnel, or nowhere.
+// exit is the place where a packet has left the switch: a port, the other end of a tunnel, or none.
 type exit struct {
 	port   uint32
 	tunnel netip.Addr
@@ -186,7 +186,7 @@ func (p packet) apply(actions []of.Action, resubmit func(table uint8) exit) (nex
 			p.put(field, a.IP.AsSlice())
 		case of.DecTTL:
 		case of.CT:
-			// What conntrack knows of a new connection does not matter here.
+			// The state of a new connection in conntrack does not matter here.
 			p.put32(of.FieldCTState, newAndTracked)
 			next = a.Table
 		case of.GotoTable:

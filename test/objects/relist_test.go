@@ -54,7 +54,7 @@ func (c *cluster) setAvailable(available bool, names ...string) {
 	}
 }
 
-// show replaces the API's objects by those of another world.
+// show replaces the API's objects by the objects of another world.
 func (c *cluster) show(objects *policy.World) {
 	for _, old := range c.objects.Policies {
 		if !slices.ContainsFunc(objects.Policies, func(p *networkingv1.NetworkPolicy) bool { return p.UID == old.UID }) {
@@ -83,8 +83,9 @@ func (c *cluster) rules() map[string][]string {
 // strict requires more than is guaranteed: that nothing opens while one policy replaces another whose removal was not seen.
 var strict = flag.Bool("strict", false, "in TestControllerRelistsAndRestarts, also guard connections that one policy closes before the change and another one after it")
 
-// editedWorld returns after with as many of its policies as possible as edits of those in before: under their names, with
-// their UIDs. Labels stay, because the content of a policy and its Pods arrive in streams that do not wait for each other.
+// editedWorld returns after with as many of its policies as possible as edits of policies in before: under their names,
+// with their UIDs. Labels stay, because the content of a policy and its Pods arrive in streams that do not wait for
+// each other.
 func editedWorld(before, after *policy.World) *policy.World {
 	after.Namespaces, after.Pods = before.Namespaces, before.Pods
 	for i := range min(len(before.Policies)/2+1, len(before.Policies), len(after.Policies)) {
@@ -114,8 +115,8 @@ func closedThroughout(rng *rand.Rand, before, after *policy.World) (closed []*po
 	return closed
 }
 
-// mixtures returns all worlds that may be seen during the change: each edited policy in its old or new version, each other one
-// present or not.
+// mixtures returns all worlds that may be seen during the change: each edited policy in its old or new version, each
+// other policy present or not.
 func mixtures(before, after *policy.World) []*policy.World {
 	versions := map[types.UID][]*networkingv1.NetworkPolicy{}
 	for _, p := range slices.Concat(before.Policies, after.Policies) {
@@ -142,7 +143,7 @@ func mixtures(before, after *policy.World) []*policy.World {
 	return worlds
 }
 
-// disturbances stop and restart the controller, its watches and those of the agents. Each calls change once.
+// disturbances stop and restart the controller, its watches and the agents' watches. Each calls change once.
 var disturbances = []struct {
 	name    string
 	disturb func(t *testing.T, c *cluster, change func())
@@ -209,9 +210,9 @@ var disturbances = []struct {
 	}},
 }
 
-// TestControllerRelistsAndRestarts stops and restarts the controller, its watches and those of the agents, while objects
-// change unseen. Afterward each Node must have the rules of a cluster that starts with the present objects, and at no
-// moment may anything be open that is closed in every order of the changes.
+// TestControllerRelistsAndRestarts stops and restarts the controller, its watches and the agents' watches, while
+// objects change unseen. Afterwards each Node must have the rules of a cluster that starts with the present objects,
+// and at no moment may anything be open that is closed in every order of the changes.
 func TestControllerRelistsAndRestarts(t *testing.T) {
 	r := newRuntime(t)
 	for _, test := range disturbances {

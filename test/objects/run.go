@@ -10,8 +10,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
-// Live runs a set in a new world, with those of its bad things that include selects, and returns the state after each
-// phase.
+// Live runs a set in a new world, with the bad things that include selects, and returns the state after each phase.
 func (s *Script) Live(w *World, include func(*bad) bool) ([]*state, error) {
 	var states []*state
 	var closed []*policy.Probe

@@ -35,8 +35,8 @@ type phase struct {
 	world  *policy.World
 	nodes  []byte
 	probes []*policy.Probe
-	// disturbs is set where no good object changes: everything that was closed before and is closed after must be closed
-	// meanwhile.
+	// disturbs is set where no good object changes: everything that is closed before and after must also be closed in
+	// between.
 	disturbs bool
 	// begins is set where agents have started and must become ready.
 	begins bool

@@ -85,7 +85,7 @@ func matchesRefusedPort(f *of.Flow) bool {
 	})
 }
 
-// enter applies the change to tables, too.
+// enter also applies the change to tables.
 func (s *fakeSwitch) enter(mod *of.FlowMod) {
 	if mod.Command == of.DeleteByCookie {
 		for _, t := range s.tables {
@@ -111,7 +111,7 @@ func (s *fakeSwitch) enter(mod *of.FlowMod) {
 	}
 }
 
-// table returns a table's flows, those of higher priority first.
+// table returns a table's flows, in falling order of priority.
 func (s *fakeSwitch) table(id uint8) []of.Flow {
 	s.mu.Lock()
 	defer s.mu.Unlock()

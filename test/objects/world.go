@@ -50,8 +50,8 @@ type World struct {
 	incidents []string
 }
 
-// NewWorld makes a world without objects, in which nothing runs. quiet returns when everything that was started is done; it
-// and time are those of a bubble of testing/synctest.
+// NewWorld makes a world without objects, in which nothing runs. quiet returns when everything that was started is
+// done; it and time belong to a bubble of testing/synctest.
 func NewWorld(r *Runtime, seed uint64, quiet func()) (*World, error) {
 	dir, err := os.MkdirTemp("", "objects")
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Allowed tells whether the connection may be opened: egress of the source and ingress of the destination both allow it. Labels are
-// those of this World, even if the probe was made for another one.
+// Allowed reports whether the connection may be opened: egress of the source and ingress of the destination both allow
+// it. Labels are taken from this World, even if the probe was made for another one.
 func (w *World) Allowed(p *Probe) bool {
 	return w.AllowedBy(p, networkingv1.PolicyTypeEgress) && w.AllowedBy(p, networkingv1.PolicyTypeIngress)
 }
 
-// AllowedBy tells whether the policies of one end allow the connection: those of its source (egress) or of its destination (ingress).
-// Pods that are not in the World may be the other end.
+// AllowedBy reports whether the policies of one end allow the connection: of its source (egress) or of its destination
+// (ingress). Pods that are not in the World may be the other end.
 func (w *World) AllowedBy(p *Probe, direction networkingv1.PolicyType) bool {
 	here := *p
 	here.From, here.To = w.pod(p.From), w.pod(p.To)
@@ -74,7 +74,7 @@ func (w *World) allows(p *Probe, direction networkingv1.PolicyType) bool {
 	return !isolated
 }
 
-// isOf tells whether a policy applies to a direction. Without policyTypes it applies to ingress, and to egress if it has egress rules.
+// isOf reports whether a policy applies to a direction. Without policyTypes it applies to ingress, and to egress if it has egress rules.
 func isOf(policy *networkingv1.NetworkPolicy, direction networkingv1.PolicyType) bool {
 	if len(policy.Spec.PolicyTypes) == 0 {
 		return direction == networkingv1.PolicyTypeIngress || len(policy.Spec.Egress) > 0
@@ -82,7 +82,7 @@ func isOf(policy *networkingv1.NetworkPolicy, direction networkingv1.PolicyType)
 	return slices.Contains(policy.Spec.PolicyTypes, direction)
 }
 
-// ruleMatches tells whether one of the peers and one of the ports match. The specification leaves open what the name of a port means
+// ruleMatches reports whether one of the peers and one of the ports match. The specification leaves open what the name of a port means
 // for an egress rule whose destinations are addresses. Here, as in Antrea, it matches nothing: addresses have no port names.
 func (w *World) ruleMatches(namespace string, peers []networkingv1.NetworkPolicyPeer, ports []networkingv1.NetworkPolicyPort, direction networkingv1.PolicyType, pod *Pod, p *Probe) bool {
 	if len(peers) == 0 {
@@ -120,7 +120,7 @@ func inBlock(block *networkingv1.IPBlock, pod *Pod, p *Probe) bool {
 	return netip.MustParsePrefix(block.CIDR).Contains(addr) && !inExcept
 }
 
-// portMatches tells whether one of the ports is the destination's, by number or, if names count, by name.
+// portMatches reports whether one of the ports is the destination's, by number or, if names count, by name.
 func portMatches(ports []networkingv1.NetworkPolicyPort, p *Probe, namesCount bool) bool {
 	if len(ports) == 0 {
 		return true
@@ -151,8 +151,9 @@ func portMatches(ports []networkingv1.NetworkPolicyPort, p *Probe, namesCount bo
 	return false
 }
 
-// hasPort tells whether a container that lives as long as the Pod has a port with this name, protocol and number. Ports of init
-// containers that have ended do not count, nor do those of a Pod in the network of its Node: they are the Node's.
+// hasPort reports whether a container that lives as long as the Pod has a port with this name, protocol and number.
+// Ports of init containers that have ended do not count, nor do ports of a Pod in the network of its Node: they are the
+// Node's.
 func (p *Pod) hasPort(name string, protocol corev1.Protocol, number uint16) bool {
 	return !p.HostNetwork && slices.ContainsFunc(slices.Concat(p.Ports, p.SidecarPorts), func(c corev1.ContainerPort) bool {
 		return c.Name == name && c.Protocol == protocol && uint16(c.ContainerPort) == number

@@ -80,7 +80,7 @@ func TestAllowedKnowsThePodsOfItsWorld(t *testing.T) {
 	require.True(t, after.Allowed(probe), "the label is gone")
 }
 
-// The names of ports are those of containers that live as long as the Pod.
+// The names of ports belong to containers that live as long as the Pod.
 func TestAllowedByNameOfPort(t *testing.T) {
 	client := &Pod{Namespace: "a", Name: "client"}
 	port := func(number int32) []corev1.ContainerPort {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package policy makes random worlds of Pods and NetworkPolicies, and says what the specification of NetworkPolicy
-// (k8s.io/api/networking/v1) allows in them. It shares no code with the controllers that it judges. world.go has the objects, oracle.go
-// the specification. generate.go makes random worlds, pods.go their Pods, policies.go their policies, probes.go the connections to try.
-// The program truthtable compares.
+// (k8s.io/api/networking/v1) allows in them. It shares no code with the controllers that it judges. world.go defines
+// the objects, oracle.go the specification. generate.go makes random worlds, pods.go their Pods, policies.go their
+// policies, probes.go the connections to try. The program truthtable compares.
 //
 // Two checks test this package itself. mutants.txt and test/tools/mutants show that the random worlds find faults that are put into the controller
 // and the agent. The module in the directory cyclonus compares the oracle with the matcher of another project.
@@ -32,8 +32,8 @@ type Pod struct {
 	HostNetwork bool
 	// Phase is empty for a running Pod.
 	Phase corev1.PodPhase
-	// Ports are the named ports of its container, SidecarPorts those of an init container that runs as long as the Pod does, and
-	// InitPorts those of an init container that has ended.
+	// Ports are the named ports of its container, SidecarPorts the ports of an init container that runs as long as the
+	// Pod does, InitPorts the ports of an init container that has ended.
 	Ports, SidecarPorts, InitPorts []corev1.ContainerPort
 }
 

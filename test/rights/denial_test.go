@@ -136,7 +136,7 @@ func rows(t *testing.T) (all []listed) {
 	return all
 }
 
-// allows tells whether the row grants an access.
+// allows reports whether the row grants an access.
 func (l listed) allows(a access) bool {
 	if l.resource != a.resource || !slices.Contains(l.verbs, a.verb) || l.scope == "URL" != a.path {
 		return false

@@ -53,7 +53,7 @@ func (f *frontend) precedes(other *frontend) bool {
 	return a.Namespace+"/"+a.Name < b.Namespace+"/"+b.Name
 }
 
-// isRouted tells whether the Node's own packets to all ports of the address, and those that come from outside, are led to the bridge.
+// isRouted reports whether the Node's own packets to all ports of the address, and those that come from outside, are led to the bridge.
 func (w *World) isRouted(node string, address netip.Addr) bool {
 	return w.Settings.ProxyAll && slices.ContainsFunc(w.frontends(node), func(f *frontend) bool { return f.kind == clusterIP && f.address.Addr() == address })
 }
@@ -97,7 +97,7 @@ func (w *World) frontends(node string) (all []*frontend) {
 	return all
 }
 
-// hasVersion tells whether the Service is of the address's IP version.
+// hasVersion reports whether the Service is of the address's IP version.
 func hasVersion(s *corev1.Service, address netip.Addr) bool {
 	version := corev1.IPv6Protocol
 	if address.Is4() {
@@ -123,7 +123,7 @@ func (w *World) loadBalancerIPs(node string, s *corev1.Service) (all []netip.Add
 	return all
 }
 
-// admitsPods tells whether one of loadBalancerSourceRanges has all Pods of the Node, of the address's IP version. Without proxyAll, the
+// admitsPods reports whether one of loadBalancerSourceRanges has all Pods of the Node, of the address's IP version. Without proxyAll, the
 // addresses of other Services are left to kube-proxy.
 func (w *World) admitsPods(node string, s *corev1.Service, address netip.Addr) bool {
 	ranges := s.Spec.LoadBalancerSourceRanges
@@ -137,7 +137,7 @@ func (w *World) admitsPods(node string, s *corev1.Service, address netip.Addr) b
 
 const labelServiceProxyName = "service.kubernetes.io/service-proxy-name"
 
-// isLeftAlone tells whether the Service is not the agent's: it is headless, an external name, for another proxy, or skipped.
+// isLeftAlone reports whether the Service is not the agent's: it is headless, an external name, for another proxy, or skipped.
 func (w *World) isLeftAlone(s *corev1.Service) bool {
 	if s.Spec.Type == corev1.ServiceTypeExternalName || s.Spec.ClusterIP == corev1.ClusterIPNone || s.Spec.ClusterIP == "" {
 		return true

@@ -79,7 +79,7 @@ func (w *World) Verdict(p *Probe) Verdict {
 	return v
 }
 
-// isLocalFor tells whether only Endpoints on the Node may serve the client. "Traffic sent to an External IP or LoadBalancer IP from within
+// isLocalFor reports whether only Endpoints on the Node may serve the client. "Traffic sent to an External IP or LoadBalancer IP from within
 // the cluster will always get Cluster semantics."
 func (f *frontend) isLocalFor(kind ClientKind) bool {
 	if f.kind == clusterIP {
@@ -93,7 +93,7 @@ func hasLocalPolicy(s *corev1.Service) bool {
 	return s.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 }
 
-// admits tells whether loadBalancerSourceRanges admit the client. "An IP version without a range of its own admits nobody. A range with an
+// admits reports whether loadBalancerSourceRanges admit the client. "An IP version without a range of its own admits nobody. A range with an
 // address of the Node admits the Node."
 func (w *World) admits(s *corev1.Service, c *Client) bool {
 	ranges := s.Spec.LoadBalancerSourceRanges

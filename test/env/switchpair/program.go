@@ -26,7 +26,7 @@ func (h *Program) Errorf(format string, args ...any) {
 	h.Logf(format, args...)
 }
 
-// Failed tells whether there was an error.
+// Failed reports whether there was an error.
 func (h *Program) Failed() bool { return h.failed }
 
 // Fatalf panics with a failure, which Try returns as an error.

@@ -13,7 +13,7 @@
 //     that it does not.
 //   - A selector that asks for a label with an empty value does not select objects without the label; the matcher says that it does.
 //   - An egress rule with the name of a port and an ipBlock: the specification leaves open what it means. For the oracle, addresses
-//     have no port names; for the matcher, they have those of the Pod.
+//     have no port names; for the matcher, they have the Pod's port names.
 //   - A policy without policyTypes makes the matcher panic: it expects the API server to have filled them in. The comparison fills
 //     them in, as the documentation of the field says, so these connections are compared.
 package cyclonus

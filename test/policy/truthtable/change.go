@@ -19,8 +19,8 @@ func objects(world *policy.World) []*policy.Pod {
 	return slices.Concat(world.Pods, world.Hosts, world.Ended)
 }
 
-// change turns the API's objects into those of another world with the same places, with as few requests as possible, and replaces the
-// interfaces of Pods that have ended.
+// change turns the API's objects into the objects of another world with the same places, with as few requests as
+// possible, and replaces the interfaces of Pods that have ended.
 func (c *cluster) change(ctx context.Context, before, after *policy.World) error {
 	if err := c.deletePolicies(ctx, before, after); err != nil {
 		return err

@@ -32,7 +32,7 @@ import (
 type cluster struct {
 	api    *fake.Clientset
 	agents map[string]*agentpolicy.Controller
-	// interfaces are those that the agents know, by Node.
+	// interfaces are the interfaces that the agents know, by Node.
 	interfaces map[string]interfacestore.InterfaceStore
 	store      *controller.Store
 	marks      int
@@ -124,7 +124,7 @@ var protocolNumbers = map[corev1.Protocol]uint8{
 	corev1.ProtocolTCP: of.IPProtoTCP, corev1.ProtocolUDP: of.IPProtoUDP, corev1.ProtocolSCTP: of.IPProtoSCTP,
 }
 
-// allows tells whether the rules on the Nodes allow a probe.
+// allows reports whether the rules on the Nodes allow a probe.
 func (c *cluster) allows(p *policy.Probe) bool {
 	from, to := p.Addresses()
 	connection := agentrules.Connection{Source: from, Destination: to, Protocol: protocolNumbers[p.Protocol], DestinationPort: p.Port}

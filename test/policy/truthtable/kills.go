@@ -154,8 +154,8 @@ func (k *killing) onePolicy(world, fresh *policy.World) *policy.World {
 	return &next
 }
 
-// change turns the API's objects into those of the next world and kills an agent meanwhile, perhaps a second time while it starts.
-// exact says that new connections can be judged before the change is complete.
+// change turns the API's objects into the objects of the next world and kills an agent during that, perhaps a second
+// time while it starts. exact says that new connections can be judged before the change is complete.
 func (k *killing) change(ctx context.Context, world, next *policy.World, exact bool) error {
 	victim := k.agents[k.rng.IntN(len(k.agents))]
 	moments := []time.Duration{time.Duration(k.rng.Int64N(int64(killWindow)))}

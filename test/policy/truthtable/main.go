@@ -135,7 +135,7 @@ func start(ctx context.Context, t ovstest.TB, world *policy.World) (*cluster, *f
 	return c, f, err
 }
 
-// check runs the trials and returns those whose outcome contradicts the specification.
+// check runs the trials and returns the trials whose outcome contradicts the specification.
 func (f *fabric) check(world *policy.World, trials []*trial) (wrong []*trial, err error) {
 	if err := f.run(trials); err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ const (
 	settleTimeout   = 30 * time.Second
 )
 
-// markerPods are on each Node; nobody sends packets to them.
+// markerPods are on each Node; no packets are sent to them.
 var markerPods = []*policy.Pod{
 	{Namespace: markerNamespace, Name: "marker-1", Node: "node-1", IPv4: netip.MustParseAddr("10.10.1.250"), IPv6: netip.MustParseAddr("fd00:10:10:1::fa")},
 	{Namespace: markerNamespace, Name: "marker-2", Node: "node-2", IPv4: netip.MustParseAddr("10.10.2.250"), IPv6: netip.MustParseAddr("fd00:10:10:2::fa")},
@@ -72,12 +72,12 @@ func (c *cluster) waitMarked(ctx context.Context, f *fabric) error {
 	return nil
 }
 
-// markedBy tells whether a rule on a switch is the complete rule of the last marker.
+// markedBy reports whether a rule on a switch is the complete rule of the last marker.
 func (c *cluster) markedBy(id string, peers int, node string) bool {
 	return id != "" && id != c.marker[node] && peers == 2*len(markerPods)
 }
 
-// marked tells whether the last marker is on all switches.
+// marked reports whether the last marker is on all switches.
 func (c *cluster) marked(f *fabric) bool {
 	ids := map[string]string{}
 	for name, n := range f.Nodes {

@@ -147,12 +147,12 @@ func (f *fabric) nextHop(from, to *policy.Pod) []byte {
 	return f.Nodes[from.Node].Gateway.MAC
 }
 
-// delivered tells whether the packet has reached its destination once, and no other port.
+// delivered reports whether the packet has reached its destination once, and no other port.
 func (t *trial) delivered(f *fabric) bool {
 	return slices.Equal(t.arrivals, []*switchpair.Port{f.destination(t)})
 }
 
-// right tells whether the connection's outcome is what the specification says.
+// right reports whether the connection's outcome agrees with the specification.
 func (t *trial) right(f *fabric, allowed bool) bool {
 	if allowed {
 		return t.delivered(f) && t.answered

@@ -79,7 +79,7 @@ func (b *bench) judgeServed(w *services.World, c *connection, v *services.Verdic
 	return ""
 }
 
-// isAt tells whether a connection that has arrived somewhere is at an Endpoint. Conntrack in user space translates no ports of SCTP.
+// isAt reports whether a connection that has arrived somewhere is at an Endpoint. Conntrack in user space translates no ports of SCTP.
 func isAt(c *connection, endpoint, arrived netip.AddrPort) bool {
 	if c.Protocol == corev1.ProtocolSCTP {
 		return endpoint.Addr() == arrived.Addr() && arrived.Port() == c.to.Port()

@@ -66,7 +66,7 @@ func (m marker) slice() *discoveryv1.EndpointSlice {
 	return slice
 }
 
-// isInstalled tells whether a Node in the zone has the marker.
+// isInstalled reports whether a Node in the zone has the marker.
 func (m marker) isInstalled(p openflow.ServicePort, zone string) bool {
 	want := m.endpoints()
 	var have []netip.AddrPort

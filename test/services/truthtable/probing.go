@@ -54,12 +54,12 @@ func (t *trial) next() int {
 	return min(4*endpoints, mostAtOnce)
 }
 
-// mayReachItself tells whether the client is one of the Endpoints.
+// mayReachItself reports whether the client is one of the Endpoints.
 func (t *trial) mayReachItself() bool {
 	return slices.ContainsFunc(t.verdict.Endpoints, func(e services.Endpoint) bool { return e.Address.Addr() == t.Client.IP })
 }
 
-// spreads tells whether connections of one client spread over the Endpoints here. Those over UDP do not: Open vSwitch's datapath in user space
+// spreads reports whether connections of one client spread over the Endpoints here. Those over UDP do not: Open vSwitch's datapath in user space
 // leaves ports of UDP out of the hash that chooses (flow_hash_symmetric_l4), in contrast to the kernel's.
 func (t *trial) spreads() bool { return t.Protocol == corev1.ProtocolTCP }
 

@@ -42,7 +42,7 @@ func Current(tool string) (string, error) {
 	return dir, nil
 }
 
-// Has says whether <root>/<tool>/<version> exists.
+// Has reports whether <root>/<tool>/<version> exists.
 func Has(tool, version string) bool {
 	root, err := Root()
 	return err == nil && exists(filepath.Join(root, tool, version))

@@ -148,7 +148,7 @@ func BuildKubernetes(ctx context.Context, progress *progress.Printer, name strin
 // KubernetesVersion is the version of Kubernetes' programs ("v1.37.2").
 func KubernetesVersion() (string, error) { return ProgramVersion("kubelet") }
 
-// Built says whether the programs are in the cache. Otherwise Start builds them, which takes minutes.
+// Built reports whether the programs are in the cache. Otherwise Start builds them, which takes minutes.
 func Built() bool {
 	dir, err := findToolsModule()
 	if err != nil {

@@ -51,7 +51,7 @@ func WantsUML() error {
 	return CanRunUML()
 }
 
-// usable says whether the running kernel can have Nodes, and why, or why not.
+// usable reports whether the running kernel can have Nodes, and why, or why not.
 func usable() (why string, ok bool) {
 	if !hasOpenVSwitch() {
 		return "the running kernel has no openvswitch", false
@@ -71,7 +71,7 @@ func hasOpenVSwitch() bool {
 	return err == nil
 }
 
-// hasModule says whether a kernel module is built in, loaded or loadable; it loads it.
+// hasModule reports whether a kernel module is built in, loaded or loadable; it loads it.
 func hasModule(name string) bool {
 	if _, err := os.Stat("/sys/module/" + name); err == nil {
 		return true
@@ -120,7 +120,7 @@ func accelerator() (name string, args []string) {
 	return "tcg", []string{"-accel", "tcg,thread=multi", "-cpu", emulated, "-smp", cpus}
 }
 
-// hasKVM says whether virtual machines run on the real CPU. /dev/kvm alone proves nothing: on CPUs without a virtualization extension
+// hasKVM reports whether virtual machines run on the real CPU. /dev/kvm alone proves nothing: on CPUs without a virtualization extension
 // there are paravirtual emulations of it that cannot run a distribution kernel.
 func hasKVM() bool {
 	kvm, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)

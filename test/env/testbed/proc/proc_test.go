@@ -34,7 +34,7 @@ func TestStopEndsTheWholeGroup(t *testing.T) {
 	require.Eventually(t, func() bool { return gone(grandchild) }, 5*time.Second, 10*time.Millisecond)
 }
 
-// gone says whether no process has this id, or only one that its parent has not waited for yet.
+// gone reports whether no process has this id, or only one that its parent has not waited for yet.
 func gone(pid int) bool {
 	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
 	return err != nil || strings.HasPrefix(string(out), "Z")

@@ -131,12 +131,12 @@ func (b *Rig) inner(point equality.Point, f afpacket.Frame) []byte {
 	return nil
 }
 
-// isRewritten says whether a packet on the wire, with an IP header that ends at length, is a rewritten one.
+// isRewritten reports whether a packet on the wire, with an IP header that ends at length, is a rewritten one.
 func (b *Rig) isRewritten(frame []byte, length int) bool {
 	return b.RewritePort != 0 && len(frame) >= length+4 && binary.BigEndian.Uint16(frame[length+2:]) == b.RewritePort
 }
 
-// isNeighborDiscovery says whether a frame with an IP header that ends at length is a message of RFC 4861.
+// isNeighborDiscovery reports whether a frame with an IP header that ends at length is a message of RFC 4861.
 func isNeighborDiscovery(frame []byte, length int) bool {
 	return binary.BigEndian.Uint16(frame[12:]) == unix.ETH_P_IPV6 && frame[20] == unix.IPPROTO_ICMPV6 && len(frame) > length &&
 		frame[length] >= 133 && frame[length] <= 137
