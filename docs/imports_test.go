@@ -35,6 +35,10 @@ var mayImport = map[string][]string{
 	},
 	"pkg/controller": {"pkg/apis", "pkg/client", "pkg/features", "pkg/log", "pkg/retry", "pkg/supportbundle", "pkg/trie", "pkg/version"},
 
+	// The start knows the order of controllers and cache, not what they do.
+	"pkg/agent/round": {"pkg/agent/interfacestore", "pkg/agent/openflow"},
+	"pkg/agent/start": {"pkg/agent/interfacestore", "pkg/agent/openflow", "pkg/agent/recovery", "pkg/agent/round", "pkg/retry"},
+
 	// The parts of the APIs that clients and other components need.
 	"pkg/agent/apis":              {"pkg/apis"},
 	"pkg/agent/oncache/api":       {},
@@ -157,6 +161,7 @@ func TestWrongImports(t *testing.T) {
 		{"pkg/agent/controller/networkpolicy", "pkg/controller/networkpolicy", false},
 		{"pkg/agent/client", "pkg/apiserver/certificate", false},
 		{"pkg/agent/apis", "pkg/agent/config", false},
+		{"pkg/agent/start", "pkg/agent/proxy", false},
 		{"pkg/antctl", "pkg/agent/openflow", false},
 		{"pkg/antctl", "pkg/agent/apiserver/handlers", false},
 		{"pkg/ovs/openflow", "pkg/agent/recovery", false},

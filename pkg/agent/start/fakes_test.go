@@ -40,6 +40,8 @@ type fake struct {
 	never []string
 	// withoutProxy is set for an agent without AntreaProxy.
 	withoutProxy bool
+	// feature is the name of a further controller that installs flows; empty if there is none.
+	feature string
 
 	mu  sync.Mutex
 	ran []string
@@ -173,6 +175,9 @@ func (f *fake) Build(p *Phases) (*Agent, error) {
 		Installers:        []Installer{{"Nodes", f.controller("Nodes installed")}},
 		Services:          f.controller("Services installed"),
 		Affinity:          idle("affinity"), FastStats: idle("fast statistics"), FlowRecords: idle("flow records"),
+	}
+	if f.feature != "" {
+		f.agent.Installers = append(f.agent.Installers, Installer{f.feature, f.controller(f.feature + " installed")})
 	}
 	if f.withoutProxy {
 		f.agent.Services, f.agent.Affinity, f.agent.EndOrphans = nil, nil, f.step("end orphans")

@@ -83,6 +83,25 @@ func TestWhatAPhaseHoldsBack(t *testing.T) {
 	}
 }
 
+// TestFeature: a feature that installs flows is one more Installer. Neither does forwarding begin without its flows, nor are former ones deleted.
+func TestFeature(t *testing.T) {
+	for _, s := range situations {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fake{situation: s, feature: "Egress", never: []string{"Egress installed"}}
+			stop := f.start(t)
+			settle(time.Minute)
+			require.Subset(t, f.missing(), []string{"Egress installed", "flows restored", "former round deleted"})
+			require.NoError(t, stop())
+
+			f = &fake{situation: s, feature: "Egress"}
+			stop = f.start(t)
+			settle(time.Minute)
+			require.Empty(t, f.missing())
+			require.NoError(t, stop())
+		})
+	}
+}
+
 // TestSteps: while one step waits, none after it is taken. A stop ends the wait.
 func TestSteps(t *testing.T) {
 	steps := []string{"locked", "switch connected", "base flows"}
