@@ -43,11 +43,17 @@ static __always_inline void note(const struct packet *p, enum note what)
 		*cell = hash ^ what;
 }
 
-static __always_inline enum note note_of(const struct packet *p)
+/* note_at returns what is noted of the flow with this hash. */
+static __always_inline enum note note_at(__u32 hash)
 {
-	__u32 hash = slot_hash(p), *cell = cell_of(hash);
+	__u32 *cell = cell_of(hash);
 
 	return cell ? note_in(cell, hash) : NOTE_NONE;
+}
+
+static __always_inline enum note note_of(const struct packet *p)
+{
+	return note_at(slot_hash(p));
 }
 
 /* expect makes the flow's next packet worth learning. It is for flows whose other direction has been learned, if
@@ -57,22 +63,30 @@ static __always_inline void expect(const struct packet *p)
 	note(p, NOTE_EXPECTED);
 }
 
+/* rare notes that the packets of the flow with this hash cannot be learned, if it has missed. */
+static __always_inline void rare(__u32 hash)
+{
+	__u32 *cell = cell_of(hash);
+
+	if (cell && note_in(cell, hash) == NOTE_SEEN)
+		*cell = hash ^ NOTE_RARE;
+}
+
 /* note_rare is for flows whose packets Open vSwitch delivers to the host, or those of a Service's connection that come
  * out on this Node. */
 static __always_inline void note_rare(const struct packet *p)
 {
-	if (note_of(p) == NOTE_SEEN)
-		note(p, NOTE_RARE);
+	rare(slot_hash(p));
 }
 
 /* One packet in so many of such a flow is looked at: Open vSwitch may translate datagrams to another Node one day. */
 #define RARE_PACKETS 64
 
-/* seen_before tells whether the flow is noted, and notes it if not. A flow replaces another one in its cell only every
- * second time: otherwise flows that send in turn would evict each other forever. */
-static __always_inline bool seen_before(const struct packet *p)
+/* seen_before tells whether the flow with this hash is noted, and notes it if not. A flow replaces another one in its
+ * cell only every second time: otherwise flows that send in turn would evict each other forever. */
+static __always_inline bool seen_before(__u32 hash)
 {
-	__u32 hash = slot_hash(p), *cell = cell_of(hash);
+	__u32 *cell = cell_of(hash);
 
 	if (!cell)
 		return true;
@@ -112,15 +126,15 @@ static __always_inline bool may_begin(const struct packet *p, const struct packe
 	return !other && answers_opening(p, back);
 }
 
-/* worth_learning: the flow is expected to have more packets. A TCP segment without data is no sign of that, but a
- * SYN-ACK is, and an entry of the other direction. */
-static __always_inline bool worth_learning(const struct packet *p, enum onc_program program, __u32 length)
+/* worth_learning: the flow, with this hash, is expected to have more packets. A TCP segment without data is no sign of
+ * that, but a SYN-ACK is, and an entry of the other direction. */
+static __always_inline bool worth_learning(const struct packet *p, __u32 hash, enum onc_program program, __u32 length)
 {
 	struct packet back;
 
 	if (is_syn_ack(p))
 		return true;
-	if (p->udp || length > p->headers_len ? seen_before(p) : note_of(p) == NOTE_EXPECTED)
+	if (p->udp || length > p->headers_len ? seen_before(hash) : note_at(hash) == NOTE_EXPECTED)
 		return true;
 	reverse(p, &back);
 	return program == ONC_EGRESS ? !!find_ingress(&back) : !!find_egress(&back);

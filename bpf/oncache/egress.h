@@ -170,7 +170,7 @@ static __always_inline enum onc_reason egress_ticket(struct __sk_buff *skb, cons
 	enum onc_program direction = ONC_EGRESS; /* which one the packet has, between Nodes */
 	bool fresh = reason == ONC_NO_ENTRY, translated;
 	struct onc_endpoint *ep, *neighbor;
-	__u32 slot;
+	__u32 slot, hash;
 
 	translated = !fresh && egress_known(skb, c, p, reason == ONC_LEASE);
 	if (!from)
@@ -190,8 +190,11 @@ static __always_inline enum onc_reason egress_ticket(struct __sk_buff *skb, cons
 			return ONC_NO_ENDPOINT;
 		not_routed(p);
 	}
-	if (ep && sent_by(p, ep) && (!fresh || worth_learning(p, direction, skb->len - L2_LEN)))
-		issue(skb, ONC_EGRESS, p, slot, !fresh);
+	if (!ep || !sent_by(p, ep))
+		return reason;
+	hash = slot_hash(p);
+	if (!fresh || worth_learning(p, hash, direction, skb->len - L2_LEN))
+		issue(skb, ONC_EGRESS, p, hash, slot, !fresh);
 	return reason;
 }
 

@@ -84,31 +84,29 @@ static __always_inline __u32 flow_hash(const struct packet *p)
 	return h >> 32;
 }
 
-static __always_inline __u64 mix(__u64 h, __u64 word)
+/* weigh adds up 32-bit words, each times a secret number. */
+static __always_inline __u64 weigh(const __u64 *secrets, const word4 *words, int n)
 {
-	h = (h ^ word) * 0x9e3779b97f4a7c15ull;
-	return h ^ h >> 32;
+	__u64 sum = 0;
+
+#pragma unroll
+	for (int i = 0; i < n; i++)
+		sum += secrets[i] * words[i];
+	return sum;
 }
 
 /* slot_hash hashes a flow for the place that it has where flows share places: tickets, candidates and keys. Its first
- * bits, which select the place, depend on everything, and on a secret of this Node: nobody can choose a flow that has
- * the place of another one. */
+ * bits select the place. It is the multilinear hash of Lemire and Kaser ("Strongly universal string hashing is fast",
+ * 2014): without the secrets, two flows that share a place can be found by trying, but not be chosen. */
 static __always_inline __u32 slot_hash(const struct packet *p)
 {
 	struct onc_control *c = get_control();
-	__u64 h = c ? c->secret : 0;
 
-	if (p->ipv6) {
-		h = mix(h, *(const word8 *)&p->key6.saddr[0]);
-		h = mix(h, *(const word8 *)&p->key6.saddr[2]);
-		h = mix(h, *(const word8 *)&p->key6.daddr[0]);
-		h = mix(h, *(const word8 *)&p->key6.daddr[2]);
-		h = mix(h, *(const word4 *)&p->key6.sport);
-	} else {
-		h = mix(h, *(const word8 *)&p->key4.saddr);
-		h = mix(h, *(const word4 *)&p->key4.sport);
-	}
-	return h >> 32;
+	if (!c)
+		return 0;
+	return (p->ipv6 ? weigh(c->secrets, (const word4 *)&p->key6, sizeof(p->key6) / 4)
+			: weigh(c->secrets, (const word4 *)&p->key4, sizeof(p->key4) / 4)) >>
+	       32;
 }
 
 /* egress_of and ingress_of look up copies of the key: a packet whose address is never passed to a helper can stay in

@@ -96,9 +96,13 @@ static __always_inline enum onc_reason ingress_ticket(struct __sk_buff *skb, con
 {
 	enum onc_reason reason;
 	__s64 slot = ingress_owner(p, o, &reason);
+	__u32 hash;
 
-	if (slot >= 0 && (!fresh || worth_learning(p, ONC_INGRESS, skb->len - o->len)))
-		issue(skb, ONC_INGRESS, p, 0, !fresh);
+	if (slot < 0)
+		return reason;
+	hash = slot_hash(p);
+	if (!fresh || worth_learning(p, hash, ONC_INGRESS, skb->len - o->len))
+		issue(skb, ONC_INGRESS, p, hash, 0, !fresh);
 	return reason;
 }
 

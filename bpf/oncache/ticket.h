@@ -15,9 +15,15 @@
  * first one comes out again, with the others merged into it or behind it. */
 #define TICKET_KEPT_NS 20000000ull
 
-/* A flow that has lost so many tickets in a row is one that Open vSwitch drops, or sends where nobody redeems them. It
- * gets one for one packet in RARE_PACKETS, and others need not wait for it. If it is noted as rare, that is enough. */
+/* A flow that has lost this many tickets in a row is one that Open vSwitch drops, or sends to another place than the
+ * programs that redeem tickets. It gets one for one packet in RARE_PACKETS, and others need not wait for it. If it is
+ * noted as rare, that is enough. When as many tickets in a row, of any flows, were issued in one slot
+ * and none was redeemed, another flow may take the slot, once. */
 #define LOST_TICKETS 4
+
+/* After this time without a ticket, the default length of a lease, the lost ones are forgotten. Otherwise a flow of one
+ * packet per second would wait a minute for its renewal, because its packets were dropped for a moment. */
+#define LOST_FORGOTTEN_NS 5000000000ll
 
 /* How long a datagram that has got a slot's number may still come out of Open vSwitch. It must be more than
  * TICKET_KEPT_NS. */
@@ -65,23 +71,35 @@ static __always_inline void write_ticket(struct onc_ticket *t, const struct pack
 	t->issued = now;
 }
 
-/* may_write: the ticket in this state may be overwritten. same: by one of the same flow. One of a flow that has an
- * entry takes the place of one of a flow that has none, because its entry would end without it. */
-static __always_inline bool may_write(const struct onc_ticket *t, __u32 state, bool same, bool known, __u64 now)
+/* is_kept: the ticket in this state is not overwritten by one of its own flow. */
+static __always_inline bool is_kept(const struct onc_ticket *t, __u32 state, __u64 now)
 {
-	if (state == TICKET_REDEEMED || now >= t->issued + TICKET_KEPT_NS)
-		return true;
-	return !same && (t->lost >= LOST_TICKETS || (known && !t->known));
+	return state != TICKET_REDEEMED && now < t->issued + TICKET_KEPT_NS;
 }
 
-/* lost_before counts the tickets that the flow p has lost in a row, if the last one was in this state. */
-static __always_inline __u32 lost_before(const struct onc_ticket *t, __u32 state, const struct packet *p)
+/* may_take reports whether a ticket that is kept may be overwritten by one of another flow. A flow with an entry takes
+ * the slot from one without, because its entry would end without a ticket. LOST_TICKETS is a power of two. */
+static __always_inline bool may_take(const struct onc_ticket *t, bool known)
+{
+	return (t->lost | t->vain) >= LOST_TICKETS || (known && !t->known);
+}
+
+/* lost_lately returns the number of tickets that the flow of t has lost in a row before t. It has no branches, for each
+ * of which the verifier would walk what follows once more. */
+static __always_inline __u32 lost_lately(const struct onc_ticket *t, __u64 now)
+{
+	return t->lost & (__u32)((__s64)(now - t->issued - LOST_FORGOTTEN_NS) >> 63);
+}
+
+/* lost_before returns the number of tickets that the flow with this hash has lost in a row, if the last one was in this
+ * state, and lost those before that. */
+static __always_inline __u32 lost_before(const struct onc_ticket *t, __u32 state, __u32 hash, __u32 lost)
 {
 	if (state == TICKET_REDEEMED)
 		return 0;
-	if (t->lost + 1 == LOST_TICKETS && !t->known)
-		note_rare(p);
-	return t->lost + (t->lost < LOST_TICKETS);
+	if (lost + 1 == LOST_TICKETS && !t->known)
+		rare(hash);
+	return lost + (lost < LOST_TICKETS);
 }
 
 /* note_datagram: a datagram gets the slot's number. Nothing of a segment is mistaken for that of another connection:
@@ -95,11 +113,12 @@ static __always_inline void note_datagram(struct onc_ticket *t, const struct pac
 /* issue writes a ticket and marks the packet with its number. While a ticket is kept, only packets of its flow get the
  * number: behind Open vSwitch, nothing would tell a packet to another peer from one that was translated. One CPU at a
  * time writes or reads a ticket; a packet that finds another one doing so goes without. known: the flow has an entry.
+ * hash is that of the flow.
  */
-static __always_inline void issue(struct __sk_buff *skb, enum onc_program program, const struct packet *p,
+static __always_inline void issue(struct __sk_buff *skb, enum onc_program program, const struct packet *p, __u32 hash,
 				  __u32 endpoint, bool known)
 {
-	__u32 hash = slot_hash(p), slot = slot_of(hash), state, lost = 0;
+	__u32 slot = slot_of(hash), state, lost = 0;
 	struct onc_ticket *t = bpf_map_lookup_elem(&tickets, &slot);
 	__u64 now = bpf_ktime_get_coarse_ns();
 	bool same;
@@ -110,16 +129,19 @@ static __always_inline void issue(struct __sk_buff *skb, enum onc_program progra
 	if (state == TICKET_BUSY)
 		return;
 	same = same_flow(t, p);
-	if (same && t->lost >= LOST_TICKETS && state != TICKET_REDEEMED && (known || note_of(p) != NOTE_RARE) &&
-	    bpf_get_prandom_u32() % RARE_PACKETS)
+	if (same && lost_lately(t, now) >= LOST_TICKETS && state != TICKET_REDEEMED &&
+	    (known || note_at(hash) != NOTE_RARE) && bpf_get_prandom_u32() % RARE_PACKETS)
 		return;
-	if (may_write(t, state, same, known, now)) {
+	if (!is_kept(t, state, now) || (!same && may_take(t, known))) {
 		if (__sync_val_compare_and_swap(&t->program, state, TICKET_BUSY) != state)
 			return;
-		if (same)
-			lost = lost_before(t, state, p);
-		else
+		if (same) {
+			lost = lost_before(t, state, hash, lost_lately(t, now));
+			t->vain++;
+		} else {
+			t->vain = now < t->issued + TICKET_KEPT_NS ? 1 : t->vain + 1;
 			t->other = t->marked;
+		}
 		write_ticket(t, p, hash, endpoint, !skb->hash, now);
 		t->lost = lost;
 		t->known = known;
@@ -218,6 +240,7 @@ static __always_inline struct onc_ticket *claim(__u32 mark, enum onc_program pro
 
 static __always_inline void redeemed(struct onc_ticket *t)
 {
+	t->vain = 0;
 	__sync_lock_test_and_set(&t->program, TICKET_REDEEMED);
 }
 

@@ -214,7 +214,8 @@ struct onc_ticket {
 	__u64 issued;  /* ns of CLOCK_MONOTONIC_COARSE, like the next two */
 	__u64 marked;  /* when a datagram last got the slot's number */
 	__u64 other;   /* when a datagram of another flow last did */
-	__u32 lost;    /* how many tickets of the flow in a row nobody has redeemed before this one */
+	__u16 lost;    /* the number of tickets that the flow has lost in a row before this one */
+	__u16 vain;    /* the number of tickets of any flows in the slot since one was redeemed, with this one */
 	__u32 known;   /* the flow had an entry */
 };
 
@@ -229,7 +230,7 @@ struct onc_control {
 	__u64 held_from;
 	__u64 held_until;
 	__u64 keys_from; /* jiffies from which on keys are given: senders may use those of former maps until then */
-	__u64 secret;	 /* of slot_hash; random, and never changed */
+	__u64 secrets[sizeof(struct onc_flow6) / 4]; /* of slot_hash; random, and never changed */
 	__u32 uplink_ifindex;
 	__be32 uplink_ip4;
 	__be32 uplink_ip6[4];

@@ -113,7 +113,7 @@ func Load(opts Options) (_ *Datapath, err error) {
 	if err := d.mapArrays(); err != nil {
 		return nil, err
 	}
-	d.giveSecret()
+	d.giveSecrets()
 	// An agent that has made the maps may have ended before it came here.
 	if atomic.LoadUint64(&d.control.Elements[0].KeysFrom) == 0 {
 		if err := d.giveNoKeysYet(); err != nil {
@@ -126,11 +126,14 @@ func Load(opts Options) (_ *Datapath, err error) {
 	return d, nil
 }
 
-// giveSecret chooses what decides which flows share places in the maps, once for the life of the maps.
-func (d *Datapath) giveSecret() {
-	var secret [8]byte
-	_, _ = rand.Read(secret[:]) // it does not fail (crypto/rand)
-	atomic.CompareAndSwapUint64(&d.control.Elements[0].Secret, 0, binary.NativeEndian.Uint64(secret[:]))
+// giveSecrets chooses the numbers that decide which flows share places in the maps, once for the life of the maps.
+func (d *Datapath) giveSecrets() {
+	secrets := &d.control.Elements[0].Secrets
+	for i := range secrets {
+		var secret [8]byte
+		_, _ = rand.Read(secret[:]) // it does not fail (crypto/rand)
+		atomic.CompareAndSwapUint64(&secrets[i], 0, binary.NativeEndian.Uint64(secret[:]))
+	}
 }
 
 // mapArrays maps what the programs are told, and what they count, into memory.

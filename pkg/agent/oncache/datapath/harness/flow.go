@@ -6,6 +6,7 @@ package harness
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
@@ -29,25 +30,18 @@ func Hash6(k object.BpfOncFlow6) uint32 {
 	return hashOf(words(k.Saddr)^words(k.Daddr)*0xc2b2ae3d27d4eb4f, k.Sport, k.Dport)
 }
 
-// SlotHash is slot_hash of bpf/oncache/flow.h: the hash of a flow for the place of its ticket, its note and its key, which depends on the secret.
+// SlotHash is slot_hash of bpf/oncache/flow.h: the hash of a flow for the place of its ticket, its note and its key, which depends on secrets.
 func (in *Inside) SlotHash(f FiveTuple) uint32 {
-	h := in.Control().Secret
-	mix := func(word uint64) {
-		h = (h ^ word) * 0x9e3779b97f4a7c15
-		h ^= h >> 32
-	}
 	k4, k6, six := Keys(f)
+	words := []uint32{k4.Saddr, k4.Daddr, uint32(k4.Dport)<<16 | uint32(k4.Sport), uint32(k4.Proto)}
 	if six {
-		for _, a := range [][4]uint32{k6.Saddr, k6.Daddr} {
-			mix(uint64(a[1])<<32 | uint64(a[0]))
-			mix(uint64(a[3])<<32 | uint64(a[2]))
-		}
-		mix(uint64(k6.Dport)<<16 | uint64(k6.Sport))
-	} else {
-		mix(uint64(k4.Daddr)<<32 | uint64(k4.Saddr))
-		mix(uint64(k4.Dport)<<16 | uint64(k4.Sport))
+		words = append(slices.Concat(k6.Saddr[:], k6.Daddr[:]), uint32(k6.Dport)<<16|uint32(k6.Sport), uint32(k6.Proto))
 	}
-	return uint32(h >> 32)
+	sum := uint64(0)
+	for i, word := range words {
+		sum += in.Control().Secrets[i] * uint64(word)
+	}
+	return uint32(sum >> 32)
 }
 
 // TicketSlot is the slot of a flow's tickets (slot_of of bpf/oncache/ticket.h).

@@ -87,8 +87,11 @@ func NewWorldWith(t testing.TB, f Family, opts datapath.Options) *World {
 	return populate(t, d, in, opts.PinPath, f)
 }
 
-// secret is the same in every world, and with it which flows share places.
-const secret = 0x5eed0fac0ffee123
+// secrets are the same in every world, and with them which flows share places.
+var secrets = [10]uint64{
+	0x5eed0fac0ffee123, 0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb, 0xff51afd7ed558ccd,
+	0xc4ceb9fe1a85ec53, 0xc2b2ae3d27d4eb4f, 0xd6e8feb86659fd93, 0xa0761d6478bd642f, 0xe7037ed1a0b428db,
+}
 
 // populate writes the Pod and the Node into new maps.
 func populate(t testing.TB, d *datapath.Datapath, in *Inside, pinPath string, f Family) *World {
@@ -97,7 +100,7 @@ func populate(t testing.TB, d *datapath.Datapath, in *Inside, pinPath string, f 
 		IfIndex: w.UplinkIf, MAC: UplinkMAC, IPv4: NodeIP, IPv6: NodeIP6, TunnelPort: 6081, RewritePort: RewritePort, PortFirst: 1, PortCount: 65534,
 		TunnelHeader: [8]byte{0, 0, 0x65, 0x58}, VirtualMAC: VirtualMAC,
 	}, uint64(5*time.Second))
-	in.Control().KeysFrom, in.Control().Secret = 0, secret
+	in.Control().KeysFrom, in.Control().Secrets = 0, secrets
 	require.NoError(t, d.Attend(time.Hour))
 	generation, _ := d.EndpointState(PodSlot)
 	d.PublishEndpoint(PodSlot, generation+1, 0)

@@ -4,8 +4,10 @@
 package packets
 
 import (
+	"math/rand/v2"
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -80,6 +82,58 @@ func TestLostTickets(t *testing.T) {
 	require.Equal(t, lostTickets, lose(), "counted anew after another flow")
 }
 
+// TestLostTicketsAreForgotten: a flow whose packets were dropped for a moment gets tickets again after the length of a lease, not only after 64 packets.
+func TestLostTicketsAreForgotten(t *testing.T) {
+	w := harness.NewWorld(t)
+	out, in := harness.FromPod(), harness.ToPod()
+	w.Learn(out, in)
+	w.EndLeases()
+	for range 10 {
+		require.True(t, hasTicket(w.Egress(0, out.Bytes(t))))
+		expireTickets(w)
+		changeTickets(w, func(ticket *object.BpfOncTicket) {
+			ticket.Lost, ticket.Issued = lostTickets, ticket.Issued-uint64(5*time.Second)
+		})
+	}
+}
+
+// forgetLost: no ticket was lost.
+func forgetLost(w *harness.World) {
+	changeTickets(w, func(t *object.BpfOncTicket) { t.Lost, t.Vain = 0, 0 })
+}
+
+// TestFlowsThatLoseTicketsInTurn: two flows with entries that Open vSwitch drops, and that take a slot from each other, do not keep it from a third one.
+func TestFlowsThatLoseTicketsInTurn(t *testing.T) {
+	w := harness.NewWorld(t)
+	out, in := harness.FromPod(), harness.ToPod()
+	w.Learn(out, in)
+	var dropped [2]harness.Packet
+	for i := range dropped {
+		dropped[i] = harness.FromPod()
+		dropped[i].DstPort = uint16(9000 + i)
+		sharingSlot(w, &dropped[i].SrcPort, &dropped[i], out)
+		answer := harness.ToPod()
+		answer.SrcPort, answer.DstPort = dropped[i].DstPort, dropped[i].SrcPort
+		w.Learn(dropped[i], answer)
+		forgetTickets(w)
+	}
+	w.EndLeases()
+	forgetLost(w)
+	for i := range lostTickets {
+		keepTickets(w)
+		if i > 0 {
+			require.Falsef(t, hasTicket(w.Egress(0, out.Bytes(t))), "after %d lost tickets", i)
+		}
+		expireTickets(w)
+		require.True(t, hasTicket(w.Egress(0, dropped[i%2].Bytes(t))))
+	}
+	keepTickets(w)
+	require.True(t, hasTicket(w.Egress(0, out.Bytes(t))), "after %d lost tickets", lostTickets)
+	keepTickets(w)
+	require.False(t, hasTicket(w.Egress(0, dropped[0].Bytes(t))), "the third flow's ticket is kept")
+	require.Equal(t, "renewed", w.LearnEgress(out).Reason)
+}
+
 // TestLostTicketsAreRare: a flow without an entry that loses its tickets is one that cannot be learned as things are.
 func TestLostTicketsAreRare(t *testing.T) {
 	w := harness.NewWorld(t)
@@ -148,16 +202,60 @@ func TestPlacesDependOnASecret(t *testing.T) {
 	for name, f := range sameVersions {
 		t.Run(name, func(t *testing.T) {
 			w := harness.NewWorldOf(t, f)
-			p := w.FromPod()
+			p, random := w.FromPod(), rand.New(rand.NewPCG(1, 2))
 			marks := map[uint32]bool{}
-			for secret := range uint64(8) {
-				w.Control().Secret = 1 << (8 * secret)
+			for i := range 8 {
+				w.Control().Secrets[i%2] = random.Uint64()
 				r := w.Egress(0, p.Bytes(t))
 				require.True(t, hasTicket(r))
 				require.Equal(t, ticketMark(hash(w, p)>>22), r.Mark&harness.TicketBits)
 				marks[r.Mark] = true
 			}
 			require.Greater(t, len(marks), 6)
+		})
+	}
+}
+
+// TestPlacesOfOwnFlows: flows that a Pod chooses for that do not share a place, however the bits of their addresses are related.
+func TestPlacesOfOwnFlows(t *testing.T) {
+	flip := func(p harness.Packet, bytes ...int) harness.Packet {
+		a := p.Dst.As16()
+		for _, i := range bytes {
+			a[i] ^= 0x80
+		}
+		p.Dst = netip.AddrFrom16(a)
+		return p
+	}
+	w := harness.NewWorldOf(t, harness.Family{Inner6: true})
+	require.NoError(t, w.AddPodNetwork(netip.MustParsePrefix("fd00::/16"), harness.PeerSlot))
+	tcp := w.FromPod()
+	udp := tcp
+	udp.UDP = true
+	for name, other := range map[string]harness.Packet{
+		"the first bits of both halves, and of the last word": flip(tcp, 7, 15, 11),
+		"the first bit of the first half":                     flip(tcp, 7),
+		"the first bit of the second half":                    flip(tcp, 15),
+		"the protocol":                                        udp,
+	} {
+		t.Run(name, func(t *testing.T) {
+			const rounds = 32
+			same, random := 0, rand.New(rand.NewPCG(1, 2))
+			for range rounds {
+				for i := range w.Control().Secrets {
+					w.Control().Secrets[i] = random.Uint64()
+				}
+				marks := [2]uint32{}
+				for i, p := range []harness.Packet{tcp, other} {
+					r := w.Egress(0, p.Bytes(t))
+					require.True(t, hasTicket(r))
+					marks[i] = r.Mark & harness.TicketBits
+					expireTickets(w)
+				}
+				if marks[0] == marks[1] {
+					same++
+				}
+			}
+			require.Less(t, same, 3, "of %d secrets", rounds)
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
@@ -50,10 +51,12 @@ func keepTickets(w *harness.World) {
 	changeTickets(w, func(t *object.BpfOncTicket) { t.Issued += hour })
 }
 
-// expireTickets: tickets are not kept any more, but their packets may be under way.
+// expireTickets: tickets are not kept any more, but their packets may be under way, and it is still known which tickets were lost.
 func expireTickets(w *harness.World) {
+	var now unix.Timespec
+	require.NoError(w.T, unix.ClockGettime(unix.CLOCK_MONOTONIC_COARSE, &now))
 	changeTickets(w, func(t *object.BpfOncTicket) {
-		if t.Issued = 1; t.Marked != 0 { // by a datagram
+		if t.Issued = uint64(now.Nano()) - uint64(100*time.Millisecond); t.Marked != 0 { // by a datagram
 			t.Marked += hour
 		}
 	})

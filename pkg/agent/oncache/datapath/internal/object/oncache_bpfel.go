@@ -28,7 +28,7 @@ type BpfOncControl struct {
 	HeldFrom      uint64
 	HeldUntil     uint64
 	KeysFrom      uint64
-	Secret        uint64
+	Secrets       [10]uint64
 	UplinkIfindex uint32
 	UplinkIp4     uint32
 	UplinkIp6     [4]uint32
@@ -286,7 +286,8 @@ type BpfOncTicket struct {
 	Issued   uint64
 	Marked   uint64
 	Other    uint64
-	Lost     uint32
+	Lost     uint16
+	Vain     uint16
 	Known    uint32
 }
 
