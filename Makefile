@@ -49,7 +49,7 @@ mutant_suites := policy services conntrack faults fuzz
 # Debian's kernels in virtual machines; see test/env/testbed/machine.
 kernels := stable backports
 object := pkg/agent/oncache/datapath/internal/object
-run_on_kernel = bin/testbed vm --kernel=$$kernel --directory=$(object) --
+run_on_kernel = bin/lab vm --kernel=$$kernel --directory=$(object) --
 
 # Options for the programs that are run: E2E_ARGS="-test.run=TestX", COST_ARGS=-cost.record, DEMO_ARGS="-rounds=1", UP_ARGS="--nodes=3",
 # BENCH_ARGS="--only=tcp_rr --rounds=3", SMOKE_ARGS=--record, COUNT_ARGS=-record.
@@ -150,7 +150,7 @@ chart-test: bin/helm ## Test the Helm chart and the manifest that is made from i
 build: ## Build all programs into bin/, statically linked
 	@mkdir -p bin
 	$(GO) build -ldflags '$(ldflags)' -o bin/ $(addprefix ./cmd/,$(commands)) \
-		./test/env/testbed/cmd/testbed ./test/env/kubecluster/cmd/cluster ./test/tools/traffic github.com/containernetworking/plugins/plugins/ipam/host-local
+		./test/env/lab ./test/tools/traffic github.com/containernetworking/plugins/plugins/ipam/host-local
 
 .PHONY: image-programs
 image-programs: ## Build the programs of the images for IMAGE_ARCHS into bin/images/programs
@@ -175,30 +175,22 @@ $(firstword $(cluster_images)): build/images/cmd/images/catalog.go test/env/kube
 	$(MAKE) --no-print-directory test-images
 
 # With PROXY_ALL=1 the cluster has no kube-proxy.
-proxy_all_values = antreaProxy.proxyAll=true,kubeAPIServerOverride="$$(bin/cluster api)"
+proxy_all_values = antreaProxy.proxyAll=true,kubeAPIServerOverride="$$(bin/lab api)"
 
 .PHONY: cluster-up
 cluster-up: IMAGE_ARCHS := $(shell $(GO) env GOARCH)
 cluster-up: before-cluster-up deps build bin/helm images $(firstword $(cluster_images)) ## Start a Kubernetes cluster with this network plugin that stays: NODES=N GATES=... PROXY_ALL=1 (root)
-	bin/cluster prepare
-	bin/cluster up --nodes=$(NODES) $(if $(PROXY_ALL),--kube-proxy=false)
-	bin/helm install antrea $(chart) --kubeconfig "$$(bin/cluster kubeconfig)" --namespace kube-system $(foreach gate,$(subst $(comma), ,$(GATES)),--set featureGates.$(gate)) $(if $(PROXY_ALL),--set $(proxy_all_values)) $(HELM_ARGS)
-	bin/cluster ready
-
-.PHONY: cluster-down
-cluster-down: ## End the cluster of make cluster-up
-	bin/cluster down
-
-.PHONY: cluster-shell
-cluster-shell: ## Open a shell on a Node of the cluster of make cluster-up: make cluster-shell NODE=1
-	@bin/cluster shell $(NODE)
+	bin/lab prepare --kubelets
+	bin/lab up --kubelets --nodes=$(NODES) $(if $(PROXY_ALL),--kube-proxy=false)
+	bin/helm install antrea $(chart) --kubeconfig "$$(bin/lab kubeconfig)" --namespace kube-system $(foreach gate,$(subst $(comma), ,$(GATES)),--set featureGates.$(gate)) $(if $(PROXY_ALL),--set $(proxy_all_values)) $(HELM_ARGS)
+	bin/lab ready
 
 # The ten most telling cases: Pods and the bridge, policies, Services, routes, and the fast path while things change.
 smoke := ^Test(Connectivity|Basic|NetworkPolicy|ClusterIPv4|ReconcileGatewayRoutesOnStartup|ONCache)$$/^(testPodConnectivityDifferentNodes|testOVSFlowReplay|testDeletePod|testDefaultDenyIngressPolicy|testNetworkPolicyAfterAgentRestart|Non-HostNetwork_Endpoints|routes|deployment_on_two_Nodes|request_and_response_during_agent_restarts|policy_change_during_a_stream)$$
 
 .PHONY: acceptance
 acceptance: ## Test the installed plugin from outside, gate off and on, on the cluster of make cluster-up, which it starts if none is up (root)
-	@bin/cluster kubeconfig >/dev/null 2>&1 || $(MAKE) --no-print-directory cluster-up
+	@bin/lab kubeconfig >/dev/null 2>&1 || $(MAKE) --no-print-directory cluster-up
 	$(GO) test -c -o bin/acceptance.test ./test/acceptance
 	hack/acceptance.sh $(ACCEPTANCE_ARGS)
 
@@ -211,7 +203,7 @@ acceptance-smoke: acceptance ## Run the ten most telling acceptance cases, gate 
 .PHONY: cluster-parts
 cluster-parts: IMAGE_ARCHS := $(shell $(GO) env GOARCH)
 cluster-parts: build bin/helm images $(firstword $(cluster_images))
-	bin/cluster prepare
+	bin/lab prepare --kubelets
 
 .PHONY: prepare-acceptance
 prepare-acceptance: ## Build what test-acceptance needs and the cache does not have: programs of Kubernetes, and images
@@ -223,12 +215,12 @@ test-acceptance: export CLUSTER_NAME := test
 # Other stages run beside it.
 test-acceptance: export ACCEPTANCE_SLOWNESS := 2
 test-acceptance: prepare-acceptance ## Run the ten most telling acceptance cases on a cluster of their own (root)
-	trap 'bin/cluster down' EXIT; $(MAKE) --no-print-directory acceptance-smoke
+	trap 'bin/lab down' EXIT; $(MAKE) --no-print-directory acceptance-smoke
 
 .PHONY: lifecycle
 lifecycle: IMAGE_ARCHS := $(shell $(GO) env GOARCH)
 lifecycle: deps build bin/helm images $(firstword $(cluster_images)) ## Install, upgrade, roll back, reboot, uninstall: on a cluster of its own (root)
-	bin/cluster prepare
+	bin/lab prepare --kubelets
 	$(MAKE) --no-print-directory image-programs IMAGE_ARCHS=$(IMAGE_ARCHS) IMAGE_PROGRAMS=bin/images-next/programs version=$(version)-next
 	$(GO) run ./build/images/cmd/images --arch $(IMAGE_ARCHS) --programs bin/images-next/programs --out bin/images-next --version $(version)-next project
 	$(GO) test -c -o bin/acceptance.test ./test/acceptance
@@ -236,7 +228,7 @@ lifecycle: deps build bin/helm images $(firstword $(cluster_images)) ## Install,
 
 .PHONY: conformance
 conformance: ## Run Kubernetes' own tests of Services and NetworkPolicy on the cluster of make cluster-up, which it starts if none is up: FOCUS=... (root)
-	@bin/cluster kubeconfig >/dev/null 2>&1 || $(MAKE) --no-print-directory cluster-up
+	@bin/lab kubeconfig >/dev/null 2>&1 || $(MAKE) --no-print-directory cluster-up
 	hack/conformance.sh $(if $(FOCUS),'$(FOCUS)')
 
 .PHONY: lint
@@ -270,7 +262,7 @@ model: ## Check the coherency protocol's models with spin, broken variants inclu
 
 .PHONY: test-unit
 test-unit: build bin/helm ## Run unit tests (root runs more of them)
-	bin/testbed prepare
+	bin/lab prepare
 	$(race) $$($(GO) list ./... | grep -v $(foreach p,$(bpf_packages) $(testbed_packages),-e '$(patsubst ./%,^$(module)/%,$(patsubst %/...,%,$(p)))'))
 	$(GO) test -run '^TestCostOfOneMember$$' ./pkg/agent/controller/networkpolicy ./pkg/controller/networkpolicy
 	cd test/tools/http3 && $(race) ./...
@@ -305,9 +297,9 @@ test-conntrack: ## Compare what conntrack knows with the cache off and on, over 
 .PHONY: test-faults
 test-faults: build ## Let random events happen to a cluster under traffic: EVENTS=N or FAULTS_FOR=3m, SEED=S, KINDS=expression (root)
 	$(GO) build -o bin/faults ./test/faults
-	bin/testbed prepare --functional
+	bin/lab prepare --functional
 	@mkdir -p .testbed
-	bin/testbed run --functional --artifacts=.testbed/faults -- bin/faults -seed $(or $(FAULTS_SEED),$(SEED)) $(if $(EVENTS),-events $(EVENTS),-events 0 -for $(FAULTS_FOR)) \
+	bin/lab run --functional --artifacts=.testbed/faults -- bin/faults -seed $(or $(FAULTS_SEED),$(SEED)) $(if $(EVENTS),-events $(EVENTS),-events 0 -for $(FAULTS_FOR)) \
 		-kinds '$(KINDS)' $(FAULTS_ARGS) >.testbed/faults.out || code=$$?; \
 		cat .testbed/faults.out; exit $${code:-0}
 
@@ -361,7 +353,7 @@ bench-bpf: ## Print what the eBPF programs cost (root)
 cost: deps build ## Count the instructions of a round trip between Nodes, and between Pods with ONCache off and on (root)
 	$(GO) build -o bin/instructions ./test/bench/instructions
 	gcc -O2 -Wall -Werror -shared -fPIC -fvisibility=hidden -o bin/profiler.so test/env/testbed/machine/profiler/profiler.c
-	bin/testbed run --count-instructions $(if $(findstring -quick,$(COUNT_ARGS)),,--profiler=$(CURDIR)/bin/profiler.so) -- bin/instructions $(COUNT_ARGS)
+	bin/lab run --count-instructions $(if $(findstring -quick,$(COUNT_ARGS)),,--profiler=$(CURDIR)/bin/profiler.so) -- bin/instructions $(COUNT_ARGS)
 
 .PHONY: bench-programs
 bench-programs:
@@ -394,27 +386,27 @@ bench-smoke: bench-programs ## Measure a little, fail when a ratio or what a hit
 
 .PHONY: prepare-e2e
 prepare-e2e: build ## Build what test-e2e needs and the cache does not have: the control plane, and the kernel of user-mode Linux if it is used
-	bin/testbed prepare --functional
+	bin/lab prepare --functional
 
 .PHONY: test-e2e
 test-e2e: build ## Run the end-to-end tests on two-Node clusters (root)
 	$(GO) test -c -o bin/e2e.test ./test/e2e
-	bin/testbed prepare --functional
+	bin/lab prepare --functional
 	hack/test-e2e.sh $(E2E_ARGS)
 
 .PHONY: test-wire
 test-wire: build ## Run the pipeline's tests with packets (TestWire...) in the kernel's datapath (root)
 	$(GO) test -c -o bin/openflow.test ./pkg/agent/openflow
-	bin/testbed prepare --functional
-	bin/testbed run --functional -- bin/openflow.test -test.v -test.run '^TestWire' -test.skip '/^user_space$$'
+	bin/lab prepare --functional
+	bin/lab run --functional -- bin/openflow.test -test.v -test.run '^TestWire' -test.skip '/^user_space$$'
 
 .PHONY: e2e
 e2e: build ## Run one area of the end-to-end tests, on all its paths, on one kind of cluster: AREA=FastPath, SUITE=TestNetkitGateOn (root)
 	@grep -q '{"$(AREA)", ' test/e2e/*_test.go || { echo 'e2e: name an area, as test/e2e/matrix_test.go has them: make e2e AREA=FastPath'; exit 1; }
 	@grep -qE '^func $(SUITE)\(' test/e2e/*_test.go || { echo 'e2e: there is no suite $(SUITE), see test/e2e/matrix_test.go: make e2e AREA=FastPath SUITE=TestNetkitGateOn'; exit 1; }
 	$(GO) test -c -o bin/e2e.test ./test/e2e
-	bin/testbed prepare --functional
-	E2E_AREA=$(AREA) bin/testbed run --functional -- bin/e2e.test -test.v -test.timeout=60m -test.run '^$(SUITE)$$/^$(AREA)((SameNode)?(ThroughService)?)$$' $(E2E_ARGS)
+	bin/lab prepare --functional
+	E2E_AREA=$(AREA) bin/lab run --functional -- bin/e2e.test -test.v -test.timeout=60m -test.run '^$(SUITE)$$/^$(AREA)((SameNode)?(ThroughService)?)$$' $(E2E_ARGS)
 
 .PHONY: test-e2e-all
 test-e2e-all: export E2E_ALL := 1
@@ -444,19 +436,19 @@ test: before-test deps ## Run everything that CI runs, with the time of each sta
 .PHONY: demo
 demo: before-demo deps build ## Measure traffic with ONCache off and on, on a cluster of its own (root)
 	$(GO) build -o bin/demo ./test/demo
-	bin/testbed run -- bin/demo $(DEMO_ARGS)
+	bin/lab run -- bin/demo $(DEMO_ARGS)
 
 .PHONY: demo-up
 demo-up: before-demo-up deps build ## Start a two-Node cluster with ONCache that stays (root)
-	bin/testbed up --functional $(UP_ARGS)
+	bin/lab up --functional $(UP_ARGS)
 
 .PHONY: shell
-shell: ## Open a shell on a Node of the cluster that stays: make shell NODE=1
-	@bin/testbed shell $(NODE)
+shell: ## Open a shell on a Node of the cluster of make cluster-up or demo-up: NODE=1
+	@bin/lab shell $(NODE)
 
-.PHONY: demo-down
-demo-down: ## End the cluster that stays
-	@bin/testbed down
+.PHONY: down
+down: ## End the cluster of make cluster-up or demo-up
+	@bin/lab down
 
 .PHONY: clean
 clean: ## Remove what was built here (not the cache in ~/.cache/antrea-oncache)

@@ -14,7 +14,7 @@ chart=build/charts/antrea
 logs=.testbed
 timeout=180s
 
-kubeconfig=$(bin/cluster kubeconfig)
+kubeconfig=$(bin/lab kubeconfig)
 export KUBECONFIG=$kubeconfig
 mkdir -p $logs
 
@@ -29,8 +29,8 @@ switch() {
 		return 1
 	}
 	bin/helm get manifest antrea --namespace kube-system >$logs/antrea.yml
-	bin/cluster kubectl -n kube-system rollout status deployment/antrea-controller --timeout=$timeout
-	bin/cluster kubectl -n kube-system rollout status daemonset/antrea-agent --timeout=$timeout
+	bin/lab kubectl -n kube-system rollout status deployment/antrea-controller --timeout=$timeout
+	bin/lab kubectl -n kube-system rollout status daemonset/antrea-agent --timeout=$timeout
 }
 
 failed=0
@@ -48,7 +48,7 @@ for gate in "${gates[@]}"; do
 	log=$logs/acceptance-$gate.log
 	rm -rf "$logs/acceptance-$gate"
 	switch "$gate"
-	ACCEPTANCE_KUBECONFIG=$kubeconfig ACCEPTANCE_MANIFEST=$PWD/$logs/antrea.yml ACCEPTANCE_LOGS=$PWD/$logs/acceptance-$gate KUBECTL=$(bin/cluster program kubectl) \
+	ACCEPTANCE_KUBECONFIG=$kubeconfig ACCEPTANCE_MANIFEST=$PWD/$logs/antrea.yml ACCEPTANCE_LOGS=$PWD/$logs/acceptance-$gate KUBECTL=$(bin/lab program kubectl) \
 		bin/acceptance.test -test.v -test.timeout=2h "$@" 2>&1 | tee "$log" || failed=1
 	results+=("$(grep -a '^acceptance: cases=' "$log" || echo "acceptance: no result gate=$gate, see $log")")
 done

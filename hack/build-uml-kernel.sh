@@ -2,7 +2,7 @@
 # Copyright 2026 The antrea-oncache Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds a kernel for user-mode Linux: build-uml-kernel.sh FRAGMENT OUT puts OUT/linux-<version of the sources>. `testbed prepare
+# Builds a kernel for user-mode Linux: build-uml-kernel.sh FRAGMENT OUT puts OUT/linux-<version of the sources>. `lab prepare
 # --functional` calls it. FRAGMENT has lines CONFIG_X=y or CONFIG_X=n, which change the default configuration; it is an error when the kernel does not know
 # one, or cannot have it.
 #

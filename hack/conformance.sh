@@ -17,9 +17,9 @@ jobs=${CONFORMANCE_JOBS:-3}
 skip='\[Disruptive\]|\[Serial\]|\[Slow\]|LoadBalancer|SCTPConnectivity'
 report=.testbed/conformance
 
-program=$(bin/cluster program e2e.test)
-kubeconfig=$(bin/cluster kubeconfig)
-PATH=$(dirname "$(bin/cluster program kubectl)"):$PATH
+program=$(bin/lab program e2e.test)
+kubeconfig=$(bin/lab kubeconfig)
+PATH=$(dirname "$(bin/lab program kubectl)"):$PATH
 rm -rf $report
 mkdir -p $report/all
 

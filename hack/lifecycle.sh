@@ -15,22 +15,24 @@ arch=$(go env GOARCH)
 next=${1:?the version of the images in bin/images-next}
 shift
 images=bin/images-next
+# Beside a cluster that the user has.
+export CLUSTER_NAME=${CLUSTER_NAME:-lifecycle}
 
-bin/cluster up --nodes=2
-trap 'bin/cluster down' EXIT
+bin/lab up --kubelets --nodes=2
+trap 'bin/lab down' EXIT
 for node in node-1 node-2; do
 	for image in antrea-agent-ubuntu antrea-controller-ubuntu; do
-		bin/cluster node $node -- ctr --namespace=k8s.io images import --digests=false - <"$images/${image}_$arch.tar"
+		bin/lab exec $node -- ctr --namespace=k8s.io images import --digests=false - <"$images/${image}_$arch.tar"
 	done
 done
-bin/cluster kubectl -n kube-system rollout status daemonset/kube-proxy --timeout=300s
+bin/lab kubectl -n kube-system rollout status daemonset/kube-proxy --timeout=300s
 
 log=.testbed/lifecycle.log
 mkdir -p .testbed
-KUBECONFIG=$(bin/cluster kubeconfig)
+KUBECONFIG=$(bin/lab kubeconfig)
 export KUBECONFIG
-ACCEPTANCE_KUBECONFIG=$KUBECONFIG ACCEPTANCE_LOGS=$PWD/.testbed/lifecycle KUBECTL=$(bin/cluster program kubectl) HELM=$PWD/bin/helm \
-	LIFECYCLE_TOOL=$PWD/bin/cluster LIFECYCLE_CHART=$PWD/build/charts/antrea LIFECYCLE_NEXT=$next \
+ACCEPTANCE_KUBECONFIG=$KUBECONFIG ACCEPTANCE_LOGS=$PWD/.testbed/lifecycle KUBECTL=$(bin/lab program kubectl) HELM=$PWD/bin/helm \
+	LIFECYCLE_TOOL=$PWD/bin/lab LIFECYCLE_CHART=$PWD/build/charts/antrea LIFECYCLE_NEXT=$next \
 	bin/acceptance.test -test.v -test.timeout=2h -test.run '^TestLifecycle$' "$@" 2>&1 | tee $log || {
 	hack/show-failures.sh $log
 	exit 1

@@ -10,12 +10,12 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-bed=(bin/testbed run --functional)
+bed=(bin/lab run --functional)
 tests=(bin/e2e.test -test.v -test.timeout=60m "$@")
 
 processors=$(nproc)
 machines=${E2E_MACHINES:-$((processors < 2 ? 1 : 3))}
-if [ "$(bin/testbed kind --functional)" != uml ] || [ "$machines" = 1 ] || [[ " $*" == *" -test.run"* ]]; then
+if [ "$(bin/lab kind --functional)" != uml ] || [ "$machines" = 1 ] || [[ " $*" == *" -test.run"* ]]; then
 	exec "${bed[@]}" -- "${tests[@]}"
 fi
 

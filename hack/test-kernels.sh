@@ -24,7 +24,7 @@ declare -A machines=()
 # Background processes do not receive the terminal's interrupt.
 trap 'kill "${machines[@]}" 2>/dev/null; exit 130' INT TERM
 for kernel in "$@"; do
-	CNISERVER_TEST_PLUGINS=$PWD/bin bin/testbed vm --kernel="$kernel" -- /bin/sh -ec "$(tests_on "$kernel")" \
+	CNISERVER_TEST_PLUGINS=$PWD/bin bin/lab vm --kernel="$kernel" -- /bin/sh -ec "$(tests_on "$kernel")" \
 		>".testbed/kernel-$kernel.log" 2>&1 &
 	machines[$kernel]=$!
 done

@@ -50,7 +50,7 @@ type fixture struct {
 func startKubernetes(t *testing.T) *fixture {
 	t.Helper()
 	if !testcontrolplane.Built() {
-		t.Skip("kube-apiserver is not built yet on this machine: run bin/testbed prepare")
+		t.Skip("kube-apiserver is not built yet on this machine: run bin/lab prepare")
 	}
 	kube, err := testcontrolplane.Start(t.Context(), testcontrolplane.Options{StateDir: t.TempDir(), LogDir: t.TempDir()})
 	require.NoError(t, err)

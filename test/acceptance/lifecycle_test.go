@@ -102,7 +102,7 @@ func (l *life) command(t *testing.T, program string, args ...string) string {
 // onNode runs a shell script on a Node and returns its output.
 func (l *life) onNode(t *testing.T, node, script string) string {
 	t.Helper()
-	return l.command(t, l.tool, "node", node, "--", "sh", "-c", script)
+	return l.command(t, l.tool, "exec", node, "--", "sh", "-c", script)
 }
 
 // upgrade is helm upgrade with more values.

@@ -40,7 +40,7 @@ const (
 // api starts an API server with the roles of the manifest and returns the configuration of its administrator's client.
 func api(t *testing.T) *rest.Config {
 	if !controlplane.Built() {
-		t.Skip("kube-apiserver is not built yet on this machine: `testbed run` does it")
+		t.Skip("kube-apiserver is not built yet on this machine: `lab run` does it")
 	}
 	cp, err := controlplane.Start(t.Context(), controlplane.Options{StateDir: t.TempDir(), LogDir: t.TempDir()})
 	require.NoError(t, err)

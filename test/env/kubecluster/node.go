@@ -33,6 +33,9 @@ type Node struct {
 	programs sync.WaitGroup
 }
 
+// IP is the Node's address.
+func (n *Node) IP() netip.Addr { return n.address.Addr() }
+
 // nodePath is where programs find others on a Node.
 const nodePath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 

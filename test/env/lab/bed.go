@@ -53,11 +53,6 @@ func (f *bedFlags) addMachine(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.functional, "functional", false, "times do not matter: user-mode Linux may be chosen, if `prepare --functional` has built it")
 }
 
-// args are the flags on a command line.
-func (f *bedFlags) args() []string {
-	return []string{"--machine=" + f.machine, fmt.Sprintf("--functional=%t", f.functional), fmt.Sprintf("--count-instructions=%t", f.countInstructions), "--profiler=" + f.profiler}
-}
-
 // startBed starts control plane and machine at the same time. dir and logDir exist; dir is private.
 func startBed(ctx context.Context, flags bedFlags, dir, logDir string, p *progress.Printer) (_ *bed, err error) {
 	exe, err := os.Executable()

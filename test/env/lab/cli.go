@@ -1,9 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cli has what the programs that run a testbed or a cluster have in common: signals and exit codes, the command that ends what
-// another one has started, and the one that runs inside a machine.
-package cli
+package main
 
 import (
 	"context"
@@ -12,24 +10,22 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/antrea-oncache/antrea/test/env/testbed/daemon"
 	"github.com/antrea-oncache/antrea/test/env/testbed/guest"
 )
 
 // interrupted is the exit code after a signal, as of shells.
 const interrupted = 130
 
-// ExitError carries the exit code of a command that was run.
-type ExitError int
+// exitError carries the exit code of a command that was run.
+type exitError int
 
-func (e ExitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// Main runs the program and exits. The context of its commands ends with SIGINT, SIGTERM or SIGHUP.
-func Main(root *cobra.Command) {
+// execute runs the program and exits. The context of its commands ends with SIGINT, SIGTERM or SIGHUP.
+func execute(root *cobra.Command) {
 	root.SilenceUsage, root.SilenceErrors = true, true
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
@@ -46,7 +42,7 @@ func Main(root *cobra.Command) {
 
 // outcome returns the exit code of a program whose command has returned err, and what to say, which may be nothing.
 func outcome(err error, signalled bool) (code int, message string) {
-	var exit ExitError
+	var exit exitError
 	switch {
 	case err == nil:
 		return 0, ""
@@ -59,8 +55,8 @@ func outcome(err error, signalled bool) (code int, message string) {
 	}
 }
 
-// Guest is the command that package machine starts inside a machine.
-func Guest() *cobra.Command {
+// guestCommand is the command that package machine starts inside a machine.
+func guestCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "guest CONFIG",
 		Hidden: true,
@@ -73,28 +69,8 @@ func Guest() *cobra.Command {
 	}
 }
 
-// Down is the command that ends the daemon of a kind, which is called noun in messages, and waits for that until the timeout.
-func Down(kind, noun string, timeout time.Duration) *cobra.Command {
-	return &cobra.Command{
-		Use:   "down",
-		Short: fmt.Sprintf("End the %s that `up` has started", noun),
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := daemon.Stop(cmd.Context(), kind, timeout)
-			switch {
-			case errors.Is(err, daemon.ErrDown):
-				fmt.Printf("no %s is up\n", noun)
-				return nil
-			case err == nil:
-				fmt.Printf("the %s has ended\n", noun)
-			}
-			return err
-		},
-	}
-}
-
-// Program returns the program and arguments of a command line whose "--" before them may be left out.
-func Program(args []string) []string {
+// programOf returns the program and arguments of a command line whose "--" before them may be left out.
+func programOf(args []string) []string {
 	if len(args) > 1 && args[0] == "--" {
 		return args[1:]
 	}

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package main
 
 import (
 	"context"
@@ -22,8 +22,8 @@ func TestOutcome(t *testing.T) {
 		{nil, false, 0, ""},
 		{errors.New("no machine"), false, 1, "no machine"},
 		{context.Canceled, true, 130, "interrupted"},
-		{fmt.Errorf("node-1: %w", ExitError(7)), false, 7, ""},
-		{ExitError(7), true, 7, ""},
+		{fmt.Errorf("node-1: %w", exitError(7)), false, 7, ""},
+		{exitError(7), true, 7, ""},
 	} {
 		code, message := outcome(tc.err, tc.signalled)
 		require.Equal(t, tc.code, code, tc.err)
@@ -33,7 +33,7 @@ func TestOutcome(t *testing.T) {
 
 func TestProgram(t *testing.T) {
 	for _, args := range [][]string{{"ls", "-l"}, {"--", "ls", "-l"}} {
-		require.Equal(t, []string{"ls", "-l"}, Program(args))
+		require.Equal(t, []string{"ls", "-l"}, programOf(args))
 	}
-	require.Equal(t, []string{"--"}, Program([]string{"--"}))
+	require.Equal(t, []string{"--"}, programOf([]string{"--"}))
 }

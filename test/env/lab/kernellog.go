@@ -22,7 +22,7 @@ import (
 // shownFaults of a kernel log are enough to see what has happened; the rest is in the file.
 const shownFaults = 20
 
-// kernelLog is the output of `testbed kernel-log` in the machine, in JSON.
+// kernelLog is the output of `lab kernel-log` in the machine, in JSON.
 type kernelLog struct {
 	Records []kernellog.Record `json:"records"`
 	Lost    uint64             `json:"lost"`

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
-	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/env/testbed/daemon"
 )
 
 func TestPrivateDirRemovesThoseOfKilledRunsOnly(t *testing.T) {
@@ -51,6 +51,7 @@ func TestClusterFlagsSurviveTheWayToTheMachine(t *testing.T) {
 		podFamilies: "ipv4,ipv6", nodeFamilies: "ipv6"}
 	var got clusterFlags
 	cmd := &cobra.Command{}
+	addNodes(cmd.Flags(), &got.nodes)
 	got.add(cmd.Flags())
 	require.NoError(t, cmd.Flags().Parse(want.args()))
 	require.Equal(t, want, got)
@@ -69,12 +70,60 @@ func TestClusterFlagsSurviveTheWayToTheMachine(t *testing.T) {
 }
 
 func TestFindNode(t *testing.T) {
-	state := cluster.State{Nodes: []cluster.NodeState{{Name: "node-1"}, {Name: "node-2"}}}
+	i := instance{Nodes: []node{{Name: "node-1"}, {Name: "node-2"}}}
 	for _, name := range []string{"node-2", "2"} {
-		n, err := findNode(state, name)
+		n, err := i.node(name)
 		require.NoError(t, err)
 		require.Equal(t, "node-2", n.Name)
 	}
-	_, err := findNode(state, "3")
+	_, err := i.node("3")
 	require.ErrorContains(t, err, "[node-1 node-2]")
+}
+
+func TestFlagsOfTheOtherKindOfCluster(t *testing.T) {
+	for _, tc := range []struct {
+		args    []string
+		message string
+	}{
+		{[]string{"--nodes=3", "--feature-gates=ONCache=true", "--functional"}, ""},
+		{[]string{"--kubelets", "--nodes=3", "--kube-proxy=false"}, ""},
+		{[]string{"--kubelets", "--tunnel-type=vxlan"}, "--tunnel-type is impossible with --kubelets"},
+		{[]string{"--kubelets", "--machine=uml"}, "--machine"},
+		{[]string{"--kube-proxy=false"}, "--kube-proxy is possible only with --kubelets"},
+		{[]string{"--ip-families=ipv5"}, "ipv5"},
+	} {
+		var f upFlags
+		cmd := &cobra.Command{}
+		f.add(cmd.Flags())
+		require.NoError(t, cmd.Flags().Parse(tc.args))
+		err := f.check(cmd.Flags())
+		if tc.message == "" {
+			require.NoError(t, err, tc.args)
+		} else {
+			require.ErrorContains(t, err, tc.message, tc.args)
+		}
+	}
+}
+
+func TestClustersOfDifferentNamesAreDifferentDaemons(t *testing.T) {
+	t.Setenv("CLUSTER_NAME", "")
+	require.Equal(t, "cluster", kind())
+	t.Setenv("CLUSTER_NAME", "test")
+	require.Equal(t, "cluster-test", kind())
+}
+
+func TestACommandForKubeletsRefusesAClusterWithout(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("CLUSTER_NAME", "")
+	_, _, err := readKubelets()
+	require.ErrorIs(t, err, daemon.ErrDown)
+	place, err := daemon.Claim(kind())
+	require.NoError(t, err)
+	require.NoError(t, place.Publish(instance{Machine: "uml", Kubeconfig: "k"}))
+	i, _, err := readInstance()
+	require.NoError(t, err)
+	require.Equal(t, instance{Machine: "uml", Kubeconfig: "k"}, *i)
+	_, _, err = readKubelets()
+	require.ErrorContains(t, err, "up --kubelets")
+	require.NoError(t, place.Release())
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/antrea-oncache/antrea/test/env/kubecluster"
-	"github.com/antrea-oncache/antrea/test/env/testbed/daemon"
 )
 
 // controlSocket is where the cluster that is up takes orders, in its private directory.
@@ -82,8 +81,7 @@ func obey(ctx context.Context, o order, c *kubecluster.Cluster) (string, error) 
 
 // give gives the cluster that is up an order and waits until it is carried out.
 func give(ctx context.Context, o order) (string, error) {
-	var i instance
-	running, err := daemon.Read(kind(), &i)
+	_, running, err := readKubelets()
 	if err != nil {
 		return "", err
 	}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"time"
 
@@ -22,7 +21,10 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/remote"
 )
 
-// clusterFlags say what `up` makes.
+// clusterFileName is the file by which the cluster in the machine tells where its Nodes are.
+const clusterFileName = "cluster.json"
+
+// clusterFlags are the flags of `up` without kubelets, beside bedFlags.
 type clusterFlags struct {
 	nodes      int
 	gates      map[string]string
@@ -33,7 +35,6 @@ type clusterFlags struct {
 }
 
 func (f *clusterFlags) add(flags *pflag.FlagSet) {
-	flags.IntVar(&f.nodes, "nodes", 2, "number of Nodes")
 	flags.StringToStringVar(&f.gates, "feature-gates", nil, "feature gates of the agent, for example ONCache=true")
 	flags.StringVar(&f.tunnelType, "tunnel-type", "", "tunnel of the agent: geneve, vxlan (default the agent's)")
 	flags.StringVar(&f.podFamilies, "ip-families", "ipv4", "IP versions of Pods: ipv4, ipv6, or ipv4,ipv6")
@@ -71,46 +72,8 @@ func (f *clusterFlags) options() (o cluster.Options, err error) {
 	return o, nil
 }
 
-func upCommand() *cobra.Command {
-	var bf bedFlags
-	var cf clusterFlags
-	cmd := &cobra.Command{
-		Use:   "up",
-		Short: "Start a cluster that stays until `down`",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := cf.options(); err != nil {
-				return err
-			}
-			return daemon.Start(cmd.Context(), slices.Concat([]string{"serve"}, bf.args(), cf.args()))
-		},
-	}
-	bf.add(cmd.Flags())
-	cf.add(cmd.Flags())
-	return cmd
-}
-
-func serveCommand() *cobra.Command {
-	var bf bedFlags
-	var cf clusterFlags
-	cmd := &cobra.Command{
-		Use:    "serve",
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE:   func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), bf, cf) },
-	}
-	bf.add(cmd.Flags())
-	cf.add(cmd.Flags())
-	return cmd
-}
-
-// serve keeps a cluster up until it gets SIGTERM.
-func serve(ctx context.Context, bf bedFlags, cf clusterFlags) (err error) {
-	place, err := daemon.Claim(kind)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, place.Release()) }()
+// serveProcesses keeps up a cluster whose Nodes are namespaces of one machine, until it gets SIGTERM.
+func serveProcesses(ctx context.Context, bf bedFlags, cf clusterFlags, place *daemon.Place) error {
 	p := progress.New(os.Stdout)
 	b, err := startBed(ctx, bf, place.Dir(), place.LogDir(), p)
 	if err != nil {
@@ -130,26 +93,31 @@ func serve(ctx context.Context, bf bedFlags, cf clusterFlags) (err error) {
 		return err
 	}
 	clusterFile := filepath.Join(place.Dir(), clusterFileName)
-	lines := &lineWriter{to: os.Stdout}
 	failed := make(chan error, 1)
 	go func() {
 		code, err := b.machine.Run(ctx, remote.Command{
-			Args: append([]string{exe, "cluster", "--elapsed=" + p.Elapsed().String()}, cf.args()...), Env: env, Dir: place.Dir(), Stdout: lines, Stderr: lines,
+			Args: append([]string{exe, "processes", "--elapsed=" + p.Elapsed().String()}, cf.args()...), Env: env, Dir: place.Dir(), Stdout: os.Stdout, Stderr: os.Stderr,
 		})
 		failed <- errors.Join(err, fmt.Errorf("the cluster has ended with exit code %d", code))
 	}()
 	if err := waitForFile(ctx, clusterFile, failed); err != nil {
 		return err
 	}
-	err = place.Publish(instance{Machine: string(b.machine.Kind()), Endpoint: b.machine.Endpoint(), Kubeconfig: hostKubeconfig})
+	state, err := cluster.ReadState(clusterFile)
 	if err != nil {
+		return err
+	}
+	up := instance{Machine: string(b.machine.Kind()), Kubeconfig: hostKubeconfig}
+	for _, n := range state.Nodes {
+		up.Nodes = append(up.Nodes, node{Name: n.Name, IP: n.IP, Endpoint: b.machine.Endpoint(), Enter: n.Enter, Env: n.Env})
+	}
+	if err := place.Publish(up); err != nil {
 		return err
 	}
 	fmt.Printf("kubeconfig: %s\nlogs: %s\n", hostKubeconfig, place.LogDir())
 	if err := place.Ready(); err != nil {
 		return err
 	}
-	lines.discard() // nobody reads our output any more
 	select {
 	case <-ctx.Done():
 		<-failed // the cluster is closed
@@ -159,12 +127,12 @@ func serve(ctx context.Context, bf bedFlags, cf clusterFlags) (err error) {
 	}
 }
 
-// clusterCommand makes the cluster, in the machine.
-func clusterCommand() *cobra.Command {
+// processesCommand makes the cluster, in the machine.
+func processesCommand() *cobra.Command {
 	var cf clusterFlags
 	var elapsed time.Duration
 	cmd := &cobra.Command{
-		Use:    "cluster",
+		Use:    "processes",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -191,6 +159,7 @@ func clusterCommand() *cobra.Command {
 			return nil
 		},
 	}
+	addNodes(cmd.Flags(), &cf.nodes)
 	cf.add(cmd.Flags())
 	cmd.Flags().DurationVar(&elapsed, "elapsed", 0, "what the clock of progress messages shows at the start")
 	return cmd

@@ -13,12 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/test/env/testbed/cache"
-	"github.com/antrea-oncache/antrea/test/env/testbed/cli"
-	"github.com/antrea-oncache/antrea/test/env/testbed/controlplane"
 	"github.com/antrea-oncache/antrea/test/env/testbed/machine"
 	"github.com/antrea-oncache/antrea/test/env/testbed/progress"
 	"github.com/antrea-oncache/antrea/test/env/testbed/remote"
-	"github.com/antrea-oncache/antrea/test/env/testbed/umlkernel"
 )
 
 func runCommand() *cobra.Command {
@@ -64,47 +61,6 @@ func kindCommand() *cobra.Command {
 	}
 	flags.addMachine(cmd.Flags())
 	return cmd
-}
-
-func prepareCommand() *cobra.Command {
-	var functional bool
-	cmd := &cobra.Command{
-		Use:   "prepare",
-		Short: "Build the Kubernetes API server now if this machine does not have it yet",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			p := progress.New(os.Stderr)
-			if err := controlplane.Build(cmd.Context(), p); err != nil || !functional {
-				return err
-			}
-			return prepareKernel(cmd.Context(), p)
-		},
-	}
-	cmd.Flags().BoolVar(&functional, "functional", false, "build the kernel of user-mode Linux, too, if it is of use here")
-	return cmd
-}
-
-// prepareKernel builds the kernel of user-mode Linux where it would be chosen. Where that fails, as without an archive that has its sources,
-// a virtual machine does the same, slowly.
-func prepareKernel(ctx context.Context, p *progress.Printer) error {
-	if why := machine.WantsUML(); why != nil {
-		p.Printf("user-mode Linux: not needed: %v", why)
-		return nil
-	}
-	repository, err := controlplane.Repository()
-	if err != nil {
-		return err
-	}
-	kernel, err := umlkernel.Build(ctx, repository, p)
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case err != nil:
-		p.Printf("user-mode Linux: the kernel cannot be built; virtual machines will be used, which are slower: %v", err)
-	default:
-		p.Printf("user-mode Linux: the kernel %s is ready", kernel.Version)
-	}
-	return nil
 }
 
 func run(ctx context.Context, flags bedFlags, artifacts string, args []string) error {
@@ -153,7 +109,7 @@ func run(ctx context.Context, flags bedFlags, artifacts string, args []string) e
 	if faults != nil {
 		p.Printf("%v", faults)
 	}
-	return cli.ExitError(code)
+	return exitError(code)
 }
 
 // privateDir makes a directory in the cache, which a virtual machine sees too (unlike /tmp). It removes those of runs that

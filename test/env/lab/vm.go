@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/antrea-oncache/antrea/test/env/testbed/cli"
 	"github.com/antrea-oncache/antrea/test/env/testbed/machine"
 	"github.com/antrea-oncache/antrea/test/env/testbed/progress"
 	"github.com/antrea-oncache/antrea/test/env/testbed/remote"
@@ -70,7 +69,7 @@ func runInVM(ctx context.Context, kernel machine.Kernel, directory string, args 
 	}
 	p.Printf("%s ended with exit code %d", filepath.Base(args[0]), code)
 	if code != 0 {
-		return cli.ExitError(code)
+		return exitError(code)
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ import (
 
 const uplinkMTU = 1500
 
-// Options are the options of New. Some default to the environment that `testbed run` makes.
+// Options are the options of New. Some default to the environment that `lab run` makes.
 type Options struct {
 	// Nodes is the number of Nodes, 1 to 99, default 2.
 	Nodes int
@@ -181,7 +181,7 @@ func (o *Options) complete() error {
 			*v.value = os.Getenv(v.env)
 		}
 		if *v.value == "" {
-			return fmt.Errorf("%s is not set: use `testbed run`, which makes what a cluster needs", v.env)
+			return fmt.Errorf("%s is not set: use `lab run`, which makes what a cluster needs", v.env)
 		}
 		abs, err := filepath.Abs(*v.value)
 		if err != nil {

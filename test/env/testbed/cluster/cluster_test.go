@@ -118,7 +118,7 @@ func newTestCluster(t *testing.T, programs map[string]string, o Options) *Cluste
 		t.Skip("making namespaces needs root")
 	}
 	if !controlplane.Built() {
-		t.Skip("kube-apiserver is not built yet on this machine: `testbed run` does it")
+		t.Skip("kube-apiserver is not built yet on this machine: `lab run` does it")
 	}
 	// The logs of control plane and Nodes are of interest only when the test fails.
 	cp, err := controlplane.Start(t.Context(), controlplane.Options{

@@ -91,7 +91,7 @@ func TestKubernetesVersionFlags(t *testing.T) {
 
 func TestStart(t *testing.T) {
 	if !Built() {
-		t.Skip("kube-apiserver is not built yet on this machine: `testbed run` does it")
+		t.Skip("kube-apiserver is not built yet on this machine: `lab run` does it")
 	}
 	c, err := Start(t.Context(), Options{StateDir: t.TempDir(), LogDir: t.TempDir()})
 	require.NoError(t, err)

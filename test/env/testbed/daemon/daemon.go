@@ -4,8 +4,8 @@
 // Package daemon keeps something up that one command starts and another one ends: at most one daemon of each kind on a machine, which
 // the others find by a directory in the cache.
 //
-// A command such as `testbed up` calls Start, which runs `testbed serve`. That one calls Claim, starts what it has to, and calls Ready. Other
-// commands call Read, and `testbed down` calls Stop.
+// A command such as `lab up` calls Start, which runs `lab serve`. That one calls Claim, starts what it has to, and calls Ready. Other
+// commands call Read, and `lab down` calls Stop.
 package daemon
 
 import (
@@ -25,8 +25,8 @@ import (
 
 var (
 	// ErrUp says that there is a daemon of the kind already, ErrDown that there is none.
-	ErrUp   = errors.New("one is up already: use it, or end it with `down`")
-	ErrDown = errors.New("none is up: start one with `up`")
+	ErrUp   = errors.New("a cluster is up already: use it, or end it with `lab down` or `make down`; CLUSTER_NAME in the environment makes another one")
+	ErrDown = errors.New("no cluster is up: start one with `make cluster-up`, `make demo-up` or `lab up`")
 )
 
 const stateFile = "state.json"

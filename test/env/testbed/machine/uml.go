@@ -111,7 +111,7 @@ func findUMLKernel() (umlkernel.Kernel, error) {
 	}
 	kernel, err := umlkernel.Find()
 	if errors.Is(err, fs.ErrNotExist) {
-		return kernel, fmt.Errorf("the kernel for user-mode Linux has not been built, run `bin/testbed prepare --functional`: %w", err)
+		return kernel, fmt.Errorf("the kernel for user-mode Linux has not been built, run `bin/lab prepare --functional`: %w", err)
 	}
 	return kernel, err
 }

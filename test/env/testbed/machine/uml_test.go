@@ -91,14 +91,14 @@ func TestUMLRunsCommands(t *testing.T) {
 		t.Skip("needs root")
 	}
 	if _, err := umlkernel.Find(); err != nil || CanRunUML() != nil {
-		t.Skipf("needs the kernel that `testbed prepare --functional` builds, where it is of use: %v", err)
+		t.Skipf("needs the kernel that `lab prepare --functional` builds, where it is of use: %v", err)
 	}
 	// Not t.TempDir: the guest has a /tmp of its own.
 	dir, err := os.MkdirTemp(visibleDir(t), "uml-test-")
 	require.NoError(t, err)
 	defer os.RemoveAll(dir)
 	program := filepath.Join(dir, "testbed")
-	build := exec.Command("go", "build", "-o", program, "../cmd/testbed")
+	build := exec.Command("go", "build", "-o", program, "../../lab")
 	// As the Makefile builds: the race detector's setting would compile all libraries once more.
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()

@@ -101,7 +101,7 @@ func findIn(entry string) (Kernel, error) {
 		return Kernel{}, err
 	}
 	if len(found) != 1 {
-		return Kernel{}, fmt.Errorf("%s has %d kernels, want 1 (`testbed prepare --functional` builds it): %w", entry, len(found), fs.ErrNotExist)
+		return Kernel{}, fmt.Errorf("%s has %d kernels, want 1 (`lab prepare --functional` builds it): %w", entry, len(found), fs.ErrNotExist)
 	}
 	return Kernel{Path: found[0], Version: strings.TrimPrefix(filepath.Base(found[0]), prefix)}, nil
 }
