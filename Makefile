@@ -54,6 +54,8 @@ run_on_kernel = bin/lab vm --kernel=$$kernel --directory=$(object) --
 # Options for the programs that are run: E2E_ARGS="-test.run=TestX", COST_ARGS=-cost.record, DEMO_ARGS="-rounds=1", UP_ARGS="--nodes=3",
 # BENCH_ARGS="--only=tcp_rr --rounds=3", SMOKE_ARGS=--record, COUNT_ARGS=-record.
 E2E_ARGS ?=
+# With what make check compares.
+BASE ?= main
 # What make e2e runs.
 AREA ?=
 SUITE ?= TestGeneveGateOn(Changes)?
@@ -67,7 +69,7 @@ UP_ARGS ?= --feature-gates=ONCache=true
 NODE ?= 1
 BENCH_ARGS ?=
 SMOKE_ARGS ?=
-# How many rounds make bench-peers makes, and its options: PEER_ARGS="--only=tcp_rr --out=/tmp".
+# How many rounds make suite S=bench-peers makes, and its options: PEER_ARGS="--only=tcp_rr --out=/tmp".
 PEER_ROUNDS ?= 8
 PEER_ARGS ?=
 # How many sets test-policy (200), test-services (200; 40 in make test) and test-objects (40) make, and the seed that makes them and those
@@ -92,14 +94,19 @@ IMAGES_ARGS ?=
 NODES ?= 2
 GATES ?= ONCache=true
 HELM_ARGS ?=
-# Options of the acceptance tests' program: ACCEPTANCE_ARGS="-test.run=TestONCache".
+# Options of the acceptance tests' program: ACCEPTANCE_ARGS="-test.run=TestONCache". SMOKE=1 runs the ten cases of test-acceptance only.
+SMOKE ?=
 ACCEPTANCE_ARGS ?=
 # A regular expression for the cases of make conformance.
 FOCUS ?=
 
 .PHONY: help
-help: ## Show this text
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+help: ## Show the targets that people use
+	@awk -F ':.*[^#]## ' '/^[a-z0-9-]+:.*[^#]## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: help-all
+help-all: ## Show all targets, also the stages of make test
+	@awk -F ':.*##+ ' '/^[a-z0-9-]+:.*##+ / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: deps
 deps: ## Install what building and testing needs (Debian 12, root)
@@ -124,7 +131,7 @@ generate: ## Generate eBPF objects, protobuf code and API types' methods again
 	$(GO) generate ./...
 
 .PHONY: verify-generated
-verify-generated: ## Generate again and fail if that changes a file
+verify-generated: ### Generate again and fail if that changes a file
 	@before=$$($(generated) | xargs sha256sum); \
 	$(MAKE) --no-print-directory generate; \
 	diff <(echo "$$before") <($(generated) | xargs sha256sum) || { echo "verify-generated: these files were not up to date"; exit 1; }
@@ -135,14 +142,14 @@ bin/helm:
 	cd test/chart && $(GO) build -o ../../bin/helm helm.sh/helm/v4/cmd/helm
 
 .PHONY: manifest
-manifest: bin/helm ## Render the chart with its defaults into build/yamls
+manifest: bin/helm ### Render the chart with its defaults into build/yamls
 	bin/helm template antrea $(chart) --namespace kube-system --include-crds >$(manifest).new
 	mv $(manifest).new $(manifest)
 	bin/helm template antrea $(chart) --namespace kube-system --set cleanup.enable=true --show-only templates/cleanup/daemonset.yaml >$(cleanup_manifest).new
 	mv $(cleanup_manifest).new $(cleanup_manifest)
 
 .PHONY: chart-test
-chart-test: bin/helm ## Test the Helm chart and the manifest that is made from it
+chart-test: bin/helm ### Test the Helm chart and the manifest that is made from it
 	cd test/chart && $(GO) vet ./... && $(GO) mod tidy -diff && \
 		HELM=$(CURDIR)/bin/helm PROMTOOL=$(promtool) $(GO) test -count=1 ./...
 
@@ -153,7 +160,7 @@ build: ## Build all programs into bin/, statically linked
 		./test/env/lab ./test/tools/traffic github.com/containernetworking/plugins/plugins/ipam/host-local
 
 .PHONY: image-programs
-image-programs: ## Build the programs of the images for IMAGE_ARCHS into bin/images/programs
+image-programs: ### Build the programs of the images for IMAGE_ARCHS into bin/images/programs
 	for arch in $(IMAGE_ARCHS); do \
 		mkdir -p $(IMAGE_PROGRAMS)/linux_$$arch; \
 		GOARCH=$$arch $(GO) build -ldflags '$(ldflags)' -o $(IMAGE_PROGRAMS)/linux_$$arch/ $(addprefix ./cmd/,$(commands)) ./build/images/pause \
@@ -161,12 +168,12 @@ image-programs: ## Build the programs of the images for IMAGE_ARCHS into bin/ima
 	done
 
 .PHONY: images
-images: image-programs ## Make the images of agent and controller for IMAGE_ARCHS into bin/images, without an engine
+images: image-programs ### Make the images of agent and controller for IMAGE_ARCHS into bin/images, without an engine
 	$(GO) run ./build/images/cmd/images --arch $(subst $(space),$(comma),$(IMAGE_ARCHS)) --programs $(IMAGE_PROGRAMS) $(IMAGES_ARGS) project
 
 .PHONY: test-images
 test-images: IMAGE_ARCHS := $(shell $(GO) env GOARCH)
-test-images: image-programs ## Make the images that a test cluster needs into bin/images, for this machine's architecture
+test-images: image-programs ### Make the images that a test cluster needs into bin/images, for this machine's architecture
 	$(GO) run ./build/images/cmd/images --arch $(IMAGE_ARCHS) --programs $(IMAGE_PROGRAMS) $(IMAGES_ARGS) cluster tests
 
 # The images of a test cluster change only with these files.
@@ -189,15 +196,10 @@ cluster-up: before-cluster-up deps build bin/helm images $(firstword $(cluster_i
 smoke := ^Test(Connectivity|Basic|NetworkPolicy|ClusterIPv4|ReconcileGatewayRoutesOnStartup|ONCache)$$/^(testPodConnectivityDifferentNodes|testOVSFlowReplay|testDeletePod|testDefaultDenyIngressPolicy|testNetworkPolicyAfterAgentRestart|Non-HostNetwork_Endpoints|routes|deployment_on_two_Nodes|request_and_response_during_agent_restarts|policy_change_during_a_stream)$$
 
 .PHONY: acceptance
-acceptance: ## Test the installed plugin from outside, gate off and on, on the cluster of make cluster-up, which it starts if none is up (root)
+acceptance: ### Test the installed plugin from outside, gate off and on, on the cluster of make cluster-up, which it starts if none is up (root)
 	@bin/lab kubeconfig >/dev/null 2>&1 || $(MAKE) --no-print-directory cluster-up
 	$(GO) test -c -o bin/acceptance.test ./test/acceptance
-	hack/acceptance.sh $(ACCEPTANCE_ARGS)
-
-.PHONY: acceptance-smoke
-acceptance-smoke: ACCEPTANCE_ARGS = -test.run '$(smoke)'
-acceptance-smoke: export ACCEPTANCE_GATES := on
-acceptance-smoke: acceptance ## Run the ten most telling acceptance cases, gate on (root)
+	hack/acceptance.sh $(if $(SMOKE),-test.run '$(smoke)') $(ACCEPTANCE_ARGS)
 
 # Both stages of make test make the same files, in whichever order they get to it.
 .PHONY: cluster-parts
@@ -206,7 +208,7 @@ cluster-parts: build bin/helm images $(firstword $(cluster_images))
 	bin/lab prepare --kubelets
 
 .PHONY: prepare-acceptance
-prepare-acceptance: ## Build what test-acceptance needs and the cache does not have: programs of Kubernetes, and images
+prepare-acceptance: ### Build what test-acceptance needs and the cache does not have: programs of Kubernetes, and images
 	@mkdir -p bin
 	flock bin/cluster-parts.lock $(MAKE) --no-print-directory cluster-parts
 
@@ -214,12 +216,12 @@ prepare-acceptance: ## Build what test-acceptance needs and the cache does not h
 test-acceptance: export CLUSTER_NAME := test
 # Other stages run beside it.
 test-acceptance: export ACCEPTANCE_SLOWNESS := 2
-test-acceptance: prepare-acceptance ## Run the ten most telling acceptance cases on a cluster of their own (root)
-	trap 'bin/lab down' EXIT; $(MAKE) --no-print-directory acceptance-smoke
+test-acceptance: prepare-acceptance ### Run the ten most telling acceptance cases on a cluster of their own (root)
+	trap 'bin/lab down' EXIT; ACCEPTANCE_GATES=on $(MAKE) --no-print-directory acceptance SMOKE=1
 
 .PHONY: lifecycle
 lifecycle: IMAGE_ARCHS := $(shell $(GO) env GOARCH)
-lifecycle: deps build bin/helm images $(firstword $(cluster_images)) ## Install, upgrade, roll back, reboot, uninstall: on a cluster of its own (root)
+lifecycle: deps build bin/helm images $(firstword $(cluster_images)) ### Install, upgrade, roll back, reboot, uninstall: on a cluster of its own (root)
 	bin/lab prepare --kubelets
 	$(MAKE) --no-print-directory image-programs IMAGE_ARCHS=$(IMAGE_ARCHS) IMAGE_PROGRAMS=bin/images-next/programs version=$(version)-next
 	$(GO) run ./build/images/cmd/images --arch $(IMAGE_ARCHS) --programs bin/images-next/programs --out bin/images-next --version $(version)-next project
@@ -227,75 +229,58 @@ lifecycle: deps build bin/helm images $(firstword $(cluster_images)) ## Install,
 	hack/lifecycle.sh $(version)-next $(LIFECYCLE_ARGS)
 
 .PHONY: conformance
-conformance: ## Run Kubernetes' own tests of Services and NetworkPolicy on the cluster of make cluster-up, which it starts if none is up: FOCUS=... (root)
+conformance: ### Run Kubernetes' own tests of Services and NetworkPolicy on the cluster of make cluster-up, which it starts if none is up: FOCUS=... (root)
 	@bin/lab kubeconfig >/dev/null 2>&1 || $(MAKE) --no-print-directory cluster-up
 	hack/conformance.sh $(if $(FOCUS),'$(FOCUS)')
 
-.PHONY: lint
-lint: vet staticcheck ## Check format and run static analysis
+.PHONY: check
+check: build bin/helm ## Check what can be checked in minutes: format, vet, unit tests of what changed since BASE=main, the programs
+	GO=$(GO) hack/check.sh $(BASE)
 
 .PHONY: vet
-vet: ## Check format and go.mod and run go vet
+vet: ### Check format and go.mod and run go vet
 	@unformatted=$$(gofmt -l $(sources)); [ -z "$$unformatted" ] || { echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; }
 	clang-format-14 --dry-run --Werror bpf/oncache/*.[ch]
 	@for header in bpf/oncache/*.h; do \
 		echo "#include \"$$header\"" | clang-14 -target bpf -mcpu=v3 -fsyntax-only -Wall -Werror -Wno-unused-function -I. -I/usr/include/$$(gcc -dumpmachine) -x c - || \
 			{ echo "$$header does not include all that it uses"; exit 1; }; \
 	done
-	@$(MAKE) --no-print-directory shellcheck
+	shellcheck -x -P SCRIPTDIR $$(grep -rlE --exclude='*.go' '^#!/.*[/ ](ba)?sh$$' .ci build ci hack)
 	$(GO) run ./test/tools/mutants -check $(mutants)
 	$(GO) vet ./...
 	$(GO) mod tidy -diff
 	cd test/tools/http3 && $(GO) vet ./... && $(GO) mod tidy -diff
 
-.PHONY: shellcheck
-shellcheck: ## Check the shell scripts
-	shellcheck -x -P SCRIPTDIR $$(grep -rlE --exclude='*.go' '^#!/.*[/ ](ba)?sh$$' .ci build ci hack)
-
 .PHONY: staticcheck
-staticcheck: ## Run staticcheck
+staticcheck: ### Run staticcheck
 	$(GO) tool staticcheck ./...
 
 .PHONY: model
-model: ## Check the coherency protocol's models with spin, broken variants included
+model: ### Check the coherency protocol's models with spin, broken variants included
 	hack/check-model.sh
 
 .PHONY: test-unit
-test-unit: build bin/helm ## Run unit tests (root runs more of them)
+test-unit: build bin/helm ### Run unit tests (root runs more of them)
 	bin/lab prepare
 	$(race) $$($(GO) list ./... | grep -v $(foreach p,$(bpf_packages) $(testbed_packages),-e '$(patsubst ./%,^$(module)/%,$(patsubst %/...,%,$(p)))'))
 	$(GO) test -run '^TestCostOfOneMember$$' ./pkg/agent/controller/networkpolicy ./pkg/controller/networkpolicy
 	cd test/tools/http3 && $(race) ./...
 
-.PHONY: bench-controller
-bench-controller: ## Measure antrea-controller with 5,000 Nodes, 100,000 Pods and 10,000 policies
-	$(GO) test -run '^$$' -bench Scale -benchtime 20x -timeout 1h ./pkg/controller/networkpolicy
-
 .PHONY: test-policy
-test-policy: ## Compare packets under random NetworkPolicies with the specification: SETS=N, SEED=S, KILLS=N (root)
+test-policy: ### Compare packets under random NetworkPolicies with the specification: SETS=N, SEED=S, KILLS=N (root)
 	$(GO) run ./test/policy/truthtable -sets $(or $(SETS),200) -seed $(SEED) -kills $(KILLS)
 
-.PHONY: policy-opinion
-policy-opinion: ## Compare what test-policy takes for the specification with another project's matcher: SETS=N, SEED=S
-	cd test/policy/cyclonus && $(GO) vet . && $(GO) mod tidy -diff && \
-		$(GO) test -count=1 -v . -args -sets $(or $(SETS),1000) -seed $(SEED)
-
 .PHONY: test-services
-test-services: ## Compare packets to random Services that change with the documentation: SETS=N, SEED=S (root)
+test-services: ### Compare packets to random Services that change with the documentation: SETS=N, SEED=S (root)
 	$(GO) run ./test/services/truthtable -sets $(or $(SETS),$(SERVICES_SETS),200) -seed $(or $(SERVICES_SEED),$(SEED))
 
-.PHONY: service-opinion
-service-opinion: ## Compare the Endpoints that AntreaProxy selects with those of kube-proxy's packages: SETS=N, SEED=S
-	cd test/services/kubeproxy && $(GO) vet . && $(GO) mod tidy -diff && \
-		$(GO) test -count=1 -v . -args -sets $(or $(SETS),100) -seed $(SEED)
-
 .PHONY: test-conntrack
-test-conntrack: ## Compare what conntrack knows with the cache off and on, over random connections: SEQUENCES=N, SEED=S (root)
+test-conntrack: ### Compare what conntrack knows with the cache off and on, over random connections: SEQUENCES=N, SEED=S (root)
 	$(GO) run ./test/conntrack -sequences $(SEQUENCES) -seed $(SEED)
 
 # Progress is on stderr, and the result on stdout comes last.
 .PHONY: test-faults
-test-faults: build ## Let random events happen to a cluster under traffic: EVENTS=N or FAULTS_FOR=3m, SEED=S, KINDS=expression (root)
+test-faults: build ### Let random events happen to a cluster under traffic: EVENTS=N or FAULTS_FOR=3m, SEED=S, KINDS=expression (root)
 	$(GO) build -o bin/faults ./test/faults
 	bin/lab prepare --functional
 	@mkdir -p .testbed
@@ -303,54 +288,44 @@ test-faults: build ## Let random events happen to a cluster under traffic: EVENT
 		-kinds '$(KINDS)' $(FAULTS_ARGS) >.testbed/faults.out || code=$$?; \
 		cat .testbed/faults.out; exit $${code:-0}
 
-.PHONY: mutants
-mutants: build ## Put faults into the sources, one at a time, and fail if a suite does not find them: S=policy, services, conntrack, faults or fuzz, ONLY=name (root)
-	@[ -n '$(filter $(S),$(mutant_suites))' ] || { echo 'mutants: S is "$(S)", want one of: $(mutant_suites)'; exit 1; }
-	$(GO) run ./test/tools/mutants -only '$(ONLY)' $(filter $(if $(filter fuzz,$(S)),pkg/%,test/$(S)/%),$(mutants))
-
 .PHONY: test-objects
-test-objects: ## Compare clusters that meet bad objects, requests and files with clusters that do not: SETS=N, SEED=S (root)
+test-objects: ### Compare clusters that meet bad objects, requests and files with clusters that do not: SETS=N, SEED=S (root)
 	@mkdir -p bin
 	$(GO) test -c -o bin/objects.test ./test/objects
 	cd test/objects && GOGC=400 $(CURDIR)/bin/objects.test -test.timeout=0 -sets $(or $(SETS),40) -seed $(or $(OBJECTS_SEED),$(SEED))
 
 .PHONY: test-bpf
-test-bpf: ## Run the eBPF programs' tests (root)
+test-bpf: ### Run the eBPF programs' tests (root)
 	$(race) -count=1 -skip '^TestCost$$' $(bpf_packages)
 
-.PHONY: test-neighbors
-test-neighbors: ## Measure what a Pod can cost other Pods, by the table of docs/operate/limits.md (root)
-	$(GO) test -count=1 -v -run '$(neighbor_tests)' ./pkg/agent/oncache/... ./pkg/agent/controller/networkpolicy ./pkg/agent/servicereject \
-		| grep -E '^(ok|FAIL|---|panic)|^ +(---|[a-z_]+_test.go)'
-
 .PHONY: build-kernel-tests
-build-kernel-tests: build ## Build what test-kernels and record-kernels run
+build-kernel-tests: build ### Build what test-kernels and record-kernels run
 	$(GO) test -c -o bin/ $(bpf_packages) ./pkg/agent/cniserver
 
 .PHONY: test-kernels
-test-kernels: build-kernel-tests ## Run the eBPF programs' tests on Debian's kernels, in virtual machines (root)
+test-kernels: build-kernel-tests ### Run the eBPF programs' tests on Debian's kernels, in virtual machines (root)
 	hack/test-kernels.sh $(kernels)
 
 .PHONY: record-kernels
-record-kernels: build-kernel-tests ## Record the programs' complexity on this kernel and on Debian's (root)
+record-kernels: build-kernel-tests ### Record the programs' complexity on this kernel and on Debian's (root)
 	cd $(object) && $(CURDIR)/bin/object.test -test.run=TestComplexity -record
 	for kernel in $(kernels); do $(run_on_kernel) bin/object.test -test.run=TestComplexity -record; done
 
 .PHONY: fuzz
-fuzz: ## Fuzz the eBPF programs against the oracle, each target for FUZZTIME, such as 5h or 100000x (root)
+fuzz: ### Fuzz the eBPF programs against the oracle, each target for FUZZTIME, such as 5h or 100000x (root)
 	FUZZTIME=$(FUZZTIME) GO=$(GO) hack/fuzz.sh
 
 # A number of inputs, so that it is the same on every machine: some seconds of processor time for a parser, most of them to link its test.
 .PHONY: fuzz-parsers
-fuzz-parsers: ## Fuzz every parser of what comes from outside, each with PARSERTIME inputs or for that time, such as 10m: TARGET=cniserver/FuzzRequest
+fuzz-parsers: ### Fuzz every parser of what comes from outside, each with PARSERTIME inputs or for that time, such as 10m: TARGET=cniserver/FuzzRequest
 	FUZZTIME=$(PARSERTIME) GO=$(GO) hack/fuzz-parsers.sh $(if $(TARGET),'$(TARGET)')
 
 .PHONY: bench-bpf
-bench-bpf: ## Print what the eBPF programs cost (root)
+bench-bpf: ### Print what the eBPF programs cost (root)
 	$(GO) test -count=1 -v -run '^TestCost$$' ./pkg/agent/oncache/datapath/cost -args -cost.print -cost.rounds=4 $(COST_ARGS)
 
 .PHONY: cost
-cost: deps build ## Count the instructions of a round trip between Nodes, and between Pods with ONCache off and on (root)
+cost: deps build ### Count the instructions of a round trip between Nodes, and between Pods with ONCache off and on (root)
 	$(GO) build -o bin/instructions ./test/bench/instructions
 	gcc -O2 -Wall -Werror -shared -fPIC -fvisibility=hidden -o bin/profiler.so test/env/testbed/machine/profiler/profiler.c
 	bin/lab run --count-instructions $(if $(findstring -quick,$(COUNT_ARGS)),,--profiler=$(CURDIR)/bin/profiler.so) -- bin/instructions $(COUNT_ARGS)
@@ -362,43 +337,28 @@ bench-programs:
 	cd test/tools/http3 && $(GO) build -o ../../../bin/ .
 
 .PHONY: bench
-bench: bench-programs ## Measure the network bare, with the gate off and on, encapsulated and rewritten, into test/bench/results (root, 45 minutes)
+bench: bench-programs ### Measure the network bare, with the gate off and on, encapsulated and rewritten, into test/bench/results (root, 45 minutes)
 	hack/install-deps.sh bench
 	bin/bench run $(BENCH_ARGS)
 
-.PHONY: bench-ovs
-bench-ovs: ## Measure the same between Pods over Open vSwitch, with the gate off and on: make demo into test/bench/results (root, 12 minutes)
-	$(MAKE) --no-print-directory demo DEMO_ARGS="--rounds=5 --out=test/bench/results/ovs.json"
-
-.PHONY: bench-peers
-bench-peers: bench-programs ## Measure the same beside Cilium, which it builds first, into test/bench/results: PEER_ROUNDS=N (root, 10 minutes; 20 more at first)
-	hack/install-deps.sh peers
-	bin/bench run --bed=peers --rounds=$(PEER_ROUNDS) --budget=0 $(PEER_ARGS)
-
 .PHONY: bench-report
-bench-report: bench-programs ## Make docs/start/benchmarks*.md, their plots and the picture of README.md from test/bench/results
+bench-report: bench-programs ### Make docs/start/benchmarks*.md, their plots and the picture of README.md from test/bench/results
 	bin/bench report
 
 .PHONY: bench-smoke
-bench-smoke: bench-programs ## Measure a little, fail when a ratio or what a hit costs is above its record (root, 5 minutes)
+bench-smoke: bench-programs ### Measure a little, fail when a ratio or what a hit costs is above its record (root, 5 minutes)
 	bin/bench smoke $(SMOKE_ARGS)
 	$(GO) test -count=1 -run '^TestCost$$' ./pkg/agent/oncache/datapath/cost
 
 .PHONY: prepare-e2e
-prepare-e2e: build ## Build what test-e2e needs and the cache does not have: the control plane, and the kernel of user-mode Linux if it is used
+prepare-e2e: build ### Build what test-e2e needs and the cache does not have: the control plane, and the kernel of user-mode Linux if it is used
 	bin/lab prepare --functional
 
 .PHONY: test-e2e
-test-e2e: build ## Run the end-to-end tests on two-Node clusters (root)
+test-e2e: build ### Run the end-to-end tests on two-Node clusters (root)
 	$(GO) test -c -o bin/e2e.test ./test/e2e
 	bin/lab prepare --functional
 	hack/test-e2e.sh $(E2E_ARGS)
-
-.PHONY: test-wire
-test-wire: build ## Run the pipeline's tests with packets (TestWire...) in the kernel's datapath (root)
-	$(GO) test -c -o bin/openflow.test ./pkg/agent/openflow
-	bin/lab prepare --functional
-	bin/lab run --functional -- bin/openflow.test -test.v -test.run '^TestWire' -test.skip '/^user_space$$'
 
 .PHONY: e2e
 e2e: build ## Run one area of the end-to-end tests, on all its paths, on one kind of cluster: AREA=FastPath, SUITE=TestNetkitGateOn (root)
@@ -408,12 +368,7 @@ e2e: build ## Run one area of the end-to-end tests, on all its paths, on one kin
 	bin/lab prepare --functional
 	E2E_AREA=$(AREA) bin/lab run --functional -- bin/e2e.test -test.v -test.timeout=60m -test.run '^$(SUITE)$$/^$(AREA)((SameNode)?(ThroughService)?)$$' $(E2E_ARGS)
 
-.PHONY: test-e2e-all
-test-e2e-all: export E2E_ALL := 1
-test-e2e-all: test-e2e ## Run all end-to-end tests: also all with netkit devices, those about the fast path with rewritten packets, these with policies, IPv6 and netkit devices, forgeries and the deletion of Pods over VXLAN, more through Services and within a Node, more random policies and churn
-
-# What takes an emulated machine minutes runs there with the same IP inside and outside only, and what depends on the programs and not on the
-# kernel runs on this machine's kernel only (test-bpf). All of it on all kernels: make test-kernels.
+# What takes an emulated machine minutes runs there with the same IP inside and outside only.
 .PHONY: test
 test: export KERNEL_TESTS_SKIP := ^TestCost|^TestSamePacket(AsTheKernel|FromService|ThroughService|Rewritten)$$/^(IPv4 in IPv6|IPv6 in IPv4|GRO at the uplink)$$|^TestECN$$/^(IPv4 in IPv6|IPv6 in IPv4|GRO at the uplink)$$|^Test(NeighborsKeep|FloodCosts|PacketsOfAPodsTunnel|NewcomersGet|HandshakesGoOn|ShortConnectionsDo|OnePodHas|NoKeyBeside|RandomRewriting|OrderInBursts|ConnectionsGoWhole|IdleFlowsMake)
 # This machine's kernel is newer.
@@ -434,7 +389,7 @@ test: before-test deps ## Run everything that CI runs, with the time of each sta
 	hack/run-stages.sh $(stages_alone) -- $(stages_ordinary) -- $(stages_low) -- $(stages_idle)
 
 .PHONY: demo
-demo: before-demo deps build ## Measure traffic with ONCache off and on, on a cluster of its own (root)
+demo: before-demo deps build ### Measure traffic with ONCache off and on, on a cluster of its own (root)
 	$(GO) build -o bin/demo ./test/demo
 	bin/lab run -- bin/demo $(DEMO_ARGS)
 
@@ -450,6 +405,48 @@ shell: ## Open a shell on a Node of the cluster of make cluster-up or demo-up: N
 down: ## End the cluster of make cluster-up or demo-up
 	@bin/lab down
 
+# One suite that make test leaves out is one variable: the commands that run it, after make build.
+suite_acceptance = $(MAKE) --no-print-directory acceptance
+suite_lifecycle = $(MAKE) --no-print-directory lifecycle
+suite_conformance = $(MAKE) --no-print-directory conformance
+suite_e2e-all = E2E_ALL=1 $(MAKE) --no-print-directory test-e2e
+define suite_wire
+$(GO) test -c -o bin/openflow.test ./pkg/agent/openflow
+bin/lab prepare --functional
+bin/lab run --functional -- bin/openflow.test -test.v -test.run '^TestWire' -test.skip '/^user_space$$'
+endef
+define suite_neighbors
+$(GO) test -count=1 -v -run '$(neighbor_tests)' ./pkg/agent/oncache/... ./pkg/agent/controller/networkpolicy ./pkg/agent/servicereject \
+	| grep -E '^(ok|FAIL|---|panic)|^ +(---|[a-z_]+_test.go)'
+endef
+define suite_policy-opinion
+cd test/policy/cyclonus && $(GO) vet . && $(GO) mod tidy -diff && \
+	$(GO) test -count=1 -v . -args -sets $(or $(SETS),1000) -seed $(SEED)
+endef
+define suite_service-opinion
+cd test/services/kubeproxy && $(GO) vet . && $(GO) mod tidy -diff && \
+	$(GO) test -count=1 -v . -args -sets $(or $(SETS),100) -seed $(SEED)
+endef
+suite_controller = $(GO) test -run '^$$' -bench Scale -benchtime 20x -timeout 1h ./pkg/controller/networkpolicy
+suite_bench = $(MAKE) --no-print-directory bench
+suite_bench-ovs = $(MAKE) --no-print-directory demo DEMO_ARGS="--rounds=5 --out=test/bench/results/ovs.json"
+define suite_bench-peers
+$(MAKE) --no-print-directory bench-programs
+hack/install-deps.sh peers
+bin/bench run --bed=peers --rounds=$(PEER_ROUNDS) --budget=0 $(PEER_ARGS)
+endef
+suites := $(sort $(patsubst suite_%,%,$(filter suite_%,$(.VARIABLES))))
+
+.PHONY: suite
+suite: build ## Run a suite that make test leaves out, see docs/develop/suites.md: S=wire
+	@[ -n '$(filter $(suites),$(S))' ] || { echo 'suite: S is "$(S)", want one of: $(suites)'; exit 1; }
+	$(suite_$(S))
+
+.PHONY: mutants
+mutants: build ## Put faults into the sources and fail if a suite misses one: S=policy, services, conntrack, faults or fuzz; ONLY=name (root)
+	@[ -n '$(filter $(mutant_suites),$(S))' ] || { echo 'mutants: S is "$(S)", want one of: $(mutant_suites)'; exit 1; }
+	$(GO) run ./test/tools/mutants -only '$(ONLY)' $(filter $(if $(filter fuzz,$(S)),pkg/%,test/$(S)/%),$(mutants))
+
 .PHONY: clean
-clean: ## Remove what was built here (not the cache in ~/.cache/antrea-oncache)
+clean: ### Remove what was built here (not the cache in ~/.cache/antrea-oncache)
 	rm -rf bin .testbed

@@ -17,7 +17,7 @@ packages=(
 )
 # The tools of make bench; installed when the script is called with the argument bench.
 bench_packages=(qperf memcached libmemcached-tools postgresql nginx-light apache2-utils linux-perf)
-# What make bench-peers needs besides; installed when the script is called with the argument peers.
+# What make suite S=bench-peers needs besides; installed when the script is called with the argument peers.
 peer_packages=(clang-19)
 # virtiofsd and the kernels are unpacked, not installed; libcap-ng0 and libseccomp2 are what virtiofsd is linked with. bc, bison, flex and
 # perl build the kernel for user-mode Linux (build-uml-kernel.sh).
@@ -178,7 +178,7 @@ main() {
     "") ;;
     bench) want+=("${bench_packages[@]}") ;;
     peers) want+=("${peer_packages[@]}") ;;
-    *) die "arguments \"$*\" are unknown; use none, bench for what make bench measures with, or peers for what make bench-peers does" ;;
+    *) die "arguments \"$*\" are unknown; use none, bench for what make bench measures with, or peers for what make suite S=bench-peers does" ;;
   esac
   [ -e /etc/debian_version ] || die "this script knows Debian only; install what it lists by hand"
   codename=$(. /etc/os-release && echo "$VERSION_CODENAME")

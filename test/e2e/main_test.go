@@ -14,7 +14,7 @@ import (
 // quick is set when tests that transfer a lot of data may transfer less.
 var quick = os.Getenv("E2E_QUICK") == "1"
 
-// all is set by `make test-e2e-all`, which also runs the areas that `make test` skips to save time.
+// all is set by `make suite S=e2e-all`, which also runs the areas that `make test` skips to save time.
 var all = os.Getenv("E2E_ALL") == "1"
 
 // printer shows the progress; tests on an emulated machine take minutes.

@@ -31,7 +31,7 @@ type absenceCase struct {
 	noticed string
 	// maxLost limits the losses of each flow.
 	maxLost int
-	// seldom is run by `make test-e2e-all` only.
+	// seldom is run by `make suite S=e2e-all` only.
 	seldom bool
 }
 

@@ -35,7 +35,7 @@ const (
 	burst = 32
 )
 
-// amount returns a number from the environment. The default is small, or large with `make test-e2e-all`.
+// amount returns a number from the environment. The default is small, or large with `make suite S=e2e-all`.
 func amount(t *testing.T, variable string, small, large int) int {
 	if all {
 		small = large

@@ -21,7 +21,7 @@ const repairTime = 20 * time.Second
 // TestUpkeep takes away, one after the other, what the agent has made on its Node.
 func TestUpkeep(t *testing.T) {
 	if !all && os.Getenv("E2E_AREA") == "" {
-		t.Skip("it takes minutes: run it with `make test-e2e-all`")
+		t.Skip("it takes minutes: run it with `make suite S=e2e-all`")
 	}
 	newSuite(t, "geneve", true).run(t, area{"Upkeep", testUpkeep}, area{"UnreachableNode", testUnreachableNode})
 }

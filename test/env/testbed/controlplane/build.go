@@ -37,7 +37,7 @@ const (
 	containerdModule = "hack/containerd"
 	// Kubernetes' own tests have dependencies that Kubernetes has not.
 	conformanceModule = "hack/conformance"
-	// Only make bench-peers needs it.
+	// Only make suite S=bench-peers needs it.
 	peerModule = "hack/cilium"
 )
 

@@ -32,7 +32,7 @@ func TestPinnedVersions(t *testing.T) {
 	require.ErrorContains(t, err, etcdModule)
 }
 
-// TestSources: each program can be built from a package that its module has at the pinned version. Only make bench-peers downloads the
+// TestSources: each program can be built from a package that its module has at the pinned version. Only make suite S=bench-peers downloads the
 // modules of a peer.
 func TestSources(t *testing.T) {
 	repository, err := Repository()
