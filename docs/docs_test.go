@@ -177,6 +177,19 @@ func TestMakeTargets(t *testing.T) {
 	}
 }
 
+// TestSuites: the page lists the suites that make suite and make mutants run.
+func TestSuites(t *testing.T) {
+	makefile, page := read(t, "Makefile"), read(t, "docs/develop/suites.md")
+	var suites []string
+	for _, m := range regexp.MustCompile(`(?m)^(?:define )?suite_([a-z0-9-]+)`).FindAllStringSubmatch(makefile, -1) {
+		suites = append(suites, m[1])
+	}
+	requireSameNames(t, suites, names(rows(t, section(t, page, "## Suites"))))
+	mutants := regexp.MustCompile(`(?m)^mutant_suites := (.*)$`).FindStringSubmatch(makefile)
+	require.NotNil(t, mutants)
+	requireSameNames(t, strings.Fields(mutants[1]), names(rows(t, section(t, page, "## Faults"))))
+}
+
 func TestConfigurationKeys(t *testing.T) {
 	c, err := agentconfig.Parse(nil)
 	require.NoError(t, err)
