@@ -75,10 +75,10 @@ func TestDualStackOverDualStackGeneveGateOff(t *testing.T) {
 }
 
 // TestRewriteDualStackGateOn rewrites hits of both IP versions, also of connections under random policies. It runs with
-// `make test-e2e-all`.
+// `make suite S=e2e-all`.
 func TestRewriteDualStackGateOn(t *testing.T) {
 	if !all {
-		t.Skip("runs with `make test-e2e-all`")
+		t.Skip("runs with `make suite S=e2e-all`")
 	}
 	s := newSuite(t, "geneve", true, families(dualStack, dualStack), rewriteTunnel)
 	s.rewrites = true

@@ -21,25 +21,25 @@ import (
 //
 //   - What changes Nodes under traffic (AgentRestart, AgentCrash, OpenVSwitch, Mode, GateSwitch, Unavailable, Coexistence,
 //     SharedPodNetwork, CommandLine) has connections on two paths at the same time that together have a second Node, a Service and two Pods
-//     of one Node; with `make test-e2e-all`, on every path. Connectivity always tries every path.
+//     of one Node; with `make suite S=e2e-all`, on every path. Connectivity always tries every path.
 //   - What is about connections (FastPath, ConnectionEnd, PodDeletion, ConntrackState, NetworkPolicy) runs through a Service and within a Node
 //     where the cache could be wrong, with the gate on. With the gate off, or the fourth path, each of them would take a minute more to
-//     find what is found above, by Connectivity or by a unit test: these run with `make test-e2e-all`.
+//     find what is found above, by Connectivity or by a unit test: these run with `make suite S=e2e-all`.
 //   - Forgery, ConntrackLiveness and LongFlow are about what the cache does with a packet and with the time. Through a Service they run with
-//     `make test-e2e-all`. Forgery within a Node has no meaning: its TTLs count routers.
+//     `make suite S=e2e-all`. Forgery within a Node has no meaning: its TTLs count routers.
 //   - PolicyTruthTable and PolicyChurn have Pods on both Nodes, and try connections between all of them.
 //   - The others have no connection between Pods that could be made in another way: they are about the tunnel (Injection,
 //     NeighborDiscovery), about one Pod's interface (BandwidthAnnotation), about the host's connections (NodeToPod), or about programs
 //     (Controller, CNIInput, Refusals, Cleanup).
 //     SamePacket compares frames that it makes itself; for Services the tests of package datapath/packets do.
 
-// With the gate off, NetworkPolicy, PolicyTruthTable, PolicyChurn and OpenVSwitch run with `make test-e2e-all` only: wrong flows of policies
+// With the gate off, NetworkPolicy, PolicyTruthTable, PolicyChurn and OpenVSwitch run with `make suite S=e2e-all` only: wrong flows of policies
 // are found by `make test-policy` and by these areas with the gate on, wrong repair after a restart of Open vSwitch by OpenVSwitch and
 // OpenVSwitchAway with the gate on, where the same flows and more are at stake. RewritePortIsRolled runs there as well: the unit tests of rewriting find that
 // a key for another port is used.
 
 // everyConfiguration lists the areas that must pass in the same way with the gate off and on. With VXLAN, the areas for
-// which it can make a difference always run, the others with `make test-e2e-all`.
+// which it can make a difference always run, the others with `make suite S=e2e-all`.
 var everyConfiguration = []area{
 	{"Connectivity", testConnectivity},
 	{"Forgery", testForgery},
@@ -127,7 +127,7 @@ func TestGeneveGateOnChanges(t *testing.T) {
 }
 
 // TestRewriteGateOn rewrites hits instead of encapsulating them. Decisions about packets are the same as over Geneve,
-// so the areas that always run change packets, or outlive the reason of a key. With `make test-e2e-all`, all areas of
+// so the areas that always run change packets, or outlive the reason of a key. With `make suite S=e2e-all`, all areas of
 // the fast path run.
 func TestRewriteGateOn(t *testing.T) {
 	s := newSuite(t, "geneve", true, rewriteTunnel)
@@ -193,7 +193,7 @@ func TestVXLANGateOn(t *testing.T) {
 }
 
 // TestNetkitGateOn is TestGeneveGateOn with netkit devices. Areas for which these make a difference, to the programs and to
-// the CNI, always run; the others run with `make test-e2e-all`.
+// the CNI, always run; the others run with `make suite S=e2e-all`.
 func TestNetkitGateOn(t *testing.T) {
 	requireNetkit(t)
 	s := newSuite(t, "geneve", true, func(o *cluster.Options) {
