@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// action makes an event happen, and returns when its cause is over: agents are ready again, daemons run, the network is as before.
+// action makes an event happen, and returns when its cause has ended: agents are ready again, daemons run, the network
+// is as before.
 type action func(context.Context, *world, event) error
 
 var actions = map[string]action{

@@ -51,8 +51,8 @@ func agentAway(ctx context.Context, w *world, e event) error {
 	return startAgent(ctx, n)
 }
 
-// restartAgentWithOtherMaps upgrades the agent to one whose maps are not those of the former, or rolls back: maps of another size are as foreign to it as
-// those of another layout.
+// restartAgentWithOtherMaps upgrades the agent to one with maps of another size, or rolls back: to the agent they are
+// as foreign as maps of another layout.
 func restartAgentWithOtherMaps(ctx context.Context, w *world, e event) error {
 	n := w.Nodes[e.node]
 	if err := n.StopAgent(); err != nil {

@@ -21,7 +21,7 @@ import (
 // thirdNode is a Node that consists only of its object: the agents make routes and flows to it.
 const thirdNode = "node-3"
 
-// thirdPodNetworks are those that the third Node may have.
+// thirdPodNetworks are the Pod networks that the third Node may have.
 var thirdPodNetworks = [2]string{"10.10.200.0/24", "10.10.201.0/24"}
 
 func toggleThirdNode(ctx context.Context, w *world, _ event) error {
@@ -182,7 +182,7 @@ func (w *world) awaitWelcome(ctx context.Context, pod *cluster.Pod) error {
 
 func (w *world) probeFromSuccessor(ctx context.Context, former, pod *cluster.Pod) error {
 	if pod.IP != former.IP {
-		return fmt.Errorf("the second Pod has the address %s, want that of the first one, %s", pod.IP, former.IP)
+		return fmt.Errorf("the second Pod has the address %s, want the first one's, %s", pod.IP, former.IP)
 	}
 	err := eventually(ctx, w.far.Node.Name+" to forget the address of the Pod that is gone", func() error {
 		flows, err := w.far.Node.Exec(ctx, "ovs-ofctl", "-O", "OpenFlow15", "--names", "--no-stats", "dump-flows", "br-int", "table=IngressRule")

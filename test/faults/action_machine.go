@@ -42,7 +42,7 @@ func addToClock(step time.Duration) error {
 
 const conntrackMax = "/proc/sys/net/netfilter/nf_conntrack_max"
 
-// fillConntrack lets the connection tracking of a Node take no more connections. The limit belongs to the machine, and is compared with the
+// fillConntrack fills the connection tracking of a Node. The limit belongs to the machine, and is compared with the
 // connections of each network namespace.
 func fillConntrack(ctx context.Context, w *world, e event) error {
 	limit, err := os.ReadFile(conntrackMax)
@@ -63,7 +63,7 @@ func fillConntrack(ctx context.Context, w *world, e event) error {
 	return errors.Join(last(ctx, e.length), os.WriteFile(conntrackMax, limit, 0o644))
 }
 
-// spared is how much memory fillMemory leaves: packets need some at once, and what has too little is ended by the kernel.
+// spared is the memory that fillMemory leaves: packets need some at once, and the kernel ends programs without any.
 const spared = 128 << 20
 
 // fillMemory takes the machine's memory, also what files occupy in its cache, and gives it back.

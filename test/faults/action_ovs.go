@@ -34,7 +34,7 @@ func killOVSDB(ctx context.Context, w *world, e event) error {
 	return n.StartOVSDB(ctx)
 }
 
-// restartAgentAndOVS is what the update of a DaemonSet does on a Node.
+// restartAgentAndOVS does the same as the update of a DaemonSet on a Node.
 func restartAgentAndOVS(ctx context.Context, w *world, e event) error {
 	n := w.Nodes[e.node]
 	if err := n.StopAgent(); err != nil {

@@ -1,13 +1,14 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command faults lets random events happen to a cluster of two Nodes with Open vSwitch (package cluster) under traffic: programs end and start
-// again, the network changes, Nodes, Pods and policies come and go. An oracle compares what arrived with what each event may do: packets of
-// flows that it does not concern are not lost, what policies forbid is not delivered. `make test-faults` runs it in the testbed;
-// docs/develop/reliability.md explains the output.
+// Command faults lets random events happen to a cluster of two Nodes with Open vSwitch (package cluster) under traffic:
+// programs end and start again, the network changes, Nodes, Pods and policies come and go. An oracle compares what
+// arrived with what each event may do: packets of flows that it does not concern are not lost, and forbidden packets
+// are not delivered. `make test-faults` runs it in the testbed; docs/develop/reliability.md explains the output.
 //
-// The plan of events (plan.go, from the table in kind.go) is a function of the seed. The oracle (oracle.go, ledger.go) sees only numbers.
-// action*.go make events happen, traffic.go and probe.go are what flows and what must not, run.go brings them together.
+// The plan of events (plan.go, from the table in kind.go) is a function of the seed. The oracle (oracle.go, ledger.go)
+// sees only numbers. action*.go make events happen, traffic.go generates allowed traffic, probe.go forbidden traffic,
+// run.go brings them together.
 //
 // The last line is "faults: events=N packets=N lost_established=N forbidden_delivered=N seed=S". The exit code is 1 if anything is wrong.
 package main

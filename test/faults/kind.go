@@ -8,20 +8,22 @@ import "time"
 // kind is a kind of event: how it is drawn, and what it may do to traffic.
 type kind struct {
 	name string
-	// weight is how often the kind is drawn, relative to the others.
+	// weight is the frequency of the kind, relative to the others.
 	weight int
 	// pause is the longest time between the end of the event before and this one, length the range of how long the event lasts.
 	pause  time.Duration
 	length [2]time.Duration
 	// concerns reports whether an event of this kind may lose packets of a flow. A flow that it does not concern loses none, but for probes.
 	concerns func(flow) bool
-	// probes is how many packets each other flow may lose all the same: those that ask whether hits are still right, before the agent notices the event.
+	// probes is the number of packets that each other flow may lose anyway: packets that ask whether hits are still
+	// right, before the agent notices the event.
 	probes uint64
-	// withoutHits is what it concerns while an agent of the Node takes the cache over, so that there are no hits; nil for the same.
+	// withoutHits selects the affected flows while an agent of the Node takes the cache over, so that there are no
+	// hits; nil for the same.
 	withoutHits func(flow) bool
-	// bound is how long after the end of the event a flow that it concerns may stand still.
+	// bound limits the time after the end of the event for which an affected flow may stand still.
 	bound time.Duration
-	// hits is the part of the event during which hits go on at least, with the gate on, if they went on before.
+	// hits is the least part of the event during which hits continue, with the gate on, if they did before.
 	hits float64
 }
 

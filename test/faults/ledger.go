@@ -11,18 +11,19 @@ import (
 	"time"
 )
 
-// tally is what happened during all events of a kind.
+// tally sums up all events of a kind.
 type tally struct {
 	events int
 	// sent are datagrams, segments, requests and connections. lost are datagrams that the kind allows to be lost, repaired segments that TCP has sent
 	// again, and failed are short connections.
 	sent, lost, repaired, failed uint64
-	// still is the longest time that an established flow stood still. hits is the smallest part of an event during which hits went on.
+	// still is the longest time that an established flow stood still. hits is the smallest part of an event during
+	// which hits continued.
 	still time.Duration
 	hits  float64
 }
 
-// ledger is what a run has seen.
+// ledger is the record of a run.
 type ledger struct {
 	events                     int
 	packets, probes            uint64
@@ -40,14 +41,14 @@ func (l *ledger) of(e event) *tally {
 	return l.kinds[e.kind.name]
 }
 
-// add judges what flows did during an event, and the part of it in which hits went on.
+// add judges the flows during an event, and the part of it in which hits continued.
 func (l *ledger) add(e event, seen []observation, hits float64) (complaints []string) {
 	t := l.of(e)
 	l.events++
 	t.events++
 	t.hits = min(t.hits, hits)
 	if hits < e.kind.hits {
-		complaints = append(complaints, fmt.Sprintf("hits went on for %.0f %% of %s, must be %.0f %%", 100*hits, e, 100*e.kind.hits))
+		complaints = append(complaints, fmt.Sprintf("hits continued for %.0f %% of %s, must be %.0f %%", 100*hits, e, 100*e.kind.hits))
 		l.complaints = append(l.complaints, complaints...)
 	}
 	return append(complaints, l.addAftermath(e, seen)...)

@@ -25,7 +25,7 @@ func TestLedger(t *testing.T) {
 	require.Len(t, l.add(restart, []observation{{flow: far, sent: 1000, lost: 3}}, 0.95), 1)
 	require.Len(t, l.addProbe(restart, "a probe", forbidden, 100, 2), 1)
 	require.Len(t, l.add(restart, nil, 0.8), 1)
-	// What fails to be opened is a complaint, and not the loss of something established.
+	// A failure to open is a complaint, and not the loss of an established flow.
 	require.Len(t, l.add(restart, []observation{{flow: flow{pattern: short}, sent: 10, lost: 1}}, 1), 1)
 	require.Len(t, l.complaints, 4)
 	require.Len(t, l.addAftermath(restart, []observation{{flow: far, lost: 1}}), 1)

@@ -33,7 +33,7 @@ func main() {
 		return err
 	})
 	sabotaged := flag.Bool("sabotage", false, "draw faults that the run must find, instead of events: lose, open")
-	keepGoing := flag.Bool("keep-going", false, "go on after a failure")
+	keepGoing := flag.Bool("keep-going", false, "continue after a failure")
 	flag.Parse()
 	if o.tunnel != tunnelEncap && o.tunnel != tunnelRewrite {
 		fmt.Fprintf(os.Stderr, "faults: -tunnel is %q, must be %s or %s\n", o.tunnel, tunnelEncap, tunnelRewrite)

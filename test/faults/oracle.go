@@ -8,17 +8,19 @@ import (
 	"time"
 )
 
-// observation is what one flow did during an event, from its beginning until everything that was sent until its end had been judged.
+// observation describes one flow during an event, from its beginning until everything that was sent until its end had
+// been judged.
 type observation struct {
 	flow flow
-	// sent and lost are datagrams, connections, or segments of TCP, of which lost is not exact; sent are then those of a stream, or requests.
+	// sent and lost are datagrams, connections, or segments of TCP, of which lost is not exact; sent then counts the
+	// segments of a stream, or requests.
 	sent, lost uint64
-	// still is the longest time without progress. What a connection's program says when it ends is in broken.
+	// still is the longest time without progress. broken is the message with which a connection's program has ended.
 	still  time.Duration
 	broken string
 }
 
-// judgement is what the oracle says about an observation.
+// judgement is the oracle's opinion of an observation.
 type judgement struct {
 	// allowed and forbidden are parts of what was lost.
 	allowed, forbidden uint64
@@ -41,7 +43,7 @@ func judge(e event, o observation) judgement {
 	return judgement{allowed: o.lost}
 }
 
-// verdict is what a probe may do.
+// verdict is the permission of a probe.
 type verdict string
 
 const (
@@ -51,7 +53,7 @@ const (
 	unsettled verdict = "unsettled"
 )
 
-// judgeProbe compares how many packets of a probe were delivered with its verdict, which did not change meanwhile.
+// judgeProbe compares the number of delivered packets of a probe with its verdict, which has not changed.
 func judgeProbe(name string, v verdict, sent, delivered uint64, e event) judgement {
 	if v == forbidden && delivered > 0 {
 		return judgement{forbidden: delivered, complaint: fmt.Sprintf("%d of %d packets of %s were delivered during %s, which policies forbid", delivered, sent, name, e)}

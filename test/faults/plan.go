@@ -36,7 +36,7 @@ type plan struct {
 	total int
 }
 
-// newPlan returns the plan with those of the kinds whose names match.
+// newPlan returns the plan with the kinds whose names match.
 func newPlan(seed uint64, kinds []kind, only *regexp.Regexp) (plan, error) {
 	p := plan{seed: seed}
 	for i := range kinds {

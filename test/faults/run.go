@@ -20,21 +20,21 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/hitrate"
 )
 
-// standstill is the time that a flow may take to go on after an event before the state of the cluster is dumped.
+// standstill is the time that a flow may need to continue after an event before the state of the cluster is dumped.
 const standstill = 15 * time.Second
 
-// roundLength is the time after which traffic is ended, checked, and started anew.
+// roundLength is the time after which traffic is ended, checked, and started again.
 const roundLength = 3 * time.Minute
 
-// run makes events happen until there were enough or the time is over.
+// run makes events happen until there were enough or the time has passed.
 type run struct {
 	w      *world
 	plan   plan
 	ledger *ledger
-	// events is the number of events, 0 for any; until is when no event begins any more, zero for never.
+	// events is the number of events, 0 for any; until is the end of the time in which events begin, zero for never.
 	events int
 	until  time.Time
-	// keepGoing goes on after a complaint.
+	// keepGoing: continue after a complaint.
 	keepGoing bool
 	artifacts string
 
@@ -61,7 +61,7 @@ func (r *run) all(ctx context.Context) error {
 	return err
 }
 
-// start is what is judged before the first event of a round.
+// start stands for the judgement before the first event of a round.
 var start = event{number: -1, kind: &kind{name: "start", concerns: none}}
 
 // round lets events happen to traffic from its start to its end.
@@ -85,13 +85,14 @@ func (r *run) round(ctx context.Context, number int) (err error) {
 	complaints, caught, err := r.traffic.end()
 	if caught > 0 {
 		r.ledger.delivered = max(r.ledger.delivered, caught) // those that were answered have been counted
-		complaints = append(complaints, fmt.Sprintf("servers that nobody may reach have received %d packets", caught))
+		complaints = append(complaints, fmt.Sprintf("servers that no Pod may reach have received %d packets", caught))
 	}
 	r.complain(complaints)
 	return err
 }
 
-// event makes one event happen, waits until all is as before, and judges. What was lost in the pause is the fault of the event before.
+// event makes one event happen, waits until all is as before, and judges. The event before is blamed for losses in the
+// pause.
 func (r *run) event(ctx context.Context, e, before event) error {
 	if err := last(ctx, e.pause); err != nil {
 		return err
@@ -126,7 +127,7 @@ func (r *run) event(ctx context.Context, e, before event) error {
 		going = 1
 	}
 	complaints = slices.Concat(complaints, r.ledger.add(e, seen, going), probed)
-	r.w.progress.Printf("event %d: %s: %s; took %.1f s, hits went on for %.0f %%", e.number, e, describe(seen), time.Since(begun).Seconds(), 100*rate.Part())
+	r.w.progress.Printf("event %d: %s: %s; took %.1f s, hits continued for %.0f %%", e.number, e, describe(seen), time.Since(begun).Seconds(), 100*rate.Part())
 	r.complain(complaints)
 	return nil
 }
@@ -157,7 +158,8 @@ func takingOver(n *cluster.Node) (bool, error) {
 	return bytes.LastIndex(log, []byte("ONCache started")) < bytes.LastIndex(log, []byte("Starting antrea-agent")), nil
 }
 
-// dumpWhenStill dumps the state of the cluster while a flow stands still: what keeps it from going on is there only as long as it does.
+// dumpWhenStill dumps the state of the cluster while a flow stands still: the cause is visible only as long as it
+// lasts.
 func (r *run) dumpWhenStill(e event) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var watching sync.WaitGroup
@@ -182,7 +184,7 @@ func (r *run) dumpWhenStill(e event) (stop func()) {
 	return func() { cancel(); watching.Wait() }
 }
 
-// observe returns what flows have done since the last call, and begins anew.
+// observe returns the observations since the last call, and starts new ones.
 func (r *run) observe() (seen []observation) {
 	now := r.traffic.snapshot()
 	for f, p := range r.traffic.flows {
@@ -195,7 +197,7 @@ func (r *run) observe() (seen []observation) {
 	return seen
 }
 
-// judgeProbes judges what probes have done since the last call. verdicts are those before an event, which may change them.
+// judgeProbes judges the probes since the last call. verdicts are the verdicts before an event, which may change them.
 func (r *run) judgeProbes(e event, verdicts map[string]verdict) (complaints []string) {
 	now := r.traffic.snapshot()
 	for name, v := range r.traffic.verdicts() {
@@ -295,7 +297,7 @@ func (r *run) waitRewritten(ctx context.Context) error {
 	return nil
 }
 
-// rewrittenBy is how many packets a Node has rewritten since its maps were made.
+// rewrittenBy is the number of packets that a Node has rewritten since its maps were made.
 func rewrittenBy(ctx context.Context, n *cluster.Node) (uint64, error) {
 	status, err := agentstate.Cache(ctx, n)
 	if err != nil {

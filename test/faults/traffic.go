@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// watchInterval is how often the programs write their progress, and how often it is read.
+	// watchInterval is the interval at which the programs write their progress, and at which it is read.
 	watchInterval = 200 * time.Millisecond
-	// grace is how long a program of traffic may take to end after SIGTERM: it waits for late replies and confirmations.
+	// grace limits the time for a traffic program to end after SIGTERM: it waits for late replies and confirmations.
 	grace = 70 * time.Second
 	// window is the maximum number of datagrams in flight. While nothing flows, one a second is sent.
 	window = 50
 )
 
-// progressOf is what a program has written last.
+// progressOf is the last output of a program.
 type progressOf struct{ received, sent, late uint64 }
 
 // program is a client whose progress is watched.
@@ -89,7 +89,7 @@ func (p *program) longestStill() time.Duration {
 	return still
 }
 
-// broken is what the program has said if it has ended.
+// broken is the message of a program that has ended.
 func (p *program) broken() string {
 	select {
 	case <-p.process.Done():
@@ -117,8 +117,8 @@ type traffic struct {
 	watching sync.WaitGroup
 }
 
-// startTraffic returns when everything flows, and on the fast path where there is one. round makes the ports of flows differ from those of the
-// round before.
+// startTraffic returns when everything flows, and on the fast path where there is one. round makes the ports of flows
+// differ from the round before.
 func (w *world) startTraffic(ctx context.Context, round int) (*traffic, error) {
 	t := &traffic{w: w, flows: map[flow]*program{}, probes: map[string]*program{}}
 	for _, server := range []*cluster.Pod{w.far, w.near} {
@@ -299,7 +299,7 @@ func (t *traffic) waitJudged(ctx context.Context, e event, before map[flow]progr
 	return t.waitLate(ctx, e, before)
 }
 
-// patienceForLate is how long a packet that must not be lost may be late.
+// patienceForLate limits the delay of a packet that must not be lost.
 const patienceForLate = 15 * time.Second
 
 // waitLate waits for packets that are late and must not be lost. If they do not come in time, they are lost.

@@ -24,15 +24,16 @@ import (
 const (
 	namespace = "faults"
 	gate      = "ONCache"
-	// tunnelDevice is that of Geneve.
+	// tunnelDevice is Geneve's device.
 	tunnelDevice = "genev_sys_6081"
 
 	// patience is the limit for anything that an event must lead to, on a slow machine.
 	patience = 3 * time.Minute
 )
 
-// Ports of servers. A port of a Service is serviceShift higher, so that ports are translated, too. Connections through a Service go to ports of
-// their own: conntrack remembers them for two minutes, and drops one to the Endpoint from the same port of the client.
+// Ports of servers. A port of a Service is serviceShift higher, so that ports are also translated. Connections through
+// a Service go to ports of their own: conntrack remembers them for two minutes, and drops one to the Endpoint from the
+// same port of the client.
 const (
 	echoPort         = 5002 // UDP
 	requestPort      = 5003 // TCP, as all others
@@ -67,10 +68,11 @@ type world struct {
 	client *cluster.Pod
 	// far is the server on the second Node, near that on the client's.
 	far, near *cluster.Pod
-	// subject opens connections to target, which policies forbid at times. mute may send nothing, and strangers have no way to the servers.
+	// subject opens connections to target, which policies forbid at times. mute may send nothing, and unrelated Pods
+	// have no way to the servers.
 	subject, target, mute *cluster.Pod
 	strangers             [2]*cluster.Pod
-	// elsewhere is on each Node the Pod of policies that concern nobody else.
+	// elsewhere is on each Node the only Pod that some policies concern.
 	elsewhere [2]*cluster.Pod
 	// farService and nearService are the cluster IPs in front of far and near.
 	farService, nearService netip.Addr
@@ -81,7 +83,7 @@ type world struct {
 	targetForbidden bool
 	// thirdPods is the Pod network of the third Node, "" if there is no such Node.
 	thirdPods string
-	// probed is what events themselves have sent that is forbidden.
+	// probed are forbidden packets that events themselves have sent.
 	probed []probed
 	// made counts objects, for their names.
 	made int
@@ -93,13 +95,13 @@ type probed struct {
 	sent, delivered uint64
 }
 
-// options are those of a world.
+// options are the options of a world.
 type options struct {
 	// gateOn is the feature gate ONCache.
 	gateOn bool
 	// tunnel is oncache.tunnel.
 	tunnel string
-	// load is how much traffic there is, 1 for all of it.
+	// load is the amount of traffic, 1 for all of it.
 	load float64
 	// flows matches the names of flows that there are.
 	flows *regexp.Regexp
@@ -119,7 +121,7 @@ func (o options) cache(maxFlows int) map[string]any {
 	return map[string]any{"maxFlows": maxFlows, "tunnel": o.tunnel}
 }
 
-// args is how make test-faults gets the options that a replay needs.
+// args returns the options that a replay by make test-faults needs.
 func (o options) args() string {
 	if o.tunnel == tunnelEncap {
 		return ""
@@ -165,7 +167,7 @@ func newWorld(ctx context.Context, p *progress.Printer, o options) (_ *world, er
 		return w, err
 	}
 	for _, n := range w.Nodes {
-		// What routers do whose MAC address changes; see next-hop-mac.
+		// Routers do this when their MAC address changes; see next-hop-mac.
 		if err := n.WriteFile("/proc/sys/net/ipv4/conf/eth0/arp_notify", []byte("1")); err != nil {
 			return w, err
 		}

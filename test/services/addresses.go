@@ -29,7 +29,7 @@ type frontend struct {
 	port     *corev1.ServicePort
 }
 
-// frontend returns who has an address on a Node; nil: nobody.
+// frontend returns the owner of an address on a Node; nil without one.
 func (w *World) frontend(node string, to netip.AddrPort, protocol corev1.Protocol) *frontend {
 	var owner *frontend
 	for _, f := range w.frontends(node) {
@@ -53,7 +53,8 @@ func (f *frontend) precedes(other *frontend) bool {
 	return a.Namespace+"/"+a.Name < b.Namespace+"/"+b.Name
 }
 
-// isRouted reports whether the Node's own packets to all ports of the address, and those that come from outside, are led to the bridge.
+// isRouted reports whether packets to all ports of the address, from the Node itself and from outside, are led to the
+// bridge.
 func (w *World) isRouted(node string, address netip.Addr) bool {
 	return w.Settings.ProxyAll && slices.ContainsFunc(w.frontends(node), func(f *frontend) bool { return f.kind == clusterIP && f.address.Addr() == address })
 }
@@ -123,8 +124,8 @@ func (w *World) loadBalancerIPs(node string, s *corev1.Service) (all []netip.Add
 	return all
 }
 
-// admitsPods reports whether one of loadBalancerSourceRanges has all Pods of the Node, of the address's IP version. Without proxyAll, the
-// addresses of other Services are left to kube-proxy.
+// admitsPods reports whether one of loadBalancerSourceRanges has all Pods of the Node, of the address's IP version.
+// Without proxyAll, the addresses of other Services are left to kube-proxy.
 func (w *World) admitsPods(node string, s *corev1.Service, address netip.Addr) bool {
 	ranges := s.Spec.LoadBalancerSourceRanges
 	return len(ranges) == 0 || slices.ContainsFunc(ranges, func(text string) bool {

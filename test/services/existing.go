@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Continuation is what becomes of a connection that was opened before a change.
+// Continuation is the fate of a connection that was opened before a change.
 type Continuation uint8
 
 const (
@@ -22,8 +22,9 @@ const (
 	Either
 )
 
-// Continues says what becomes of a connection to an Endpoint. "Those that exist keep their Endpoint. TCP and SCTP: as long as both sides
-// want, also if the Endpoint or the Service has gone. UDP: until the Endpoint no longer serves, or the Service or the address has gone."
+// Continues returns the fate of a connection to an Endpoint. "Those that exist keep their Endpoint. TCP and SCTP: as
+// long as both sides want, also if the Endpoint or the Service has gone. UDP: until the Endpoint no longer serves, or
+// the Service or the address has gone."
 func (w *World) Continues(p *Probe, endpoint netip.AddrPort) Continuation {
 	if p.Protocol != corev1.ProtocolUDP {
 		return Keeps
@@ -38,7 +39,7 @@ func (w *World) Continues(p *Probe, endpoint netip.AddrPort) Continuation {
 	case i < 0 || !all[i].Ready && !all[i].Serving:
 		return Moves
 	case !all[i].Ready && !all[i].Terminating:
-		return Either // An Endpoint that serves and does not terminate is ready, unless somebody else says so.
+		return Either // An Endpoint that serves and does not terminate is ready, unless the slice says otherwise.
 	}
 	if v := w.Verdict(p); v.Outcome == Dropped {
 		return Either // About clients that are refused later nothing is said.

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Outcome is what becomes of the first packet of a connection.
+// Outcome is the fate of the first packet of a connection.
 type Outcome uint8
 
 const (
@@ -29,10 +29,10 @@ func (o Outcome) String() string {
 	return [...]string{"left as it is", "served", "rejected", "dropped"}[o]
 }
 
-// Verdict is what the documentation promises about a connection.
+// Verdict is the documentation's promise about a connection.
 type Verdict struct {
 	Outcome Outcome
-	// Endpoints are those that the connection may get, sorted. Each gets connections if enough are opened.
+	// Endpoints are the possible Endpoints of the connection, sorted. Each gets connections if enough are opened.
 	Endpoints []Endpoint
 	// Affinity: connections of the client to this address get the same Endpoint.
 	Affinity bool
@@ -41,7 +41,7 @@ type Verdict struct {
 	Open, OpenRejected bool
 }
 
-// Addresses returns those of the Endpoints.
+// Addresses returns the addresses of the Endpoints.
 func (v *Verdict) Addresses() (all []netip.AddrPort) {
 	for _, e := range v.Endpoints {
 		all = append(all, e.Address)
@@ -93,8 +93,8 @@ func hasLocalPolicy(s *corev1.Service) bool {
 	return s.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 }
 
-// admits reports whether loadBalancerSourceRanges admit the client. "An IP version without a range of its own admits nobody. A range with an
-// address of the Node admits the Node."
+// admits reports whether loadBalancerSourceRanges admit the client. "An IP version without a range of its own admits no
+// client. A range with an address of the Node admits the Node."
 func (w *World) admits(s *corev1.Service, c *Client) bool {
 	ranges := s.Spec.LoadBalancerSourceRanges
 	if len(ranges) == 0 {

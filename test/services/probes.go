@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// target is where a connection goes.
+// target is the destination of a connection.
 type target struct {
 	address  netip.AddrPort
 	protocol corev1.Protocol
@@ -61,7 +61,7 @@ func targets(worlds []*World) (all []target) {
 	}
 	for _, w := range worlds {
 		everything := *w
-		// What is left alone, and what another configuration handles, has addresses, too.
+		// Services that are left alone, or that another configuration handles, also have addresses.
 		everything.Settings = Settings{ProxyAll: true, LoadBalancerIPs: true}
 		for _, settings := range []Settings{everything.Settings, {ProxyAll: true, LoadBalancerIPs: true, ServiceProxyName: ProxyName}} {
 			everything.Settings = settings

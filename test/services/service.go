@@ -119,7 +119,8 @@ func (g *Generator) setLabel(s *corev1.Service) {
 	}
 }
 
-// setExternalAddresses gives a Service external IPs, and addresses of a load balancer, some of which other Services have, too.
+// setExternalAddresses gives a Service external IPs, and addresses of a load balancer, some of which other Services
+// also have.
 func (g *Generator) setExternalAddresses(s *corev1.Service, slot int) {
 	s.Spec.ExternalIPs, s.Status.LoadBalancer.Ingress, s.Spec.LoadBalancerSourceRanges = nil, nil, nil
 	for _, version := range s.Spec.IPFamilies {

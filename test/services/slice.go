@@ -112,7 +112,7 @@ func (g *Generator) addEndpoint(s *corev1.Service, slice *discoveryv1.EndpointSl
 	slice.Endpoints = append(slice.Endpoints, e)
 }
 
-// conditions returns those of an Endpoint: ready (two thirds), not ready, or terminating.
+// conditions returns the conditions of an Endpoint: ready (two thirds), not ready, or terminating.
 func (g *Generator) conditions() discoveryv1.EndpointConditions {
 	yes, no := true, false
 	return pick(g.rng, []discoveryv1.EndpointConditions{

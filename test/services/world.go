@@ -6,9 +6,10 @@
 // are Kubernetes' documentation and API reference (Service, EndpointSlice, Virtual IPs and Service Proxies, Topology Aware Routing), and
 // docs/use/antrea-proxy.md for what Kubernetes leaves to implementations and for the limits of this one.
 //
-// world.go has the objects. oracle.go says what a connection meets, endpoints.go which Endpoints it may get, addresses.go who has an
-// address, existing.go what becomes of a connection when the world changes. generate.go makes worlds, service.go their Services, slice.go
-// their EndpointSlices, edit.go changes them, probes.go has the connections to try. The program truthtable compares.
+// world.go defines the objects. oracle.go judges connections, endpoints.go selects their Endpoints, addresses.go finds
+// the owners of addresses, existing.go judges connections when the world changes. generate.go makes worlds, service.go
+// their Services, slice.go their EndpointSlices, edit.go changes them, probes.go selects the connections to try. The
+// program truthtable compares.
 package services
 
 import (
@@ -25,7 +26,8 @@ type Node struct {
 	Name string
 	// Zone is the label topology.kubernetes.io/zone; empty: the Node has no such label.
 	Zone string
-	// Addresses are the Node's own, Gateways the sources of its connections to Services, PodNetworks those of its Pods, of each IP version.
+	// Addresses are the Node's own, Gateways the sources of its connections to Services, PodNetworks the networks of
+	// its Pods, of each IP version.
 	Addresses, Gateways []netip.Addr
 	PodNetworks         []netip.Prefix
 }
@@ -65,7 +67,7 @@ const (
 	FromOutside
 )
 
-// Client opens connections. Node is where its packets meet Services.
+// Client opens connections. Node is the Node at which its packets meet Services.
 type Client struct {
 	Kind ClientKind
 	Node string

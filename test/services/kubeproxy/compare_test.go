@@ -116,7 +116,7 @@ func (r *recorder) InstallService(p openflow.ServicePort) error {
 
 func (r *recorder) UninstallService(string) error { return nil }
 
-// ours is what AntreaProxy makes of the objects.
+// ours is AntreaProxy's result for the objects.
 func ours(t *testing.T, objects []runtime.Object) map[string]openflow.ServicePort {
 	t.Helper()
 	kube := fake.NewClientset(objects...)
@@ -141,7 +141,7 @@ func ours(t *testing.T, objects []runtime.Object) map[string]openflow.ServicePor
 	return flows.ports
 }
 
-// theirs is what kube-proxy's packages make of them: Endpoints by the name of the port and the traffic policy.
+// theirs is the result of kube-proxy's packages: Endpoints by the name of the port and the traffic policy.
 func theirs(objects []runtime.Object, version corev1.IPFamily) map[string][]string {
 	serviceChanges, endpointChanges := kubeproxy.NewServiceChangeTracker(version, nil, nil), kubeproxy.NewEndpointsChangeTracker(version, node, nil, nil)
 	for _, o := range objects {

@@ -51,7 +51,8 @@ type lostConnection struct {
 	text string
 }
 
-// checkOpen sends data through the open connections, both ways, and returns what is wrong. fate says what may become of one.
+// checkOpen sends data through the open connections, both ways, and returns the faults. fate returns what may happen to
+// one.
 func (b *bench) checkOpen(w *services.World, fate func(*connection) services.Continuation) (wrong []lostConnection, err error) {
 	for _, n := range b.pair.Nodes {
 		n.ForgetMegaflows()
@@ -63,7 +64,7 @@ func (b *bench) checkOpen(w *services.World, fate func(*connection) services.Con
 	for _, c := range b.openConnections {
 		was[c], fates[c] = c.arrivals[0], fate(c)
 		if fates[c] != services.Keeps && c.Client.Kind != services.FromPod {
-			// The host opens it again, too.
+			// The host also opens it again.
 			if c.to, c.led = b.agentOf(c.Client.Node).host.lead(c.Probe); !c.led {
 				continue
 			}
@@ -122,7 +123,7 @@ func (b *bench) judgeOpen(w *services.World, c *connection, was arrival, fate se
 	case fate == services.Moves && kept && !stays:
 		return "it must be ended", true
 	case fate == services.Either && (v.Outcome == services.Rejected || v.Outcome == services.Dropped) && len(c.arrivals) == 0:
-		return "", false // nobody has waited for the rejection
+		return "", false // the rejection was not waited for
 	case fate != services.Keeps && !kept && asNew != "":
 		return "it must be treated as a new one: " + asNew, false
 	}

@@ -45,11 +45,11 @@ func newAPI() *api {
 	return a
 }
 
-// watchesOf is how many watches an agent has.
+// watchesOf is the number of an agent's watches.
 const watchesOf = 3
 
-// waitWatches returns when so many watches have been started: unlike a real one, this API loses what happens between a list and the watch
-// that follows it.
+// waitWatches returns when n watches have been started: unlike a real one, this API loses events between a list and the
+// watch that follows it.
 func (a *api) waitWatches(n int) bool {
 	for deadline := time.Now().Add(settleTimeout); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		a.mu.Lock()
@@ -65,7 +65,7 @@ func (a *api) waitWatches(n int) bool {
 // request is a change of one object, or of two with the same name.
 type request func(context.Context) error
 
-// change turns the objects of a World into those of another one, in random order.
+// change turns the objects of a World into the objects of another one, in random order.
 func (a *api) change(ctx context.Context, rng *rand.Rand, before, after *services.World) error {
 	var requests []request
 	for _, n := range after.Nodes {
@@ -108,7 +108,7 @@ type apiObject interface {
 	runtime.Object
 }
 
-// union returns the objects of both lists, those with the same name once.
+// union returns the objects of both lists, each name once.
 func union[T apiObject](a, b []T) (all []T) {
 	for _, o := range slices.Concat(a, b) {
 		if find(all, o) == *new(T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/wire"
 )
 
-// connection is one connection of a probe, with what has become of it.
+// connection is one connection of a probe, with its fate.
 type connection struct {
 	*services.Probe
 	id         uint32
@@ -27,7 +27,7 @@ type connection struct {
 	// data is the number of packets with data that were sent.
 	data int
 
-	// arrivals are packets to the server, with their addresses there, rejections are those that came back instead.
+	// arrivals are packets to the server, with their addresses there, rejections are packets that came back instead.
 	arrivals   []arrival
 	rejections int
 	// answered: the server's answer has come back, from the address that the client has opened the connection to.
@@ -70,8 +70,8 @@ func (b *bench) portFor(address netip.Addr, node string) *switchpair.Port {
 	return b.pair.Nodes[node].Gateway
 }
 
-// nextHop returns the MAC address to which a packet for the address is sent from a port of the Node: that of a Pod on the same Node, or
-// that of the gateway, behind which the host and the bridge route.
+// nextHop returns the MAC address to which a packet for the address is sent from a port of the Node: of a Pod on the
+// same Node, or of the gateway, behind which the host and the bridge route.
 func (b *bench) nextHop(from *switchpair.Port, node string, to netip.Addr) net.HardwareAddr {
 	n := b.pair.Nodes[node]
 	if p := b.pods[to]; p != nil && n.Pods[p.IPv4] == p && p != from {
@@ -154,7 +154,7 @@ func (b *bench) openAtOnce(connections []*connection, mayReject func(*connection
 	return nil
 }
 
-// exchange sends frames. Nobody may answer packets that were dropped before.
+// exchange sends frames. Packets that were dropped before must not be answered.
 func (b *bench) exchange(frames []switchpair.Outgoing, late ...switchpair.Fence) (map[uint32][]switchpair.Arrival, error) {
 	arrived, err := b.pair.Exchange(frames, late...)
 	for _, c := range b.silent {
@@ -165,7 +165,7 @@ func (b *bench) exchange(frames []switchpair.Outgoing, late ...switchpair.Fence)
 	return arrived, err
 }
 
-// receive notes what has become of a packet to the server.
+// receive records the fate of a packet to the server.
 func (b *bench) receive(c *connection, number uint32, arrived map[uint32][]switchpair.Arrival) {
 	c.arrivals, c.rejections = nil, 0
 	for _, a := range arrived[number] {
@@ -183,7 +183,7 @@ func (b *bench) receive(c *connection, number uint32, arrived map[uint32][]switc
 	}
 }
 
-// receiveAnswer notes what has become of the server's packet.
+// receiveAnswer records the fate of the server's packet.
 func (b *bench) receiveAnswer(c *connection, number uint32, arrived map[uint32][]switchpair.Arrival) {
 	c.answered = false
 	for _, a := range arrived[number] {
@@ -204,7 +204,7 @@ func (c *connection) endpoint() netip.AddrPort {
 	return c.arrivals[0].header.Destination
 }
 
-// outcome describes what has become of the connection.
+// outcome describes the fate of the connection.
 func (c *connection) outcome() string {
 	var parts []string
 	if !c.led {

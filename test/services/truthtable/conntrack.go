@@ -28,7 +28,7 @@ type connections struct {
 	node *switchpair.Node
 
 	mu sync.Mutex
-	// fence is a connection that is in the list although nobody has opened it, to an address that it must not have. It is behind all
+	// fence is a connection in the list that was never opened, to an address that it must not have. It is behind all
 	// others, so these have been ended when it is.
 	fence *conntrack.Connection
 	ended chan struct{}

@@ -62,7 +62,7 @@ func (b *bench) dropped(node string) string {
 	return out.String()
 }
 
-// outcome describes what has become of the connection that is wrong, or where all of them have arrived.
+// outcome describes the fate of the connection that is wrong, or the destinations of all connections.
 func (t *trial) outcome() string {
 	if t.culprit != nil {
 		return fmt.Sprintf("%s (connection %d of %d)", t.culprit.outcome(), slices.Index(t.connections, t.culprit)+1, len(t.connections))

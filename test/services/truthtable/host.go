@@ -18,11 +18,11 @@ import (
 	"github.com/antrea-oncache/antrea/test/services"
 )
 
-// hostNetwork stands in for the routes and rules of a Node by which proxyAll leads connections of the Node, and those from outside, to the
-// bridge. docs/use/antrea-proxy.md describes them; the end-to-end tests have the real ones.
+// hostNetwork stands in for the routes and rules of a Node by which proxyAll leads connections from the Node and from
+// outside to the bridge. docs/use/antrea-proxy.md describes them; the end-to-end tests have the real ones.
 type hostNetwork struct {
 	mu sync.Mutex
-	// ports are what agents have set, fresh those that the agent that runs has set.
+	// ports are set by agents, fresh by the agent that runs.
 	ports     map[string]route.ServicePort
 	fresh     map[string]bool
 	addresses []netip.Addr

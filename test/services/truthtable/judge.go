@@ -13,7 +13,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/services"
 )
 
-// judge compares what has become of a connection with the verdict, and says what is wrong.
+// judge compares the fate of a connection with the verdict, and returns the fault.
 func (b *bench) judge(w *services.World, c *connection, v *services.Verdict) string {
 	switch {
 	case c.stray != "":

@@ -1,16 +1,17 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command truthtable compares what becomes of connections to random Services with the documentation. It runs on one machine without a
-// kernel module. The Services part of the agents of two Nodes is in this process, with an API that has no server. The agents keep running
-// while Services, EndpointSlices and Nodes change, so their incremental paths are tested; sometimes they are stopped, and started again
-// with another configuration and the same switch. Each has a private Open vSwitch with the real pipeline and userspace conntrack (see
-// package switchpair); a Geneve tunnel connects the two. A probe is one or more connections from a Pod, a Node or outside, each with a
-// packet that opens it and the answer of the Endpoint. Some connections stay open during changes. It needs root, for network namespaces.
+// Command truthtable compares the fate of connections to random Services with the documentation. It runs on one machine
+// without a kernel module. The Services part of the agents of two Nodes is in this process, with an API that has no
+// server. The agents keep running while Services, EndpointSlices and Nodes change, so their incremental paths are
+// tested; sometimes they are stopped, and started again with another configuration and the same switch. Each has a
+// private Open vSwitch with the real pipeline and userspace conntrack (see package switchpair); a Geneve tunnel
+// connects the two. A probe is one or more connections from a Pod, a Node or outside, each with a packet that opens it
+// and the answer of the Endpoint. Some connections stay open during changes. It needs root, for network namespaces.
 //
-// agent.go is an agent, host.go and conntrack.go what it has of its host. cluster.go is the API, marker.go tells when everything is in the
-// switches. connection.go makes packets of connections, probing.go tries the probes, judge.go compares, churn.go is about connections that
-// stay open, run.go about the order of all this, describe.go prints.
+// agent.go is an agent, host.go and conntrack.go its host. cluster.go is the API, marker.go tells when everything is in
+// the switches. connection.go makes packets of connections, probing.go tries the probes, judge.go compares, churn.go is
+// about connections that stay open, run.go about the order of all this, describe.go prints.
 //
 // The last line is "services: sets=N probes=N wrong=N seed=S". The exit code is 1 if anything is wrong.
 package main

@@ -63,7 +63,7 @@ func TestFindsServicesOfAnotherWorld(t *testing.T) {
 	require.Empty(t, b.wrongTrials(t, after, probes))
 }
 
-// What the agent believes is right, but the switch lacks one flow: that to an Endpoint, or that of an address. Packets reveal it.
+// The agent's state is right, but the switch lacks one flow: to an Endpoint, or of an address. Packets reveal it.
 func TestFindsMissingFlow(t *testing.T) {
 	b, g := started(t, 6)
 	found, clusterIPs := 0, netip.MustParsePrefix("10.96.0.0/16")
@@ -86,7 +86,7 @@ func TestFindsMissingFlow(t *testing.T) {
 	require.Positive(t, found)
 }
 
-// An open connection that the switch sends elsewhere is noticed, and so is a UDP connection that nobody ends.
+// An open connection that the switch sends elsewhere is noticed, and so is a UDP connection that is not ended.
 func TestFindsLostConnections(t *testing.T) {
 	b, g := started(t, 7)
 	trials, err := b.probe(b.world, g.Probes(b.world))
@@ -109,7 +109,7 @@ func TestFindsLostConnections(t *testing.T) {
 	}
 	wrong, err = b.checkOpen(&nowhere, func(c *connection) services.Continuation { return nowhere.Continues(c.Probe, c.endpoint()) })
 	require.NoError(t, err)
-	require.Len(t, wrong, udp, "nobody has ended these")
+	require.Len(t, wrong, udp, "these were not ended")
 	require.Len(t, b.openConnections, open)
 
 	for _, n := range b.pair.Nodes {

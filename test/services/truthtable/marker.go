@@ -27,7 +27,7 @@ const settleTimeout = 30 * time.Second
 
 var markerAddress = netip.MustParseAddr("10.96.250.1")
 
-// marker is what identifies one marker.
+// marker identifies one marker.
 type marker int
 
 func (m marker) port() uint16 { return uint16(1000 + m) }

@@ -24,11 +24,11 @@ type trial struct {
 	culprit *connection
 }
 
-// triesPerEndpoint is how many connections for each Endpoint are tried until each Endpoint has got one. With 7 Endpoints that choose
-// among themselves at random, one of 10^16 trials fails.
+// triesPerEndpoint is the number of connections for each Endpoint that are tried until each Endpoint has got one. With
+// 7 Endpoints that choose among themselves at random, one of 10^16 trials fails.
 const triesPerEndpoint = 40
 
-// next is how many connections are tried next; 0: the trial is done.
+// next is the number of connections to try next; 0: the trial is done.
 func (t *trial) next() int {
 	tried, endpoints := len(t.connections), len(t.verdict.Endpoints)
 	switch {
@@ -59,8 +59,9 @@ func (t *trial) mayReachItself() bool {
 	return slices.ContainsFunc(t.verdict.Endpoints, func(e services.Endpoint) bool { return e.Address.Addr() == t.Client.IP })
 }
 
-// spreads reports whether connections of one client spread over the Endpoints here. Those over UDP do not: Open vSwitch's datapath in user space
-// leaves ports of UDP out of the hash that chooses (flow_hash_symmetric_l4), in contrast to the kernel's.
+// spreads reports whether connections of one client spread over the Endpoints here. UDP connections do not: Open
+// vSwitch's datapath in user space leaves ports of UDP out of the hash that chooses (flow_hash_symmetric_l4), unlike
+// the kernel's.
 func (t *trial) spreads() bool { return t.Protocol == corev1.ProtocolTCP }
 
 // probe tries the probes and returns the trials.
@@ -90,9 +91,9 @@ func (b *bench) probe(w *services.World, probes []*services.Probe) ([]*trial, er
 	return append(sctp, others...), nil
 }
 
-// probeOthers opens connections in waves, each of which meets what the one before has taught the switch. The first connections of clients
-// with affinity are a wave of their own: the switch learns from them, so its megaflows change meanwhile, not always for the better (see
-// switchpair.Node.ForgetMegaflows).
+// probeOthers opens connections in waves, each of which meets what the one before has taught the switch. The first
+// connections of clients with affinity are a wave of their own: the switch learns from them, so its megaflows change
+// between the waves, not always for the better (see switchpair.Node.ForgetMegaflows).
 func (b *bench) probeOthers(w *services.World, trials []*trial) error {
 	first := slices.DeleteFunc(slices.Clone(trials), func(t *trial) bool { return !t.verdict.Affinity })
 	some, err := b.probeOnce(w, first)

@@ -25,10 +25,10 @@ type bench struct {
 	pods   map[netip.Addr]*switchpair.Port
 	agents []*agent
 	api    *api
-	// world is what the API has, former the World before.
+	// world is the present World of the API, former the World before.
 	world, former *services.World
 	marker        marker
-	// watches is how many watches the agents have started.
+	// watches is the number of watches that the agents have started.
 	watches int
 
 	openConnections []*connection
@@ -36,14 +36,14 @@ type bench struct {
 	silent []*connection
 	result result
 	churn  churnResult
-	// findings are what was wrong.
+	// findings are the faults.
 	findings []string
 }
 
 // result counts. A probe is a client, an address and a protocol, with the connections of it.
 type result struct{ sets, probes, connections, wrong, restarts int }
 
-// Percentages of sets with an agent's restart, and of those with a second change.
+// Percentages of sets with an agent's restart, and with a second change.
 const restartPercent, secondPercent = 20, 30
 
 // run checks sets of Services one after the other: all, or up to the first one that has a wrong answer.
@@ -203,7 +203,7 @@ func (b *bench) restart(ctx context.Context, g *services.Generator) error {
 		return err
 	}
 	reconfigured := !reflect.DeepEqual(before, b.world.Settings)
-	// Flows stay when the agent ends, and nobody ends connections.
+	// Flows stay when the agent ends, and connections are not ended.
 	if len(victims) == len(b.agents) {
 		if err := b.report(b.checkOpen(b.world, func(*connection) services.Continuation { return services.Keeps })); err != nil {
 			return err
