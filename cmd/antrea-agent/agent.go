@@ -152,7 +152,7 @@ type node struct {
 	problems *problem.Recorder
 	// sysctls is the record of those that the agent has changed.
 	sysctls *sysctl.Record
-	// store has the interfaces on the bridge, flows is the pipeline in it, behind the connection openFlow.
+	// store contains the interfaces on the bridge, flows is the pipeline in it, behind the connection openFlow.
 	store    interfacestore.InterfaceStore
 	bridge   ovsconfig.BridgeClient
 	openFlow ofswitch.Switch
@@ -187,7 +187,7 @@ func (n *node) disconnectSwitch() {
 }
 
 // pipelineFeatures says which tables the pipeline has. Tables of features that this version does not implement exist
-// nevertheless, with their miss action, so that tools and people find the usual pipeline.
+// nevertheless, with their miss action, so that tools and users find the usual pipeline.
 func pipelineFeatures(o *options) openflow.Features {
 	return openflow.Features{
 		AntreaProxy:    o.proxiesServices(),

@@ -60,7 +60,7 @@ func newAPIServer(ctx context.Context, o *options, n *node, cache *onCache, c *c
 	return server, nil
 }
 
-// switchError is why Open vSwitch counts as away, nil while it answers.
+// switchError returns the reason for which Open vSwitch counts as away; nil while it answers.
 func (n *node) switchError() error { return errors.Join(n.vswitchd.Err(), n.flows.ConnectionError()) }
 
 // serveEarly answers health checks until the API does. The API will fail for the same reason, and report it.
@@ -80,7 +80,7 @@ func newQuerier(o *options, n *node, c *controllers) *querier.Agent {
 	}
 }
 
-// newCollector makes what reads the metrics of the agent as a whole.
+// newCollector makes the collector of the metrics of the agent as a whole.
 func newCollector(n *node, c *controllers) *metrics.Collector {
 	return &metrics.Collector{
 		Policies: c.policies, Interfaces: n.store, Switch: n.flows,

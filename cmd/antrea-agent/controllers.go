@@ -40,14 +40,14 @@ import (
 // controllers make the Node follow the cluster and its container runtime. A new one is a field, and is made by newControllers. If it installs
 // flows, ordered returns it, otherwise parts does.
 type controllers struct {
-	// nodes has all Node objects, localPods the Pods of this Node.
+	// nodes contains all Node objects, localPods the Pods of this Node.
 	nodes, localPods informers.SharedInformerFactory
-	// accepted says what counts of Node objects.
+	// accepted reads Node objects, without their invalid parts.
 	accepted *noderoute.Reader
 	// antrea makes clients of antrea-controller.
 	antrea   *client.Provider
 	policies *networkpolicy.Controller
-	// auditLog logs connections that policies allow and refuse, where that is wanted.
+	// auditLog logs connections that policies allow and refuse, if the policies ask for it.
 	auditLog *auditlog.Logger
 	// cutter is nil unless established connections are cut, fastStats without ONCache.
 	cutter    *networkpolicy.Cutter
@@ -57,7 +57,7 @@ type controllers struct {
 	reporter   *stats.Reporter
 	nodeRoutes *noderoute.Controller
 	cni        *cniserver.Server
-	// proxy is nil without AntreaProxy. services has the Services and EndpointSlices for it, rejects answers connections to
+	// proxy is nil without AntreaProxy. services contains the Services and EndpointSlices for it, rejects answers connections to
 	// Services without Endpoints.
 	proxy    *proxy.Controller
 	services informers.SharedInformerFactory
@@ -158,7 +158,7 @@ func (c *controllers) addPolicies(o *options, n *node, cache *onCache) (err erro
 	return nil
 }
 
-// readFastStats reads what the former agent's cache has carried in the end.
+// readFastStats reads the last counts of the former agent's cache.
 func (c *controllers) readFastStats() {
 	if _, err := c.fastStats.Read(); err != nil {
 		klog.ErrorS(err, "Statistics of NetworkPolicies lack what the fast path has carried while the agent restarted")

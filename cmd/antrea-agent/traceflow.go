@@ -17,7 +17,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/features"
 )
 
-// addTraceflow makes what takes part in traces.
+// addTraceflow makes the controller that takes part in traces.
 func (c *controllers) addTraceflow(o *options, n *node, cache *onCache) (err error) {
 	if !o.gates.Enabled(features.Traceflow) {
 		return nil

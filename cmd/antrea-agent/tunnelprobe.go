@@ -47,7 +47,7 @@ func (n *node) isSilent(name string) bool {
 	})
 }
 
-// readyPeers are the connected Nodes that are ready: of others silence is expected.
+// readyPeers returns the connected Nodes that are ready; the others are expected to be silent.
 func readyPeers(connected []noderoute.Peer, nodes corelisters.NodeLister, gateways []netip.Addr) []tunnelprobe.Peer {
 	var peers []tunnelprobe.Peer
 	for _, p := range connected {

@@ -12,7 +12,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/upkeep"
 )
 
-// sysctlInterval is the time between two looks at sysctls, whose changes make no events.
+// sysctlInterval is the time between two checks of sysctls, whose changes cause no events.
 const sysctlInterval = 10 * time.Second
 
 // maintainers returns the parts that keep what the agent has made up to date.
