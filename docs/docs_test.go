@@ -321,27 +321,30 @@ func TestNamedTests(t *testing.T) {
 	}
 }
 
-// TestEveryKindOfPacketHasATest: each row of the page names a reason that exists and a test case that exists, and no reason
-// is left out.
+// TestEveryKindOfPacketHasATest: each list of the page is headed by a reason that exists, each item ends with a test that exists, and its
+// case, and no reason is left out.
 func TestEveryKindOfPacketHasATest(t *testing.T) {
 	reasons, err := datapath.Reasons()
 	require.NoError(t, err)
 	tests := sources(t, "pkg/agent/oncache/datapath", isTest)
 	seen := map[string]bool{}
-	named := regexp.MustCompile("^`(Test\\w+)`(: (.+))?$")
+	head := regexp.MustCompile("^`([a-z_]+)`$")
+	named := regexp.MustCompile("\\(`(Test\\w+)`(: (.+))?\\)$")
+	reason := ""
 	for line := range strings.Lines(read(t, "docs/design/oncache-packets.md")) {
-		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
-		if len(cells) != 3 || strings.Trim(cells[1], " ") == "Reason" {
+		line = strings.TrimSpace(line)
+		if m := head.FindStringSubmatch(line); m != nil {
+			reason = m[1]
+			require.Contains(t, reasons, reason)
+			seen[reason] = true
+		} else if strings.HasPrefix(line, "#") {
+			reason = ""
+		}
+		if reason == "" || reason == "dropped" || !strings.HasPrefix(line, "- ") { // dropped: unreachable
 			continue
 		}
-		reason := strings.Trim(cells[1], "` ")
-		require.Contains(t, reasons, reason, line)
-		seen[reason] = true
-		if reason == "dropped" {
-			continue // unreachable
-		}
-		m := named.FindStringSubmatch(strings.TrimSpace(cells[2]))
-		require.NotNil(t, m, "%s: last cell must be a test and possibly its case", line)
+		m := named.FindStringSubmatch(line)
+		require.NotNil(t, m, "%s: an item must end with a test and possibly its case", line)
 		_, body, found := strings.Cut(tests, "\nfunc "+m[1]+"(t *testing.T)")
 		require.True(t, found, "test %s", m[1])
 		if m[3] != "" {
