@@ -37,7 +37,7 @@ func TestFiles(t *testing.T) {
 		part string
 		want string
 	}{
-		{page, `(?s)\n\| Gate \|[^\n]*\n\|[-|]*\n(.*?)\n\n`, rows()},
+		{page, `(?s)\n\| Gate \|[^\n]*\n\|[-|]*\n(.*?)\n(?:\n|$)`, rows()},
 		{"build/charts/antrea/values.schema.json", `(?s)"featureGates": \{\s+"type": "object",\s+"additionalProperties": false,\s+"properties": \{\n(.*?)\n {6}\}`, schema()},
 		{"build/charts/antrea/conf/antrea-agent.conf", `(?s)\nfeatureGates:\n(.*?)\n\n`, configuration(agent)},
 		{"build/charts/antrea/conf/antrea-controller.conf", `(?s)\nfeatureGates:\n(.*?)\n\n`, configuration(controller)},
