@@ -240,11 +240,13 @@ check: build bin/helm ## Check what can be checked in minutes: format, vet, unit
 .PHONY: vet
 vet: ### Check format and go.mod and run go vet
 	@unformatted=$$(gofmt -l $(sources)); [ -z "$$unformatted" ] || { echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; }
-	clang-format-14 --dry-run --Werror bpf/oncache/*.[ch]
-	@for header in bpf/oncache/*.h; do \
+	clang-format-14 --dry-run --Werror bpf/oncache/*.[ch] bpf/oncache/*/*.h
+	@for header in bpf/oncache/*.h bpf/oncache/*/*.h; do \
 		echo "#include \"$$header\"" | clang-14 -target bpf -mcpu=v3 -fsyntax-only -Wall -Werror -Wno-unused-function -I. -I/usr/include/$$(gcc -dumpmachine) -x c - || \
 			{ echo "$$header does not include all that it uses"; exit 1; }; \
 	done
+	@# The plain cache, without rewriting.
+	clang-14 -target bpf -mcpu=v3 -O2 -DONC_PLAIN -Wall -Werror -I/usr/include/$$(gcc -dumpmachine) -c bpf/oncache/oncache.bpf.c -o /dev/null
 	shellcheck -x -P SCRIPTDIR $$(grep -rlE --exclude='*.go' '^#!/.*[/ ](ba)?sh$$' .ci build ci hack)
 	$(GO) run ./test/tools/mutants -check $(mutants)
 	$(GO) vet ./...

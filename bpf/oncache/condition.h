@@ -87,6 +87,13 @@ static __always_inline enum onc_reason valid(struct onc_validity *v, const struc
 	return valid_with(v, c, ep, &node->generation, ONC_STALE_NODE, p);
 }
 
+/* What the condition of egress finds out about a hit. */
+struct egress_hit {
+	struct onc_node *node;	    /* the destination Node */
+	__u32 hash;		    /* the hash of the flow, or 0 if it is not known */
+	struct onc_translation *to; /* of the destination; apart, so that the rest can stay in registers */
+};
+
 /* fits: each packet that leaves, after segmentation, fits the route to the Node, and their total length fits an IP
  * length field. */
 static __always_inline bool fits(const struct __sk_buff *skb, const struct packet *p, const struct onc_node *node)

@@ -8,16 +8,14 @@
 #include "candidate.h"
 #include "condition.h"
 #include "end.h"
-#include "exchange.h"
 #include "flow.h"
 #include "gateway.h"
-#include "keys.h"
 #include "local.h"
 #include "maps.h"
 #include "node.h"
 #include "order.h"
 #include "parse.h"
-#include "rewrite.h"
+#include "rewriting.h"
 #include "seen.h"
 #include "stamp.h"
 #include "ticket.h"
@@ -41,13 +39,6 @@ static __always_inline bool from_endpoint(struct __sk_buff *skb, const struct on
 	return (void *)(eth + 1) <= (void *)(long)skb->data_end && ep->ifindex == skb->ifindex &&
 	       (same_macs(eth, ep->gateway_mac) || redirected(eth, c, ep));
 }
-
-/* What the condition of egress finds out about a hit. */
-struct egress_hit {
-	struct onc_node *node;	    /* the destination Node */
-	__u32 hash;		    /* the hash of the flow, or 0 if it is not known */
-	struct onc_translation *to; /* of the destination; apart, so that the rest can stay in registers */
-};
 
 /* egress_condition reports whether the packet may use entry f, and fills h for ONC_OK. h->node
  * is also set for an entry that may not be used: it is NULL if the peer is a Pod of this Node. */
@@ -224,7 +215,7 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 	enum onc_reason reason;
 	struct onc_egress *f;
 	struct packet p;
-	__u32 length = skb->len, change = 0, key, vni = 0;
+	__u32 length = skb->len, vni = 0;
 
 	reason = read_egress(skb, ipv6, &p);
 	if (unlikely(reason))
@@ -246,9 +237,7 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 	if (unlikely(c->mode != MODE_ENFORCE))
 		return ONC_OBSERVED;
 	if (rewriting) {
-		vni = told(skb, f);
-		key = vni ? 0 : usable(skb, &p, f, wire_hash(&p, &to, ipv6), p.ttl - !gateway, &change);
-		reason = likely(key) ? rewrite(skb, c, hit.node, &p, change, key, ipv6) : because(ONC_OFFLOAD);
+		reason = send_rewritten(skb, c, &p, f, &hit, &vni, gateway, ipv6);
 		if (likely(!reason)) {
 			f->packets++;
 			f->bytes += length;

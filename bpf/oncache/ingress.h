@@ -6,78 +6,21 @@
 
 #include "candidate.h"
 #include "condition.h"
-#include "deliver.h"
 #include "end.h"
-#include "exchange.h"
 #include "flow.h"
 #include "gateway.h"
+#include "ingress_condition.h"
 #include "maps.h"
 #include "node.h"
 #include "order.h"
 #include "outer.h"
 #include "parse.h"
-#include "restore.h"
+#include "rewriting.h"
 #include "seen.h"
 #include "stamp.h"
 #include "ticket.h"
 #include "translation.h"
 #include "tunnel.h"
-
-/* What the condition of ingress finds out about a hit. */
-struct ingress_hit {
-	__u32 ifindex;		   /* of the interface that gets the packet */
-	bool gateway;		   /* it is the gateway's, not a Pod's host-side one */
-	bool ce;		   /* the inner packet gets the outer one's mark of congestion */
-	__u32 macs[3];		   /* the packet's MAC addresses, destination and source */
-	struct onc_translation to; /* of the source */
-};
-
-/* redirect hands a hit to the Pod, or to the host's own stack. */
-static __always_inline void redirect(struct __sk_buff *skb, const struct ingress_hit *h)
-{
-	if (unlikely(h->gateway))
-		bpf_redirect(h->ifindex, BPF_F_INGRESS);
-	else
-		deliver(skb, h->ifindex, false);
-}
-
-/* ingress_condition reports whether the packet may use entry f, and fills h for ONC_OK. r is what the packet was before
- * it was rewritten, or NULL for a packet of the tunnel. */
-static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, const struct onc_control *c,
-							 const struct packet *p, const struct outer *o,
-							 const struct onc_restore *r, struct onc_ingress *f,
-							 struct ingress_hit *h, bool ipv6)
-{
-	struct onc_endpoint *ep;
-	struct onc_node *node;
-	enum onc_reason reason;
-
-	if (unlikely(!f))
-		return because(ONC_NO_ENTRY);
-	ep = get_endpoint(f->v.endpoint);
-	node = get_node(f->v.node);
-	if (unlikely(!ep || !node))
-		return because(ONC_NO_ENTRY);
-	/* Read before the generation: a slot that passes to another Pod gets a new generation first. */
-	h->ifindex = *(volatile __u32 *)&ep->ifindex;
-	h->gateway = *(volatile __u32 *)&ep->flags & ENDPOINT_GATEWAY;
-	reason = valid(&f->v, c, ep, node, p);
-	if (unlikely(reason) && (reason != ONC_LEASE || probes(&f->v, c, is_source(o, node))))
-		return reason;
-	if (!is_source(o, node))
-		return because(ONC_OUTER_SOURCE);
-	if (!r && !merge_ecn(o->tos, p->tos, &h->ce))
-		return because(ONC_ECN);
-	__builtin_memcpy(h->macs, f->macs, sizeof(f->macs));
-	if (unlikely(h->gateway) && !same_sender(skb, o, f->macs))
-		return because(ONC_SPOOF);
-	read_translation(&f->to, &h->to, ipv6);
-	if (unlikely(r ? *(const volatile __u32 *)&f->v.tag != r->tag : !belongs(&f->v, p)))
-		return because(ONC_NO_ENTRY);
-	/* The kernel could not segment a super-packet for the Pod later, because it would still look like a tunnel
-	 * packet. */
-	return p->udp && is_divided(skb, &f->seen, c) ? because(ONC_OFFLOAD) : ONC_OK;
-}
 
 /* ingress_owner returns the slot of the Node that owns the inner source if the packet comes from it, or -1. */
 static __always_inline __s64 ingress_owner(const struct packet *p, const struct outer *o, enum onc_reason *reason)
@@ -192,7 +135,7 @@ static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, cons
 	if (unlikely(c->mode != MODE_ENFORCE))
 		return ONC_OBSERVED;
 	if (exchange)
-		*exchange = told_vni(skb, c, o) | (unlikely(is_due(f)) ? EXCHANGE_DUE : 0);
+		*exchange = to_exchange(skb, c, o, f);
 	reason = decapsulate(skb, &p, o->ipv6, hit.macs, hit.ce);
 	if (unlikely(reason))
 		return reason;
@@ -202,58 +145,6 @@ static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, cons
 	f->bytes += skb->len;
 	redirect(skb, &hit);
 	return ONC_HIT;
-}
-
-/* deliver_rewritten handles a rewritten packet. ONC_RESTORED: it is no hit, and was not changed. */
-static __always_inline enum onc_reason deliver_rewritten(struct __sk_buff *skb, const struct onc_control *c, bool ipv6)
-{
-	struct ingress_hit hit = {};
-	enum onc_reason reason;
-	struct onc_restore *r;
-	struct onc_ingress *f;
-	struct packet p = {};
-	struct outer o;
-
-	reason = known_rewritten(skb, c, &p, &o, &r, ipv6);
-	if (unlikely(reason))
-		return reason;
-	if (unlikely(c->mode != MODE_ENFORCE))
-		return because(ONC_RESTORED);
-	f = ipv6 ? bpf_map_lookup_elem(&ingress_flows6, &r->key6) : bpf_map_lookup_elem(&ingress_flows4, &r->key4);
-	reason = ingress_condition(skb, c, &p, &o, r, f, &hit, ipv6);
-	if (unlikely(reason || !f)) {
-		/* The same packet is about to be looked at again, unless it is to be dropped: the next one can be a
-		 * hit. */
-		if (f && reason == ONC_LEASE && !too_long(skb, ipv6))
-			f->v.probed -= (__u32)(c->lease / 16);
-		return because(ONC_RESTORED);
-	}
-	if (unlikely(skb->mark & MARK_OURS))
-		skb->mark &= ~MARK_OURS;
-	see(&f->seen, &p, skb->len - L2_LEN);
-	reason = readdress_back(skb, L2_LEN, &p, hit.macs, r, unlikely(hit.to.port) ? &hit.to : NULL, r->ttl - 1, ipv6);
-	if (unlikely(reason))
-		return reason;
-	f->packets++;
-	f->bytes += skb->len;
-	redirect(skb, &hit);
-	return ONC_HIT_REWRITTEN;
-}
-
-/* The stack has no room for two packets of IPv6, so this is not inline. */
-static __noinline enum onc_reason deliver_rewritten6(struct __sk_buff *skb, const struct onc_control *c)
-{
-	return deliver_rewritten(skb, c, true);
-}
-
-/* ingress_rewritten handles a rewritten packet. ONC_RESTORED: it was no hit, and is a packet of the tunnel now. */
-static __always_inline enum onc_reason ingress_rewritten(struct __sk_buff *skb, const struct onc_control *c, bool ipv6)
-{
-	enum onc_reason reason = ipv6 ? deliver_rewritten6(skb, c) : deliver_rewritten(skb, c, false);
-
-	if (likely(reason != ONC_RESTORED))
-		return reason;
-	return (enum onc_reason)(ipv6 ? encapsulate_back6(skb) : encapsulate_back4(skb));
 }
 
 /* ingress_tunnel handles a packet that is not rewritten, or not any more. It pulls only the bytes it needs: a TCP

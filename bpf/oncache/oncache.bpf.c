@@ -7,12 +7,11 @@
 #include <bpf/bpf_helpers.h>
 
 #include "egress.h"
-#include "exchange.h"
 #include "ingress.h"
 #include "learn_egress.h"
 #include "learn_ingress.h"
 #include "learn_local.h"
-#include "restore.h"
+#include "rewriting.h"
 #include "stamp.h"
 
 /* egress_verdict counts a packet that goes from a Pod or the gateway to Open vSwitch, and decides where it goes. */

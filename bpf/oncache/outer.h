@@ -30,14 +30,6 @@ static __always_inline bool tunnel_condition(const void *header, const struct on
 	return *(__u32 *)header == *(const __u32 *)&c->tunnel_header[0] && *(__u8 *)(header + 7) == c->tunnel_header[7];
 }
 
-/* told_vni returns the second word of the tunnel header, as far as it differs from that of packets that tell no key. */
-static __always_inline __be32 told_vni(const struct __sk_buff *skb, const struct onc_control *c, const struct outer *o)
-{
-	__be32 *vni = start(skb) + o->len - L2_LEN - sizeof(*vni);
-
-	return (void *)(vni + 1) <= end(skb) ? *vni ^ *(const __be32 *)&c->tunnel_header[4] : 0;
-}
-
 /* outer_udp_condition checks everything from the outer IP header to the inner Ethernet header, and returns the latter's
  * EtherType; length is that of the frame according to the outer IP header. */
 static __always_inline enum onc_reason outer_udp_condition(struct __sk_buff *skb, const struct onc_control *c,

@@ -142,7 +142,7 @@ func (d *Datapath) KeysKept() (int, error) {
 	return kept, nil
 }
 
-// keyTime is key_time of bpf/oncache/keys.h: the unit of times in BpfOncKeys.
+// keyTime is key_time of bpf/oncache/rewriting/keys.h: the unit of times in BpfOncKeys.
 func keyTime(jiffies uint64) uint32 { return uint32(jiffies >> 6) }
 
 // rewritten reports whether packets of an egress entry's flow are rewritten at present.

@@ -12,7 +12,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
 )
 
-// keyCells is KEY_CELLS, keyStep KEY_STEP of bpf/oncache/keys.h.
+// keyCells is KEY_CELLS, keyStep KEY_STEP of bpf/oncache/rewriting/keys.h.
 const keyCells, keyStep = 8, 0x6c8b
 
 // TestNoKeyBesideOthers: numbers that can be no key take none from the flow, wherever they are among those that it may have.

@@ -15,7 +15,7 @@ import (
 const summedBits = 2
 
 // FindSummed tells the programs of spec where the running kernel keeps what a packet's checksum field contains, and whether the packet has
-// inner headers (bpf/oncache/summed.h). It leaves them as they are, with helpers that look for themselves, on kernels before Linux 6.2 and
+// inner headers (bpf/oncache/rewriting/summed.h). It leaves them as they are, with helpers that look for themselves, on kernels before Linux 6.2 and
 // without type information.
 func FindSummed(spec *ebpf.CollectionSpec) error {
 	kernel, err := btf.LoadKernelSpec()

@@ -5,7 +5,7 @@
  * bpf_l4_csum_replace, which looks for itself, takes some 100 instructions. */
 #pragma once
 
-#include "maps.h"
+#include "../maps.h"
 
 /* Values of ip_summed. Complete: the network card has added up the packet, and the sum in the packet's state changes
  * with it. Partial: a device is to complete the checksum, and the field has the sum of the pseudo header. */

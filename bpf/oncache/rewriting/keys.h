@@ -9,12 +9,12 @@
  * egress entry. How a key gets from one to the other is in exchange.h. */
 #pragma once
 
-#include "csum.h"
-#include "flow.h"
-#include "maps.h"
-#include "outer.h"
-#include "parse.h"
-#include "translation.h"
+#include "../csum.h"
+#include "../flow.h"
+#include "../maps.h"
+#include "../outer.h"
+#include "../parse.h"
+#include "../translation.h"
 
 /* A flow may have one of so many keys, which its hash selects. */
 #define KEY_CELLS 8

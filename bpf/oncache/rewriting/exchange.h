@@ -6,14 +6,14 @@
  * Most of this runs once in many packets, so it reads the packet again, and hits pass nothing to it. */
 #pragma once
 
-#include "flow.h"
+#include "../flow.h"
+#include "../learn.h"
+#include "../maps.h"
+#include "../node.h"
+#include "../outer.h"
+#include "../parse.h"
+#include "../translation.h"
 #include "keys.h"
-#include "learn.h"
-#include "maps.h"
-#include "node.h"
-#include "outer.h"
-#include "parse.h"
-#include "translation.h"
 
 /* An ingress entry's flow is given a key at this hit, or again after so many if it is not used: the other direction was
  * not known, its entry is a new one, or no key was free. */
@@ -164,6 +164,21 @@ static __always_inline void hear_key(const struct onc_control *c, const struct p
 /* What a hit exchanges: a key that it tells is in the first three bytes, as in the VNI; EXCHANGE_DUE: its flow may be
  * given one. */
 #define EXCHANGE_DUE bpf_htonl(1)
+
+/* told_vni returns the second word of the tunnel header, as far as it differs from that of packets that tell no key. */
+static __always_inline __be32 told_vni(const struct __sk_buff *skb, const struct onc_control *c, const struct outer *o)
+{
+	__be32 *vni = start(skb) + o->len - L2_LEN - sizeof(*vni);
+
+	return (void *)(vni + 1) <= end(skb) ? *vni ^ *(const __be32 *)&c->tunnel_header[4] : 0;
+}
+
+/* to_exchange returns what a hit of entry f is to exchange, or 0. */
+static __always_inline __u32 to_exchange(const struct __sk_buff *skb, const struct onc_control *c,
+					 const struct outer *o, const struct onc_ingress *f)
+{
+	return told_vni(skb, c, o) | (unlikely(is_due(f)) ? EXCHANGE_DUE : 0);
+}
 
 /* ends_of finds the entries of the connection of p, which is as the Pod receives it: that of the Pod's answers, and
  * from it that of p. in gets the 5-tuple of p as it was in the tunnel. */

@@ -5,13 +5,13 @@
  * and is handled as such. Programs that rewrite nothing have none of this: no key is in use when they are attached. */
 #pragma once
 
-#include "csum.h"
+#include "../csum.h"
+#include "../outer.h"
+#include "../parse.h"
+#include "../tunnel.h"
 #include "exchange.h"
 #include "keys.h"
-#include "outer.h"
-#include "parse.h"
 #include "rewrite.h"
-#include "tunnel.h"
 
 /* Ethernet pads frames to 60 bytes, or to 64 with a tag, which may have been removed since. */
 #define PADDED_LEN 64

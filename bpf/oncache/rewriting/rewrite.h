@@ -7,13 +7,13 @@
 
 #include <stddef.h>
 
-#include "condition.h"
-#include "csum.h"
+#include "../condition.h"
+#include "../csum.h"
+#include "../parse.h"
+#include "../translation.h"
+#include "../tunnel.h"
 #include "keys.h"
-#include "parse.h"
 #include "summed.h"
-#include "translation.h"
-#include "tunnel.h"
 
 /* addrs_of returns the two addresses in an IP header, source and destination. */
 static __always_inline __be32 *addrs_of(void *ip, bool ipv6)
