@@ -117,7 +117,7 @@ deps: ## Install what building and testing needs (Debian 12, root)
 minutes-test := 61 45
 minutes-demo := 15 8
 minutes-demo-up := 8 3
-minutes-cluster-up := 20 4
+minutes-cluster-up := 25 4
 announced := before-test before-demo before-demo-up before-cluster-up
 .PHONY: $(announced)
 $(announced): before-%:
@@ -186,8 +186,7 @@ proxy_all_values = antreaProxy.proxyAll=true,kubeAPIServerOverride="$$(bin/lab a
 
 .PHONY: cluster-up
 cluster-up: IMAGE_ARCHS := $(shell $(GO) env GOARCH)
-cluster-up: before-cluster-up deps build bin/helm images $(firstword $(cluster_images)) ## Start a Kubernetes cluster with this network plugin that stays: NODES=N GATES=... PROXY_ALL=1 (root)
-	bin/lab prepare --kubelets
+cluster-up: before-cluster-up deps cluster-parts ## Start a Kubernetes cluster with this network plugin that stays: NODES=N GATES=... PROXY_ALL=1 (root)
 	bin/lab up --kubelets --nodes=$(NODES) $(if $(PROXY_ALL),--kube-proxy=false)
 	bin/helm install antrea $(chart) --kubeconfig "$$(bin/lab kubeconfig)" --namespace kube-system $(foreach gate,$(subst $(comma), ,$(GATES)),--set featureGates.$(gate)) $(if $(PROXY_ALL),--set $(proxy_all_values)) $(HELM_ARGS)
 	bin/lab ready
@@ -204,7 +203,11 @@ acceptance: ### Test the installed plugin from outside, gate off and on, on the 
 # Both stages of make test make the same files, in whichever order they get to it.
 .PHONY: cluster-parts
 cluster-parts: IMAGE_ARCHS := $(shell $(GO) env GOARCH)
-cluster-parts: build bin/helm images $(firstword $(cluster_images))
+cluster-parts: build cluster-programs bin/helm images $(firstword $(cluster_images))
+
+# Before images, which contain some of these programs: all are compiled together.
+.PHONY: cluster-programs
+cluster-programs: build
 	bin/lab prepare --kubelets
 
 .PHONY: prepare-acceptance
@@ -221,8 +224,7 @@ test-acceptance: prepare-acceptance ### Run the ten most telling acceptance case
 
 .PHONY: lifecycle
 lifecycle: IMAGE_ARCHS := $(shell $(GO) env GOARCH)
-lifecycle: deps build bin/helm images $(firstword $(cluster_images)) ### Install, upgrade, roll back, reboot, uninstall: on a cluster of its own (root)
-	bin/lab prepare --kubelets
+lifecycle: deps cluster-parts ### Install, upgrade, roll back, reboot, uninstall: on a cluster of its own (root)
 	$(MAKE) --no-print-directory image-programs IMAGE_ARCHS=$(IMAGE_ARCHS) IMAGE_PROGRAMS=bin/images-next/programs version=$(version)-next
 	$(GO) run ./build/images/cmd/images --arch $(IMAGE_ARCHS) --programs bin/images-next/programs --out bin/images-next --version $(version)-next project
 	$(GO) test -c -o bin/acceptance.test ./test/acceptance

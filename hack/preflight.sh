@@ -53,9 +53,11 @@ has_go || notes+=("Go, from Debian's backports suite")
 qemu_is_new || notes+=("QEMU, from Debian's backports suite, which is added to apt (/etc/apt/sources.list.d)")
 [ -e "$cache/kernel/current" ] && [ -e "$cache/kernel-stable/current" ] && [ -e "$cache/virtiofsd/current" ] ||
   notes+=("two kernels of Debian and virtiofsd, only unpacked into $cache")
-has_control_plane || notes+=("etcd and kube-apiserver, compiled into $cache (three minutes)")
+has_control_plane || notes+=("etcd and kube-apiserver, compiled into $cache (up to 15 minutes of processor time)")
 [[ $target != *test && $target != *cluster-up ]] || has_kubelet ||
-  notes+=("the other programs of Kubernetes and the Nodes' kernel, compiled into $cache (15 minutes)")
+  notes+=("the other programs of Kubernetes and containerd, compiled into $cache (up to 20 minutes of processor time)")
+[[ $target != *test && $target != *cluster-up ]] || [ -e "$cache/uml-kernel" ] ||
+  notes+=("the Nodes' kernel, compiled into $cache (about 10 minutes of processor time)")
 if [ ${#notes[@]} = 0 ]; then
   printf '%s: everything is installed; about %s minutes on two cores\n' "$target" "$later"
   exit 0
@@ -67,6 +69,9 @@ done
 printf '%s: about %s minutes on two cores the first time, %s later. It installs:\n' "$target" "$first" "$later"
 printf '  - %s\n' "${notes[@]}"
 printf '  - the Go modules of go.mod and hack/controlplane/go.mod, into the module cache of Go\n'
+load=$(cut -d. -f1 /proc/loadavg)
+[ "$load" -lt "$(nproc)" ] ||
+  printf 'This machine is busy: about %s programs use its %s processors, so compiling takes about %s times as long.\n' "$load" "$(nproc)" $((1 + load / $(nproc)))
 printf 'No service is started or enabled. To remove it: make clean, rm -r %s, apt-get remove.\n' "$cache"
 if [ -t 0 ] && [ -t 1 ]; then
   read -r -t 10 -p "It begins in 10 seconds; Return begins at once, Ctrl-C ends it. " || echo

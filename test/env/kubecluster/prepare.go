@@ -21,6 +21,9 @@ func Prepare(ctx context.Context, p *progress.Printer) error {
 	if err != nil {
 		return err
 	}
+	if err := controlplane.BuildAll(ctx, p, controlplane.ClusterPrograms...); err != nil {
+		return err
+	}
 	if err := controlplane.BuildFull(ctx, p); err != nil {
 		return err
 	}

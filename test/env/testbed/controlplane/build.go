@@ -83,6 +83,9 @@ func Build(ctx context.Context, progress *progress.Printer) error {
 }
 
 func build(ctx context.Context, progress *progress.Printer) (programs, error) {
+	if err := BuildAll(ctx, progress, "etcd", "kube-apiserver"); err != nil {
+		return programs{}, err
+	}
 	etcd, err := BuildProgram(ctx, progress, "etcd", runtime.GOARCH)
 	if err != nil {
 		return programs{}, err
@@ -239,18 +242,23 @@ func buildOne(ctx context.Context, progress *progress.Printer, dir, name, arch s
 		ldflags += " -X " + ciliumModule + "/pkg/version.ciliumVersion=" + strings.TrimPrefix(version, "v")
 	}
 	path, err := cache.Populate(ctx, name, entry, func(out string) error {
-		progress.Printf("control plane: building %s %s, once on this machine (minutes)", name, entry)
-		defer progress.Every(ctx, 10*time.Second, fmt.Sprintf("control plane: building %s", name))()
 		build := []string{"build"}
 		if strings.HasSuffix(name, ".test") {
 			build = []string{"test", "-c", "-vet=off"}
 		}
-		cmd := exec.Command("go", append(build, "-trimpath", "-ldflags", ldflags, "-o", filepath.Join(out, name), src.pkg)...)
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly", "GOARCH="+arch, "PWD="+dir)
-		return runToEnd(ctx, cmd)
+		return compile(ctx, progress, dir, fmt.Sprintf("building %s %s", name, entry), arch, append(build, "-ldflags", ldflags, "-o", filepath.Join(out, name), src.pkg))
 	})
 	return filepath.Join(path, name), err
+}
+
+// compile runs the go command in the module in dir, and says meanwhile what it does.
+func compile(ctx context.Context, progress *progress.Printer, dir, text, arch string, args []string) error {
+	progress.Printf("control plane: %s, once on this machine", text)
+	defer progress.Every(ctx, 10*time.Second, "control plane: "+text)()
+	cmd := exec.Command("go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly -trimpath", "GOARCH="+arch, "PWD="+dir)
+	return runToEnd(ctx, cmd)
 }
 
 // runToEnd runs a program and everything it starts until it ends or ctx does.

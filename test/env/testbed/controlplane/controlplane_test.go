@@ -63,6 +63,24 @@ func TestSources(t *testing.T) {
 	require.ErrorContains(t, err, `program "kube-dns" is unknown; it can be [agnhost cilium-agent cilium-cni containerd`)
 }
 
+// TestExecutable: programs that are built together are found by the names that Go gives them.
+func TestExecutable(t *testing.T) {
+	for name, want := range map[string]string{"etcd": "server", "kubelet": "kubelet", "containerd": "containerd", "agnhost": "agnhost"} {
+		require.Equal(t, want, executable(sources[name].pkg))
+	}
+	dirs := map[string]bool{}
+	for _, name := range ClusterPrograms {
+		require.Equal(t, toolsModule, sources[name].builder, "%s cannot be built together with the others", name)
+		require.False(t, dirs[executable(sources[name].pkg)], name)
+		dirs[executable(sources[name].pkg)] = true
+	}
+}
+
+// TestBuildAllRefusesAProgramThatIsUnknown before it builds any.
+func TestBuildAllRefusesAProgramThatIsUnknown(t *testing.T) {
+	require.ErrorContains(t, BuildAll(t.Context(), nil, "etcd", "kube-dns"), `"kube-dns" is unknown`)
+}
+
 // TestSameVersions: with the project's versions, the control plane shares 1,288 of its 2,149 packages with the build cache, which
 // saves two minutes on a new machine.
 func TestSameVersions(t *testing.T) {
