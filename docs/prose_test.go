@@ -24,9 +24,7 @@ import (
 var unswept = []string{
 	"Makefile", "bpf/oncache", "docs", "docs/design", "hack", "pkg/agent/controller/networkpolicy",
 	"pkg/agent/controller/noderoute", "pkg/agent/oncache", "pkg/agent/openflow", "pkg/agent/policy",
-	"pkg/agent/route", "test/acceptance", "test/bench", "test/chart", "test/ci", "test/conntrack", "test/e2e",
-	"test/env", "test/faults", "test/lockorder", "test/objects", "test/policy", "test/rights", "test/services",
-	"test/tools",
+	"pkg/agent/route", "test/env", "test/tools",
 }
 
 // habits are patterns of comments, log lines, errors and help at which a reader in a hurry stops, with what to write instead.

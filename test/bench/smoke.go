@@ -18,7 +18,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/result"
 )
 
-// attempts is how often the guard measures before it fails: a regression of the code shows each time.
+// attempts is the number of the guard's measurements before it fails: a regression of the code shows each time.
 const attempts = 2
 
 func smokeCommand() *cobra.Command {

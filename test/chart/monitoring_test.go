@@ -114,7 +114,7 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// dashboard is what the tests read of the dashboard.
+// dashboard is the part of the dashboard that tests read.
 type dashboard struct {
 	Title  string
 	Panels []struct {

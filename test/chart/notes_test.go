@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNotesWarnOfUpstreamImages: by the default names of the images, a Node can get those of another project.
+// TestNotesWarnOfUpstreamImages: with the default names of the images, a Node can get another project's.
 func TestNotesWarnOfUpstreamImages(t *testing.T) {
 	for name, tc := range map[string]struct {
 		set  []string

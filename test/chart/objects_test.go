@@ -110,7 +110,7 @@ func TestObjects(t *testing.T) {
 			require.Contains(t, []string{traceflow.WebhookPath}, *service.Path, webhook.Name)
 		}
 	}
-	require.NotContains(t, render(t, "--set", "cleanup.enable=true"), "ValidatingWebhookConfiguration crdvalidator.antrea.io", "nobody would answer")
+	require.NotContains(t, render(t, "--set", "cleanup.enable=true"), "ValidatingWebhookConfiguration crdvalidator.antrea.io", "there would be no answer")
 }
 
 func containerNames(containers []corev1.Container) (names []string) {

@@ -39,7 +39,7 @@ const (
 	chartDir = root + "/build/charts/antrea"
 	// manifestFile is the chart with its defaults, for kubectl apply.
 	manifestFile = root + "/build/yamls/antrea.yml"
-	// cleanupFile is what cleans the Nodes up when Antrea has been uninstalled.
+	// cleanupFile cleans the Nodes up when Antrea has been uninstalled.
 	cleanupFile = root + "/build/yamls/antrea-cleanup.yml"
 )
 
@@ -74,7 +74,7 @@ func template(t *testing.T, args ...string) (string, error) {
 	return helm(t, append([]string{"template", "antrea", chartDir, "--namespace", "kube-system", "--include-crds"}, args...)...)
 }
 
-// objects are what the chart makes, by "Kind name".
+// objects are the chart's objects, by "Kind name".
 type objects map[string]runtime.Object
 
 // render renders the chart with arguments of helm template and decodes each object.

@@ -105,7 +105,7 @@ func TestVersion(t *testing.T) {
 	require.Equal(t, version, chart.AppVersion)
 }
 
-// TestDefaults: the chart's defaults are those of agent and controller.
+// TestDefaults: the chart's defaults equal the defaults of agent and controller.
 func TestDefaults(t *testing.T) {
 	f := configuration(t, render(t))
 	agent, err := agentconfig.Parse(nil)
@@ -184,7 +184,7 @@ var valueOf = map[string]map[string]string{
 	},
 }
 
-// others are valid values for those whose type does not say what is valid.
+// others are valid values for keys whose type does not define valid values.
 var others = map[string]any{
 	"defaultMTU": 1400, "podCIDRs": "10.77.0.0/24", "serviceCIDR": "10.96.7.0/24", "serviceCIDRv6": "fd00:7::/112",
 	"nodeIPAM.serviceCIDR": "10.96.8.0/24", "nodeIPAM.serviceCIDRv6": "fd00:8::/112", "transportInterface": "eth7",
@@ -290,7 +290,7 @@ func set(tree map[string]any, name string, value any) {
 	set(tree[section].(map[string]any), rest, value)
 }
 
-// flatten collects the values of a tree. What is not a known key is a section.
+// flatten collects the values of a tree. Unknown keys are sections.
 func flatten(t *testing.T, prefix string, tree map[string]any, known map[string]string, out map[string]string) {
 	t.Helper()
 	for name, value := range tree {

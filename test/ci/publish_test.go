@@ -64,7 +64,7 @@ func TestMain(m *testing.M) {
 type publisher struct {
 	*checkout
 	helm string
-	// images are those in the archives, by name and architecture.
+	// images are the images in the archives, by name and architecture.
 	images map[string]v1.Image
 }
 

@@ -1,10 +1,10 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ci_test runs the scripts in ci/ without what they are for: clusters and registries elsewhere. It also runs a script of the stages of
-// make test, where a failure that stays hidden would be noticed by nobody (fuzz_test.go). Programs that stand in for kind,
-// kubectl, docker and others note how they are called (standins_test.go). The publishing of images and chart is real, into a registry on
-// loopback (publish_test.go).
+// Package ci_test runs the scripts in ci/ without what they are for: clusters and registries elsewhere. It also runs a
+// script of the stages of make test, whose hidden failures would stay unnoticed (fuzz_test.go). Programs that stand in
+// for kind, kubectl, docker and others note how they are called (standins_test.go). The publishing of images and chart
+// is real, into a registry on loopback (publish_test.go).
 package ci_test
 
 import (

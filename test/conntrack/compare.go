@@ -13,8 +13,8 @@ import (
 // entry is a conntrack entry.
 type entry = conntrack.Connection
 
-// tolerance is how much the remaining time of an entry may differ: a lease, and conntrack's whole seconds in both worlds
-// and in the agent.
+// tolerance is the tolerated difference between the remaining times of an entry: a lease, and conntrack's whole seconds
+// in both worlds and in the agent.
 const tolerance = lease + 3*time.Second
 
 // describe returns the properties of an entry that decide the fate of later packets.

@@ -15,7 +15,7 @@ import (
 const (
 	// rowStream: a UDP connection ended just when it became a stream, before a datagram was due to pass conntrack.
 	rowStream = "UDP ends as it becomes a stream"
-	// rowDeleted: somebody has deleted the entry. The cache continues until its lease ends.
+	// rowDeleted: the entry was deleted by another program. The cache continues until its lease ends.
 	rowDeleted = "entry deleted"
 	// rowReset: a RST does not have the sequence number that conntrack expects. With the cache it expects none.
 	rowReset = "RST that is not the next sequence number"
@@ -67,7 +67,7 @@ func explainPacket(s *sequence, of *step) string {
 	return ""
 }
 
-// reset reports whether somebody has sent RST.
+// reset reports whether RST was sent.
 func (s *sequence) reset() bool {
 	return slices.ContainsFunc(s.steps, func(step step) bool { return step.packet != nil && !step.last && step.packet.flags&equality.RST != 0 })
 }

@@ -32,8 +32,8 @@ import (
 // mostPrinted is the maximum number of differences that are printed in full.
 const mostPrinted = 20
 
-// mostFailed is how many consecutive batches may be too slow altogether. A batch gets smaller when the machine is too slow
-// for many of its sequences, down to leastBatch.
+// mostFailed limits the consecutive batches that are too slow altogether. A batch gets smaller when the machine is too
+// slow for many of its sequences, down to leastBatch.
 const (
 	mostFailed = 5
 	leastBatch = 10

@@ -13,7 +13,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/afpacket"
 )
 
-// inFlight is how long the test waits for a packet that may have been dropped.
+// inFlight is the time for which the test waits for a packet that may have been dropped.
 const inFlight = 15 * time.Millisecond
 
 // outcome is the result of a batch of sequences in one world.
@@ -99,12 +99,12 @@ func schedule(sequences []*sequence) (all []moment) {
 	return all
 }
 
-// stretched is how much longer than planned a sequence may take. On a busy machine, gaps and pauses that are longer still would test
+// stretched is the time by which a sequence may exceed its plan. On a busy machine, longer gaps and pauses would test
 // something else.
 const stretched = lease / 2
 
-// runBatch plays the sequences in all worlds at the same time. It returns those for which the machine was too slow; they
-// prove nothing.
+// runBatch plays the sequences in all worlds at the same time. It returns the sequences for which the machine was too
+// slow; they prove nothing.
 func runBatch(worlds []*world, sequences []*sequence) (outcomes []*outcome, slow map[*sequence]bool, err error) {
 	stop := make(chan struct{})
 	outcomes = make([]*outcome, len(worlds))

@@ -39,7 +39,7 @@ type sequence struct {
 	port  uint16 // of the client
 	steps []step
 	what  []string // for the output
-	// lastAt is when the last packet before the comparison of the entries was sent.
+	// lastAt is the time of the last packet before the comparison of the entries.
 	lastAt time.Duration
 	// begun and ended are the actual times of the first and the last packet before the silence.
 	begun, ended time.Duration
@@ -61,7 +61,7 @@ type builder struct {
 	now time.Duration
 	// next are the next sequence numbers of both sides.
 	next [2]uint32
-	// scaled is set when conntrack knows the window scale; it does not know that of connections picked up in their middle.
+	// scaled is set when conntrack knows the window scale; it does not for connections picked up in their middle.
 	scaled bool
 	// brief is set for a connection that becomes idle before a lease ends, after nothing but its handshake and a few bytes.
 	brief bool
@@ -119,7 +119,7 @@ func (b *builder) end() {
 	b.now += silence + time.Duration(b.IntN(6000))*time.Millisecond
 }
 
-// silence is how long the accelerated world needs to bring everything up to date.
+// silence is the time that the accelerated world needs to bring everything up to date.
 const silence = 2*lease + 500*time.Millisecond
 
 // later adds the packets that show how the connection's packets are treated afterward.

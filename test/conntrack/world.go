@@ -29,7 +29,7 @@ var timeouts = map[string]int{
 	"tcp_timeout_established": 120, "tcp_timeout_unacknowledged": 45, "tcp_timeout_max_retrans": 45,
 	"tcp_timeout_syn_sent": 12, "tcp_timeout_syn_recv": 8, "tcp_timeout_fin_wait": 35, "tcp_timeout_close_wait": 25,
 	"tcp_timeout_last_ack": 16, "tcp_timeout_time_wait": 20, "tcp_timeout_close": 14, "udp_timeout": 14, "udp_timeout_stream": 35,
-	// The tunnel's outer packets are not tracked here; those of the Pods are in zone 0, like everything here.
+	// The tunnel's outer packets are not tracked here; the Pods' packets are in zone 0, like everything here.
 	"tcp_be_liberal": 1,
 }
 
@@ -39,13 +39,15 @@ const (
 	peerSlot = 7
 )
 
-// keysAfter is how long a new cache gives no keys for rewritten packets, and rewritePort the port of these.
+// keysAfter is the time for which a new cache gives no keys for rewritten packets, and rewritePort the port of such
+// packets.
 const (
 	keysAfter   = 20 * time.Second
 	rewritePort = 585
 )
 
-// variant is what is special about a world: the IP version of Pods, and whether a cache rewrites packets instead of encapsulating them.
+// variant is the variant of a world: the IP version of Pods, and whether a cache rewrites packets instead of
+// encapsulating them.
 type variant struct{ ipv6, rewrite bool }
 
 // world is two Nodes with a Pod each, with a cache or without.
@@ -66,7 +68,7 @@ type cache struct {
 	node   *nodepair.Node
 }
 
-// newWorld makes a world. If packets are to be rewritten, keys can be given when it returns.
+// newWorld makes a world. If packets must be rewritten, keys can be given when it returns.
 func newWorld(name string, accelerated bool, v variant) (w *world, err error) {
 	w = &world{stop: make(chan struct{})}
 	defer func() {
@@ -74,7 +76,7 @@ func newWorld(name string, accelerated bool, v variant) (w *world, err error) {
 			w.close()
 		}
 	}()
-	// What is rewritten has Nodes' addresses of the Pods' version.
+	// Rewritten packets have Nodes' addresses of the Pods' version.
 	if w.Pair, err = nodepair.New(nodepair.Options{Inner6: v.ipv6, Outer6: v.ipv6 && v.rewrite}); err != nil {
 		return w, err
 	}

@@ -56,7 +56,7 @@ func requireReset(t *testing.T, sink *cluster.Process) {
 	waitForStatus(t, sink, "ended")
 	ended := stop[report.Sink](t, sink).Connections
 	require.Len(t, ended, 1)
-	require.Equal(t, "reset", ended[0].End, "the receiver must learn that the connection is over")
+	require.Equal(t, "reset", ended[0].End, "the receiver must learn that the connection has ended")
 }
 
 // testConnectionEnd checks that conntrack sees the end of connections that the cache has carried.

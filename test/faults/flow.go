@@ -44,8 +44,8 @@ func (f flow) String() string {
 // established reports whether the flow is one connection that lasts.
 func (f flow) established() bool { return f.pattern != short }
 
-// counted reports whether each lost packet of the flow is known. What TCP has repaired is known only about: after a standstill of the machine the
-// kernel takes some segments for lost that were slow.
+// counted reports whether each lost packet of the flow is known. TCP's repairs are known only roughly: after a
+// standstill of the machine the kernel takes some segments for lost that were slow.
 func (f flow) counted() bool { return f.pattern == ping || f.pattern == short }
 
 // allFlows are all combinations.

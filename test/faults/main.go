@@ -19,7 +19,7 @@ import (
 )
 
 func main() {
-	events := flag.Int("events", 12, "number of events; 0 for any, until -for is over")
+	events := flag.Int("events", 12, "number of events; 0 for any, until -for has passed")
 	length := flag.Duration("for", 0, "how long events begin; 0 for any time")
 	seed := flag.Uint64("seed", 0, "seed of the events; 0 chooses one")
 	only := flag.String("kinds", "", "regular expression: only kinds of events whose names match")

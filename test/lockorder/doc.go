@@ -9,14 +9,13 @@
 // the channels in channelLocks. All instances of a field are one lock; where two are certainly not the same, allowed in the
 // test has the reason.
 //
-// What is followed, path by path, in functions as the compiler sees them (golang.org/x/tools/go/ssa):
+// The analysis follows, path by path, in functions as the compiler sees them (golang.org/x/tools/go/ssa):
 //   - the region from Lock to Unlock, also by defer; a lock that was not taken is not held; what TryLock takes is held, but
 //     never waited for;
-//   - calls, those of an interface to all implementations in the program, those of a function value to all functions that may have got
-//     there (go/callgraph/vta), such as callbacks in fields;
-//   - functions that return with a lock held, those that release what their caller took (also if they are returned,
+//   - calls, through an interface to all implementations in the program, through a function value to all functions that may have got there (go/callgraph/vta), such as callbacks in fields;
+//   - functions that return with a lock held, functions that release a lock of their caller (also if they are returned,
 //     such as an unlock function), and goroutines that are handed a lock;
-//   - functions that are given to a library, as if it called them at once (but for those in laterCalls).
+//   - functions that are given to a library, as if it called them at once (except laterCalls).
 //
 // What it does not see:
 //   - locks of libraries, and methods of values that libraries got as an empty interface, such as String;

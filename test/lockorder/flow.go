@@ -16,22 +16,22 @@ import (
 // held has, for each lock that may be held, where it was taken.
 type held map[lock]token.Pos
 
-// effect is what callers notice of a function's use of locks.
+// effect is the effect of a function's locks on its callers.
 type effect struct {
-	// entry are the locks that it releases without having taken them: its caller must hold them. exit are those that may be held
-	// when it returns.
+	// entry are the locks that it releases without having taken them: its caller must hold them. exit are the locks
+	// that may be held when it returns.
 	entry, exit held
 	// acquires are all locks that it may wait for, with the calls of others.
 	acquires map[lock]step
 }
 
-// step is how a lock is acquired: at pos, or by the callee that is called there.
+// step acquires a lock: at pos, or in the callee.
 type step struct {
 	pos    token.Pos
 	callee *ssa.Function
 }
 
-// state is what holds at a point of a function.
+// state holds at a point of a function.
 type state struct {
 	held held
 	// taken are the locks that the function itself has taken, or has been given by a callee: it releases these, not its caller's.
@@ -112,7 +112,7 @@ func sameLocks(a, b held) bool {
 	return maps.EqualFunc(a, b, func(token.Pos, token.Pos) bool { return true })
 }
 
-// apply changes s as the instruction does. What it releases without having taken it goes into released.
+// apply changes s as the instruction does. Locks released without having been taken go into released.
 func (a *analysis) apply(instruction ssa.Instruction, s *state, released held) {
 	switch i := instruction.(type) {
 	case *ssa.Defer:
@@ -124,7 +124,7 @@ func (a *analysis) apply(instruction ssa.Instruction, s *state, released held) {
 			a.operate(d, s, released)
 		}
 	case *ssa.Go:
-		// A goroutine that releases what its maker holds goes on with that: whoever waits for it waits for both.
+		// A goroutine that releases locks of its maker continues with them: whoever waits for it waits for both.
 		for _, fn := range a.operations[i].callees {
 			for name := range a.effects[fn].entry {
 				if _, ok := s.held[name]; ok {
@@ -168,7 +168,7 @@ func (a *analysis) operate(instruction ssa.Instruction, s *state, released held)
 	}
 }
 
-// notTaken returns the locks that the end of block has failed to take if it goes on with its successor of that index.
+// notTaken returns the locks that the end of block has failed to take if it continues with its successor of that index.
 func (a *analysis) notTaken(block *ssa.BasicBlock, successor int) []lock {
 	end, ok := block.Instrs[len(block.Instrs)-1].(*ssa.If)
 	if !ok {

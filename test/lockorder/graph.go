@@ -63,7 +63,7 @@ func Find(dir string, patterns ...string) (*Order, error) {
 	return o, nil
 }
 
-// enter records what the instructions of fn do with locks. The methods of a turn are what acquires it.
+// enter records the instructions of fn that concern locks. The methods of a turn acquire it.
 func (a *analysis) enter(fn *ssa.Function) {
 	if recv := fn.Signature.Recv(); recv != nil && isTurn(pointed(recv.Type())) {
 		return
@@ -125,7 +125,7 @@ func (o *Order) enter(fn *ssa.Function, i ssa.Instruction, op operation, held he
 	for _, callee := range slices.Concat(op.callees, op.others) {
 		e := o.effects[callee]
 		for before, taken := range held {
-			// What the callee releases is looked at there.
+			// Locks that the callee releases are handled there.
 			if _, ok := e.entry[before]; ok {
 				continue
 			}

@@ -22,7 +22,7 @@ import (
 // program has the functions of the packages that are examined; of libraries it knows declarations only.
 type program struct {
 	fset *token.FileSet
-	// functions are those with a body, in a fixed order.
+	// functions have a body, and are in a fixed order.
 	functions []*ssa.Function
 	// implementations has what calls of interfaces' methods may reach, values what calls of function values may.
 	implementations map[ssa.CallInstruction][]*ssa.Function
@@ -121,7 +121,7 @@ func (p *program) indexInstruction(instruction ssa.Instruction) {
 	}
 }
 
-// fieldOf returns the field of a struct or of what points to one; that of a generic type for all its instances.
+// fieldOf returns the field of a struct or of a pointer to one; the field of a generic type for all its instances.
 func fieldOf(t types.Type, index int) *types.Var {
 	return pointed(t).Underlying().(*types.Struct).Field(index).Origin()
 }

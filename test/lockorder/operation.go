@@ -23,7 +23,7 @@ type operation struct {
 	callees  []*ssa.Function
 	// others are the functions behind a parameter that is called: the caller's caller has them among its callees.
 	others []*ssa.Function
-	// unknown says that a function value is called of which nobody knows what it may be.
+	// unknown says that an unknown function value is called.
 	unknown bool
 }
 
@@ -214,7 +214,8 @@ func (p *program) functionsOfAny(values []ssa.Value, seen map[ssa.Value]bool) ([
 	return functions, known
 }
 
-// functionsReturned returns what a call returns. What libraries make, such as iterators and cancel functions, takes no lock of the program.
+// functionsReturned returns the result of a call. Results of libraries, such as iterators and cancel functions, do not
+// take locks of the program.
 func (p *program) functionsReturned(call *ssa.Call, index int, seen map[ssa.Value]bool) ([]*ssa.Function, bool) {
 	if static := call.Common().StaticCallee(); static != nil && len(static.Blocks) == 0 {
 		return nil, true

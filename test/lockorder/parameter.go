@@ -11,8 +11,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// parameterOf returns the parameter of its function, or of one around it, that v is, or nil. What a function does by
-// calling its parameter depends on the caller, and is attributed to it.
+// parameterOf returns the parameter of its function, or of one around it, that v is, or nil. The effect of calling a
+// parameter depends on the caller, and is attributed to it.
 func (p *program) parameterOf(v ssa.Value) *ssa.Parameter {
 	switch v := v.(type) {
 	case *ssa.Parameter:

@@ -17,22 +17,21 @@
 // and are all gone at the end: badnode.go, badpod.go, badpolicy.go, bad.go (Namespaces), badinput.go (CNI requests, and
 // files of the agents' store that are damaged between the end of an agent and the start of the next one).
 //
-// After each phase compare.go compares: whether the Nodes are ready and Pods can be connected; the fate of a packet from
-// each Pod to each other one, which packet.go sends through the flows of both switches; all flows that do not belong to
-// policies; routes and addresses of Nodes; the policies that agents know. In disturbances everything that is closed before
-// and after must also be closed after each bundle.
+// After each phase compare.go compares: whether the Nodes are ready and Pods can be connected; the fate of a packet
+// from each Pod to each other Pod, which packet.go sends through the flows of both switches; all flows that do not
+// belong to policies; routes and addresses of Nodes; the policies that agents know. In disturbances everything that is
+// closed before and after must also be closed after each bundle.
 //
 // # What bad things concern
 //
 // Any difference is collateral damage, with these exceptions:
 //
-//   - A Node concerns only itself. There may be flows and routes to Pod networks that it claims, unless they overlap those of a
-//     good Node or contain a good Node's address: all good Nodes are older, and the younger one loses.
+//   - A Node concerns only itself. There may be flows and routes to Pod networks that it claims, unless they overlap a good Node's Pod network or contain a good Node's address: all good Nodes are older, and the younger one loses.
 //   - A Pod concerns itself, and the address that it claims: as a peer the address has the labels of all Pods that claim it,
 //     because the Kubernetes API says so.
 //   - A policy concerns the Pods that it selects, or all Pods of its Namespace if its selector is invalid. They may be isolated,
 //     and not be connected. They may never be more open than without it: the valid parts of bad policies allow no Pod.
-//   - A damaged file concerns all Pods of its Node until antrea-controller is back, because nobody knows its content: they may be
+//   - A damaged file concerns all Pods of its Node until antrea-controller is back, because its content is unknown: they may be
 //     isolated, and new ones not be connected. The Node must still become ready, and nothing may be more open.
 //   - A Namespace and a CNI request concern nothing else.
 //
@@ -51,5 +50,5 @@
 // receive nothing any more. An empty peer, which no API server accepts, is taken for all Pods of the Namespace and opens
 // them.
 //
-// relist_test.go is about good objects only: the controller and its watches, and those of agents, end and start again.
+// relist_test.go is about good objects only: the controller, its watches and the agents' watches end and start again.
 package objects

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// program is what a program calls.
+// program is the set of calls of a program.
 type program struct {
 	// rights are the calls of typed clients and informers, as "resource verb", with the places. Resources have their groups behind them.
 	rights map[string][]string
@@ -145,7 +145,7 @@ func (p *program) informer(folder, kind, place string) {
 	}
 }
 
-// groups are those whose names are not the folders of the client library.
+// groups are the groups whose names are not the folders of the client library.
 var groups = map[string]string{
 	"core": "", "apps": "apps", "discovery": "discovery.k8s.io", "networking": "networking.k8s.io", "coordination": "coordination.k8s.io",
 	"authentication": "authentication.k8s.io", "authorization": "authorization.k8s.io", "events": "events.k8s.io", "admissionregistration": "admissionregistration.k8s.io",

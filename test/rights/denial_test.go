@@ -31,8 +31,8 @@ import (
 
 const (
 	systemNamespace = "kube-system"
-	// stranger is a service account that nobody has given any rights.
-	stranger = "stranger"
+	// powerless is a service account without any rights.
+	powerless = "powerless"
 	// anything is the name of an object that no rule has.
 	anything = "anything"
 )
@@ -97,7 +97,7 @@ func decoded[T any](t *testing.T, document []byte) *T {
 	return object
 }
 
-// access is what may be asked of the API server: a verb of a resource, such as pods/log or deployments.apps, or of a path.
+// access is a request to the API server: a verb of a resource, such as pods/log or deployments.apps, or of a path.
 type access struct {
 	namespace, resource, verb, name string
 	path                            bool
@@ -144,8 +144,9 @@ func (l listed) allows(a access) bool {
 	return a.path || (l.scope == "cluster" || a.namespace == systemNamespace) && (l.objects == nil || slices.Contains(l.objects, a.name))
 }
 
-// accesses are those that are asked for: every verb of every resource of the server and of docs/operate/rbac.md, of any object and of those with a right of
-// their own, in the Namespace of Antrea. Where there is some right, also in another one.
+// accesses are the requests to try: every verb of every resource of the server and of docs/operate/rbac.md, of any
+// object and of objects with a right of their own, in the Namespace of Antrea. Where there is some right, also in
+// another one.
 func accesses(t *testing.T, client kubernetes.Interface, granted []listed) (all []access) {
 	_, lists, err := client.Discovery().ServerGroupsAndResources()
 	require.NoError(t, err)
@@ -220,7 +221,7 @@ func TestDenied(t *testing.T) {
 	t.Run("requests", func(t *testing.T) { testRequests(t, config) })
 }
 
-// testEverythingElse: each account may do what docs/operate/rbac.md lists and what everybody may, and nothing else of all that there is.
+// testEverythingElse: each account may do what docs/operate/rbac.md lists and what all accounts may, and nothing else.
 func testEverythingElse(t *testing.T, client kubernetes.Interface) {
 	granted := rows(t)
 	asked := accesses(t, client, granted)
@@ -230,7 +231,7 @@ func testEverythingElse(t *testing.T, client kubernetes.Interface) {
 			want := slices.ContainsFunc(granted, func(l listed) bool { return l.account == account && l.allows(a) })
 			allowed := review(t, client, account, a)
 			if allowed && !want {
-				want = review(t, client, stranger, a)
+				want = review(t, client, powerless, a)
 			}
 			require.Equal(t, want, allowed, "%s: %+v", account, a)
 			if !allowed {

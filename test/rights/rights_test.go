@@ -25,7 +25,7 @@ var dynamic = map[string]string{
 	"pkg/apiserver/certificate/publish.go":     "apiservices.apiregistration.k8s.io",
 }
 
-// library is what a function, which the program calls, does with the Kubernetes API beyond what the types of the call say.
+// library is the use of the Kubernetes API by a function that the program calls, beyond what the types of the call say.
 type library struct {
 	function string
 	rights   []string

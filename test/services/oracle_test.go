@@ -231,7 +231,7 @@ func TestVerdict(t *testing.T) {
 		{"a cluster IP before all", beside, "", "10.96.0.2:80", []any{service(named("new", "10.96.0.2", 2000)), service(external("10.96.0.2")), everywhere}, "rejected"},
 
 		{"for another proxy", beside, "", "", []any{service(labeled("another")), everywhere}, untouched},
-		{"for another proxy, too", Settings{ServiceProxyName: ProxyName}, "", "", []any{service(labeled("another")), everywhere}, untouched},
+		{"also for another proxy", Settings{ServiceProxyName: ProxyName}, "", "", []any{service(labeled("another")), everywhere}, untouched},
 		{"for this proxy", Settings{ServiceProxyName: ProxyName}, "", "", []any{service(labeled(ProxyName)), everywhere}, both},
 		{"without label, for others", Settings{ServiceProxyName: ProxyName}, "", "", []any{service(), everywhere}, untouched},
 		{"skipped by name", Settings{SkipServices: []string{"ns/web"}}, "", "", []any{service(), everywhere}, untouched},

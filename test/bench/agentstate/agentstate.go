@@ -33,8 +33,8 @@ func Cache(ctx context.Context, n *cluster.Node) (*api.Status, error) {
 	return &s, nil
 }
 
-// startPatience is how long an agent that is ready may take until its cache is in use: it installs the flows of Services and policies, and
-// looks at all entries that the former agent has left.
+// startPatience is the time from an agent's readiness to the use of its cache: it installs the flows of Services and
+// policies, and looks at all entries that the former agent has left.
 const startPatience = 2 * time.Minute
 
 // WaitCacheActive waits until a Node's cache is in use.

@@ -26,11 +26,11 @@ type Bed interface {
 
 // Plan is the extent of a measurement.
 type Plan struct {
-	// Rounds is how often each measurement is repeated, Length how long one takes.
+	// Rounds is the number of repetitions of each measurement, Length the time of one.
 	Rounds int
 	Length time.Duration
-	// Budget is how long the run may take, 0 for as long as the rounds take. On a machine that is slow or busy with other
-	// work the remaining workloads get fewer rounds, but at least MinRounds.
+	// Budget limits the time of the run, 0 for no limit. On a machine that is slow or busy with other work the
+	// remaining workloads get fewer rounds, but at least MinRounds.
 	Budget time.Duration
 	// Smoke chooses the few workloads of the guard.
 	Smoke bool
@@ -47,7 +47,7 @@ const MinRounds = 3
 type Setup interface {
 	// Name is a key of result.Run.Networks.
 	Name() string
-	// States are those that it has, in the order of a table.
+	// States are its states, in the order of a table.
 	States() []result.State
 	Link(result.State) Link
 	// Cache controls the caches of a state; nil if it has none.
@@ -77,7 +77,7 @@ func (l Link) AtServer() Link {
 	return l
 }
 
-// Space is where programs of a workload run: a Node or a Pod.
+// Space is a Node or a Pod in which programs of a workload run.
 type Space interface {
 	Start(args ...string) (*cluster.Process, error)
 	Exec(ctx context.Context, args ...string) (string, error)

@@ -97,8 +97,8 @@ func Judgeable(run *result.Run) error {
 	return nil
 }
 
-// For returns the bands that apply to a machine: those of its processor. The overlay's share of a packet's path differs
-// between processors, and so do the ratios. A processor without a record is held to the weakest limit of any other.
+// For returns the bands for a machine's processor. The overlay's share of a packet's path differs between processors,
+// and so do the ratios. A processor without a record is held to the weakest limit of any other.
 func (b Bands) For(bed string, m result.Machine) (bands []Band) {
 	own := slices.ContainsFunc(b[bed], func(band Band) bool { return band.Processor == m.Processor })
 	for _, band := range b[bed] {

@@ -19,8 +19,8 @@ const (
 	spreadMargin = 2
 	// quiet is the maximum share of the CPUs that other programs may take while bands are recorded.
 	quiet = 0.1
-	// instructionMargin is how much an instruction count may grow. Between runs the counts have differed by less than half
-	// of that. The exception is UDP with the gate off, where the median of several runs is used.
+	// instructionMargin is the tolerated growth of an instruction count. Between runs the counts have differed by less
+	// than half of that. The exception is UDP with the gate off, where the median of several runs is used.
 	instructionMargin = 0.02
 )
 

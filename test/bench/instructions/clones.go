@@ -15,11 +15,12 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
 
-// copyArrivals makes each packet that arrives at a Node one of its own, as a NIC delivers it. Without that, a TCP segment that a Node receives
-// shares its memory with the sender's copy for retransmission, because both Nodes are on one machine: whoever changes its headers has to copy
-// them before. An XDP program does it by being there: for the generic kind that takes no fragments, the kernel copies packets that are clones, in
-// several pieces or without room for more headers (netif_skb_check_for_xdp in net/core/dev.c, which calls pskb_expand_head and skb_linearize). It
-// does so in all states, and its cost is in all numbers. The function that it returns removes the programs.
+// copyArrivals makes each packet that arrives at a Node one of its own, as a NIC delivers it. Without that, a TCP
+// segment that a Node receives shares its memory with the sender's copy for retransmission, because both Nodes are on
+// one machine: whoever changes its headers has to copy them before. An XDP program does it by being there: for the
+// generic kind that does not accept fragments, the kernel copies packets that are clones, in several pieces or without
+// room for more headers (netif_skb_check_for_xdp in net/core/dev.c, which calls pskb_expand_head and skb_linearize). It
+// does so in all states, so all numbers include its cost. The function that it returns removes the programs.
 func copyArrivals(nodes []*cluster.Node) (end func() error, err error) {
 	const pass = 2 // XDP_PASS
 	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "pass", Type: ebpf.XDP, License: "Dual BSD/GPL",

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command instructions counts the instructions of a round trip of a small message on two whole Nodes, including the
-// processes at both ends: between the Nodes themselves, between Pods with the feature gate ONCache off and on, between Pods with
-// netkit devices, through a Service, between Pods of one Node, and from a Node to a Pod of the other one. It runs in a machine whose time is a count of instructions (`lab run
-// --count-instructions`), which tolerates other load and reproduces the same numbers. Run it with `make cost`.
+// processes at both ends: between the Nodes themselves, between Pods with the feature gate ONCache off and on, between
+// Pods with netkit devices, through a Service, between Pods of one Node, and from a Node to a Pod of the other Node. It
+// runs in a machine whose time is a count of instructions (`lab run --count-instructions`), which tolerates other load
+// and reproduces the same numbers. Run it with `make cost`.
 //
 // With the testbed's profiler (`--profiler`) it also counts the instructions of each function of the kernel and of each
 // eBPF program: a breakdown in the result, and functions-*.txt in $TESTBED_ARTIFACTS.

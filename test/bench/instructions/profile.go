@@ -24,19 +24,20 @@ import (
 )
 
 const (
-	// Other activity falls into few intervals of this length: ovs-vswitchd works for some milliseconds every 100 ms, and their distance is
-	// no multiple of that; a garbage collection of an agent, or its walk through the cache, takes up to half a second, and they are spread over two.
+	// Other activity falls into few intervals of this length: ovs-vswitchd works for some milliseconds every 100 ms,
+	// and their distance is not a multiple of that; a garbage collection of an agent, or its walk through the cache,
+	// takes up to half a second, and they are spread over two.
 	intervals      = 15
 	intervalLength = 20 * time.Millisecond
 	intervalPause  = 117 * time.Millisecond
 	// idleIntervals is the highest number of intervals without any message in a profile: the machine has one CPU, which loading an eBPF
 	// program, or a message that is sent again, keeps from the traffic for longer than an interval.
 	idleIntervals = intervals / 3
-	// profileTries is how often a profile is tried until it adds up: longer activity of others is rare.
+	// profileTries limits the attempts at a profile that adds up: longer activity of other programs is rare.
 	profileTries = 3
-	// profileTolerance is how much the sum of all functions may differ from the median of the transactions at the same
-	// time, which contains no timer interrupts: with the gate off 4 % was seen. The faults that it detects, lost blocks and
-	// blocks counted twice, are larger.
+	// profileTolerance is the tolerated difference between the sum of all functions and the median of the transactions
+	// at the same time, which contains no timer interrupts: with the gate off 4 % was seen. The faults that it detects,
+	// lost blocks and blocks counted twice, are larger.
 	profileTolerance = 0.1
 	profileMethod    = "Executed instructions of TCP request/response with one flow, counted by the emulator for each function of the kernel and " +
 		"each eBPF program, every block of code in %d intervals of %s; of each function the median, so that what runs in fewer than half of " +
@@ -52,7 +53,7 @@ var profiled = map[row]string{bare: "bare", hosted: "hosted", overlay: "off", on
 
 // profiler counts instructions by function.
 type profiler struct {
-	// blocks is the directory of the testbed profiler's counts, tables that of readable lists of functions.
+	// blocks is the directory of the testbed profiler's counts, tables the directory of readable lists of functions.
 	blocks, tables string
 	read           int // how many of the files in blocks
 	segments       map[result.State]map[string]float64
@@ -92,7 +93,7 @@ func (f *profiler) profileOnce(ctx context.Context, r row, p protocol, link benc
 	var measured uint64
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	// Each of the two ends when the other one fails: nobody waits for traffic that has ended.
+	// Each of the two ends when the other end fails, instead of waiting for traffic that has ended.
 	group, together := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
 		if measured, err = roundTrip(together, p, link, r.state(), length); err == nil {

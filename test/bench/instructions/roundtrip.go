@@ -27,7 +27,7 @@ const (
 	protocolCount
 )
 
-// protocols are those with one flow. They are measured in every row, crr between Nodes and between Pods with veth devices.
+// protocols have one flow. They are measured in every row, crr between Nodes and between Pods with veth devices.
 var protocols, withConnections = []protocol{tcp, udp}, []protocol{tcp, udp, crr}
 
 // traffic is the program test/tools/traffic.

@@ -20,7 +20,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
 
-// serviceTimeout is how long the client's Node may take to know a Service.
+// serviceTimeout is the time in which the client's Node must learn a Service.
 const serviceTimeout = time.Minute
 
 // makeService makes a Service whose only Endpoint is the server of a link, at the ports of the workloads, and returns the link through

@@ -62,7 +62,7 @@ type variant struct {
 // variants are all of them, in the order in which they are printed.
 var variants = []variant{{"encap", "veth", oncache}, {"encap", "netkit", oncacheNetkit}, {"rewrite", "veth", rewrite}, {"rewrite", "netkit", rewriteNetkit}}
 
-// isVariant reports whether a row is that of a variant.
+// isVariant reports whether a row belongs to a variant.
 func isVariant(r row) bool {
 	return slices.ContainsFunc(variants, func(v variant) bool { return v.row == r })
 }
@@ -149,7 +149,7 @@ func (t *table) connections() string {
 	return fmt.Sprintf("cost: a connection for each request, gate on: %s of gate off\n", t.ratio(oncache, overlay, crr))
 }
 
-// ratio is that of two rows.
+// ratio is the ratio of two rows.
 func (t *table) ratio(a, b row, p protocol) string {
 	return fmt.Sprintf("%.3f", float64(t[a][p])/float64(t[b][p]))
 }

@@ -23,7 +23,7 @@ import (
 // maxFlows is the default of the agent's configuration.
 const maxFlows = 1 << 20
 
-// stopGrace is how long a program may take to end.
+// stopGrace limits the time for a program to end.
 const stopGrace = 10 * time.Second
 
 // rewritePort is the default of the agent's configuration.

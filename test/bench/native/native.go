@@ -1,12 +1,12 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package native is the bed on the running kernel, at full speed and without Open vSwitch. The slow path is the kernel's
-// router and VXLAN device with the netfilter rules of Flannel and kube-proxy, and those of the agent that exempt tunnel
-// packets from connection tracking. The cache is the product's own manager and eBPF programs, unchanged. Each state has two
-// Nodes of its own, in network namespaces (package nodepair), so that all can be measured in turn without reconfiguration.
-// The first Node has one half of the CPUs, the second Node the other. The uplink hands received packets to the CPUs of the
-// receiving Node, like the interrupt of a NIC.
+// Package native is the bed on the running kernel, at full speed and without Open vSwitch. The slow path is the
+// kernel's router and VXLAN device with the netfilter rules of Flannel and kube-proxy, and the agent's rules that
+// exempt tunnel packets from connection tracking. The cache is the product's own manager and eBPF programs, unchanged.
+// Each state has two Nodes of its own, in network namespaces (package nodepair), so that all can be measured in turn
+// without reconfiguration. The first Node has one half of the CPUs, the second Node the other. The uplink hands
+// received packets to the CPUs of the receiving Node, like the interrupt of a NIC.
 //
 // With a peer, the bed has the name peers, and measures a few workloads in the first network also with Cilium (package cilium), on two
 // Nodes that differ from the others only in their network plugin.
@@ -38,7 +38,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/progress"
 )
 
-// Name is the bed's name, PeerName that of the bed with a peer.
+// Name is the bed's name, PeerName the name of the bed with a peer.
 const (
 	Name     = "native"
 	PeerName = "peers"
@@ -84,7 +84,7 @@ var networks = []network{
 	{"vxlan6", nodepair.Options{Inner6: true, Outer6: true}, netip.Addr{}, workload.Other},
 }
 
-// networks are those that the bed measures.
+// networks are measured by the bed.
 func (b *Bed) networks() []network {
 	if b.Peer != nil {
 		n := networks[0]
@@ -94,7 +94,7 @@ func (b *Bed) networks() []network {
 	return networks
 }
 
-// states are those that a plan measures. The guard's bands have no rewriting.
+// states are measured by a plan. The guard's bands have no rewriting.
 func (b *Bed) states(plan bed.Plan) []result.State {
 	switch {
 	case b.Peer != nil:
@@ -248,7 +248,7 @@ func (b *Bed) stopSoakers() {
 	b.soakers = nil
 }
 
-// cgroups is where control groups of version 2 are mounted. They also account for processes that have ended.
+// cgroups is the mount point of control groups of version 2. They also account for processes that have ended.
 func (b *Bed) cgroups() string { return filepath.Join(b.dir, "cgroups") }
 
 func (b *Bed) mountCgroups() error {

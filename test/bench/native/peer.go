@@ -18,7 +18,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/nodepair"
 )
 
-// openPeer adds the state with Cilium: two Nodes like those of state bare, each with a Pod that Cilium attaches.
+// openPeer adds the state with Cilium: two Nodes as in state bare, each with a Pod that Cilium attaches.
 func (s *setup) openPeer(ctx context.Context) error {
 	pair, err := nodepair.New(nodepair.Options{Bare: true})
 	if err != nil {
@@ -55,8 +55,9 @@ func (s *setup) openPeer(ctx context.Context) error {
 // largestPacket is more payload than a packet between Pods has, segments that the kernel has joined included.
 const largestPacket = 1 << 16
 
-// witnessed makes workloads compare what they have done in the state with Cilium with the packets that Cilium's programs at the tunnel
-// devices have received meanwhile: at least one per transaction on each Node, or as many as the bytes need on the server's.
+// witnessed makes workloads compare their traffic in the state with Cilium with the packets that Cilium's programs at
+// the tunnel devices have received: at least one per transaction on each Node, or as many as the bytes need on the
+// server's.
 func (s *setup) witnessed(all []workload.Workload) []workload.Workload {
 	if s.peer == nil {
 		return all

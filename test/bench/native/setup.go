@@ -37,7 +37,7 @@ type setup struct {
 	unseen error
 }
 
-// open makes a network in these states, and in that of the peer if the bed has one.
+// open makes a network in these states, and in the peer's state if the bed has one.
 func (b *Bed) open(ctx context.Context, n network, states []result.State) (_ *setup, err error) {
 	s := &setup{
 		bed: b, network: n, states: states,
@@ -213,12 +213,12 @@ func (s *space) grouped(args []string) []string {
 	return append([]string{"sh", "-c", `echo 0 >"$0" && exec "$@"`, filepath.Join(s.group, "cgroup.procs")}, args...)
 }
 
-// Start is that of cluster.Space.
+// Start implements cluster.Space.
 func (s *space) Start(args ...string) (*cluster.Process, error) {
 	return s.Space.Start(s.grouped(args)...)
 }
 
-// Exec is that of cluster.Space.
+// Exec implements cluster.Space.
 func (s *space) Exec(ctx context.Context, args ...string) (string, error) {
 	return s.Space.Exec(ctx, s.grouped(args)...)
 }

@@ -18,8 +18,8 @@ func (d *document) figures(run *result.Run) {
 		d.printf("\n### Its Figure 5: one flow and more\n")
 		d.plot(run, "paper-figure-5", "throughput, transactions and CPU time relative to the overlay without the cache, here and in the paper", plot)
 		d.printf(`
-Relative to the overlay without the cache, because machines and NICs differ: the bed ` + "`native`" + ` with the gate off here, Antrea there. Green is what the
-paper's text says in numbers, a band where it has one range for several numbers of flows; crosses are from "about 11 %%" and "around 29 %%" less
+Relative to the overlay without the cache, because machines and NICs differ: the bed ` + "`native`" + ` with the gate off here, Antrea there. Green are numbers in
+the paper's text, a band where it has one range for several numbers of flows; crosses are from "about 11 %%" and "around 29 %%" less
 than bare metal. Nothing was read from its picture. Throughput that only its NIC limits is left out (TCP from 4 flows, UDP from 16).
 
 Not the same are the slow path (the kernel's router here, Open vSwitch there), parallel flows (on one CPU per Node here, each with a Pod pair there),
@@ -72,7 +72,7 @@ func figure5Plot(run *result.Run) string {
 	}, panels)
 }
 
-// panel draws the paper's numbers and those of a run; it is not measured if the run has none.
+// panel draws the paper's numbers and a run's; it is not measured if the run has none.
 func (p paperPanel) panel(run *result.Run) (_ svg.Panel, measured bool) {
 	out := svg.Panel{
 		Title: p.title, XLabel: "parallel flows", YLabel: "ratio (less is better)", Categories: true, Xs: paperFlows, Rule: 1,
@@ -112,7 +112,7 @@ func (p paperPanel) panel(run *result.Run) (_ svg.Panel, measured bool) {
 	return out, measured
 }
 
-// figure8Plot has the paper's numbers of its Figure 8, and those of a run where there are some.
+// figure8Plot draws the paper's numbers of its Figure 8, and a run's numbers where there are some.
 func figure8Plot(run *result.Run) string {
 	ratios, measured := figure8Ratios(run)
 	if !measured {

@@ -29,8 +29,8 @@ func addRounds(r *result.Result, m result.Metric, values map[result.State]float6
 	}
 }
 
-// Ratios are to the overlay without the cache, and those of CPU time below 1 when it is less. Other networks, sizes and conditions are not the
-// paper's work.
+// Ratios are to the overlay without the cache, ratios of CPU time below 1 when it is less. Other networks, sizes and
+// conditions are not the paper's work.
 func TestFigure5(t *testing.T) {
 	run := newRun()
 	for _, r := range []result.Result{

@@ -56,10 +56,10 @@ var paperFlows = []float64{1, 2, 4, 8, 16, 32}
 
 // paperPanel is a panel of Figure 5 by what the paper's text says of it in numbers: ONCache relative to Antrea.
 type paperPanel struct {
-	// workload, metric and message size (0 for any) are those of the same measurement here.
+	// workload, metric and message size (0 for any) identify the same measurement here.
 	title, workload, metric string
 	bytes                   int
-	// values are those of the first numbers of flows; low and high the range of the first upTo numbers of flows. 0 for none.
+	// values are for the first numbers of flows; low and high the range of the first upTo numbers of flows. 0 for none.
 	values    []float64
 	low, high float64
 	upTo      int
@@ -67,8 +67,8 @@ type paperPanel struct {
 	bare float64
 }
 
-// paperFigure5 is from section 4.1.1, bare from the introduction ("about 11 %" and "around 29 %" lower than bare metal). Throughput with more
-// flows is that of the NIC: TCP from 4 flows, UDP from 16.
+// paperFigure5 is from section 4.1.1, bare from the introduction ("about 11 %" and "around 29 %" lower than bare
+// metal). The NIC limits throughput with more flows: TCP from 4 flows, UDP from 16.
 var paperFigure5 = []paperPanel{
 	{title: "TCP throughput", workload: "tcp_stream", metric: workload.Goodput, bytes: bulkWrite, values: []float64{1.1153, 1.1396}, bare: 1 / (1 - 0.11)},
 	{title: "TCP throughput: CPU time of a byte", workload: "tcp_stream", metric: workload.CPUServer, bytes: bulkWrite, low: 1 - 0.3487, high: 1 - 0.1394, upTo: 6},

@@ -23,7 +23,7 @@ var states = []svg.Entry{
 // bulkWrite is the length of writes in the standard TCP throughput workload.
 const bulkWrite = 128 << 10
 
-// ratioPlots are those of encapsulation and, if it was measured, of rewriting.
+// ratioPlots are the plots of encapsulation and, if it was measured, of rewriting.
 func (d *document) ratioPlots(run *result.Run) {
 	d.plot(run, "ratios", "speed of the overlay with encapsulated hits, relative to off and to bare, beside the paper's ratios", ratioPlot(run, result.On))
 	d.plot(run, "ratios-rewrite", "speed of the overlay with rewritten hits, relative to off and to bare", ratioPlot(run, result.Rewrite))
@@ -65,7 +65,7 @@ func ratioPlot(run *result.Run, on result.State) string {
 		entries = append(entries, svg.Entry{Name: "the paper's ratio", Style: svg.Paper})
 	}
 	if run.Bed == "instructions" {
-		return svg.Ratios("Instructions with the gate on, "+label(on), "the other state executes so many times the instructions (above 1: the gate saves some)", entries, ratios)
+		return svg.Ratios("Instructions with the gate on, "+label(on), "instructions of the other state, as a multiple (above 1: the gate saves some)", entries, ratios)
 	}
 	return svg.Ratios("Speed with the gate on, "+label(on), "times as fast (above 1: faster; hollow: 1 is within the interval)", entries, ratios)
 }
@@ -76,7 +76,7 @@ func unclear(s stats.Summary) bool { return s.N > 1 && s.Against(1) == stats.Unc
 // applications have several flows, and are compared with bare nevertheless.
 var applications = map[string]bool{"memcached": true, "pgbench": true, "nginx": true}
 
-// variantsPlot shows the instructions of round trips: those between hosts, and what comes on top in each variant.
+// variantsPlot shows the instructions of round trips: between hosts, and the additional ones of each variant.
 func variantsPlot(run *result.Run) string {
 	var stacks []svg.Stack
 	add := func(name string, m *result.Metric, state result.State) {

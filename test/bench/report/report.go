@@ -1,10 +1,12 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report makes docs/start/benchmarks.md, which two minutes are enough for, docs/start/benchmarks-details.md, and their plots from result files.
+// Package report makes docs/start/benchmarks.md (two minutes to read), docs/start/benchmarks-details.md, and their
+// plots from result files.
 //
-// report.go assembles the document, tables.go has its tables, peers.go that of the bed peers, plots.go its plots, compare.go
-// ratios, gain.go the picture of README.md, targets.go the targets for the numbers, paper.go the paper's numbers, and figures.go its figures beside ours.
+// report.go assembles the document, tables.go its tables, peers.go the table of the bed peers, plots.go its plots,
+// compare.go ratios, gain.go the picture of README.md, targets.go the targets for the numbers, paper.go the paper's
+// numbers, and figures.go its figures beside ours.
 package report
 
 import (

@@ -71,7 +71,8 @@ func TestExactTargetNeedsOneValue(t *testing.T) {
 	require.Equal(t, missed, verdict)
 }
 
-// Instructions through a ClusterIP are compared with those between the Pods, those on one Node with the gate off.
+// Instructions through a ClusterIP are compared with connections between the Pods, instructions on one Node with the
+// gate off.
 func TestTargetsOfOtherWays(t *testing.T) {
 	count := result.Metric{Name: "instructions", Unit: "instructions/transaction", Less: true}
 	run := &result.Run{Bed: "instructions"}
@@ -204,7 +205,7 @@ func TestCommittedFiles(t *testing.T) {
 	require.NotEmpty(t, runs)
 	dir, committed := t.TempDir(), "../../../docs/start"
 	require.NoError(t, Write(dir, runs))
-	// The committed pages, plots and data files are those of the committed results, and no others.
+	// The committed pages, plots and data files come from the committed results, and no others exist.
 	var made, kept []string
 	for _, pattern := range []string{"benchmarks*.md", Plots + "/*"} {
 		for folder, names := range map[string]*[]string{dir: &made, committed: &kept} {

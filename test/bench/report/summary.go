@@ -19,7 +19,7 @@ type headline struct {
 	condition              string
 }
 
-// headlines are what most users ask for first. Times are better when they are short, rates when they are high.
+// headlines are asked for first by most users. Times are better when they are short, rates when they are high.
 var headlines = []headline{
 	{"TCP round trip", "tcp_rr", "p50", 1, ""},
 	{"TCP round trip, 99th percentile", "tcp_rr", "p99", 1, ""},

@@ -229,7 +229,7 @@ func difference(s stats.Summary) string {
 	return interval(s)
 }
 
-// overlaid is how many states come before those with the gate on.
+// overlaid is the number of states before the states with the gate on.
 const overlaid = 2
 
 // profiled are the states that a breakdown has: rewriting may not have been measured.

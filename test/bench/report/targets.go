@@ -28,7 +28,7 @@ const (
 	notMeasured = "not measured"
 )
 
-// targets are those of each bed.
+// targets are the targets of each bed.
 var targets = map[string][]target{
 	"native": {
 		atLeast("TCP request/response, median latency: bare / encap", 0.85, speed("tcp_rr", "p50", result.On, result.Bare)),
@@ -112,8 +112,8 @@ func removed(name, network string, state result.State) func(*result.Run) stats.S
 	}
 }
 
-// instructions is the ratio of a workload's instructions in a condition and state to those in another condition and state, with veth
-// devices.
+// instructions is the ratio of a workload's instructions in a condition and state to another condition and state, with
+// veth devices.
 func instructions(workload, condition string, state result.State, toCondition string, toState result.State) func(*result.Run) stats.Summary {
 	return func(run *result.Run) stats.Summary {
 		r, to := find(run, workload, "veth", condition, 1, 0), find(run, workload, "veth", toCondition, 1, 0)
@@ -139,7 +139,7 @@ func mapMemory(run *result.Run) stats.Summary {
 	return stats.Summarize([]float64{float64(n.MapBytes) / 1e6})
 }
 
-// relation is what a value must be to reach the bound.
+// relation is the relation of the value to the bound.
 func (t target) relation() string {
 	if t.most {
 		return "at most"

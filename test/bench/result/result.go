@@ -4,7 +4,7 @@
 // Package result is the outcome of a benchmark run, and its file format: test/bench/results/*.json, described field by
 // field in docs/develop/benchmarking.md. Only measured values are stored; readers compute medians and ratios.
 //
-// result.go has the types, file.go reads and writes files, machine.go describes the machine.
+// result.go defines the types, file.go reads and writes files, machine.go describes the machine.
 package result
 
 import (
@@ -33,7 +33,7 @@ const (
 // States are all states of the overlay, and bare, in the order of a table.
 var States = []State{Bare, Off, On, Rewrite}
 
-// PeerStates are those of the bed that measures another network plugin beside them.
+// PeerStates are the states of the bed that measures another network plugin beside them.
 var PeerStates = []State{Bare, Off, On, Cilium}
 
 // Run is one run of one bed.
@@ -46,7 +46,7 @@ type Run struct {
 	// Commit is the commit of the tree; Dirty is set when files differ from it.
 	Commit string `json:"commit"`
 	Dirty  bool   `json:"dirty"`
-	// Rounds is how often each measurement was repeated, the length of a sample array.
+	// Rounds is the number of repetitions of each measurement, the length of a sample array.
 	Rounds  int     `json:"rounds"`
 	Machine Machine `json:"machine"`
 	// Tools are the versions of the measuring programs, by name.
@@ -56,7 +56,7 @@ type Run struct {
 	// Limits list what was left out or capped on this machine, and why.
 	Limits  []string `json:"limits,omitempty"`
 	Results []Result `json:"results"`
-	// Breakdown is where the time of a transaction goes, if the bed can tell.
+	// Breakdown splits the time of a transaction, if the bed can tell.
 	Breakdown *Breakdown `json:"breakdown,omitempty"`
 }
 
@@ -78,7 +78,7 @@ type Machine struct {
 
 // Network describes the devices of a variant.
 type Network struct {
-	// Families are those of Pods and Nodes: "IPv4 in IPv4".
+	// Families are the IP versions of Pods and Nodes: "IPv4 in IPv4".
 	Families string `json:"families"`
 	Tunnel   string `json:"tunnel"`
 	// PodDevice and WireDevice are kinds: veth, netkit, or a NIC's driver.
@@ -86,7 +86,7 @@ type Network struct {
 	WireDevice string `json:"wireDevice"`
 	PodMTU     int    `json:"podMTU"`
 	WireMTU    int    `json:"wireMTU"`
-	// Offloads are those of the wire's devices, with the names of ethtool -k.
+	// Offloads are the offloads of the wire's devices, with the names of ethtool -k.
 	Offloads map[string]string `json:"offloads"`
 	// SlowPath is the path behind the cache.
 	SlowPath string `json:"slowPath"`

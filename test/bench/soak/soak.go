@@ -3,11 +3,11 @@
 
 // Package soak keeps CPUs from idling during a measurement, and measures how long interrupts have kept them busy.
 //
-// A soaker is a process that spins on one CPU with the policy SCHED_IDLE, which yields to everybody at once. It has two
-// uses. An idle CPU of a virtual machine leaves the guest, and its return costs more than the whole path of a packet: with
-// soakers the network is measured, not the hypervisor (on hardware, disabling idle states has the same effect). And the
-// kernel charges to nobody the softirqs that interrupt an idle CPU, which are most of a receiver's work; those that
-// interrupt a soaker show as gaps in its time.
+// A soaker is a process that spins on one CPU with the policy SCHED_IDLE, which yields to all others at once. It has
+// two uses. An idle CPU of a virtual machine leaves the guest, and its return costs more than the whole path of a
+// packet: with soakers the network is measured, not the hypervisor (on hardware, disabling idle states has the same
+// effect). And the kernel charges the softirqs that interrupt an idle CPU, most of a receiver's work, to no process;
+// softirqs that interrupt a soaker show as gaps in its time.
 //
 // spin.go is the process, soak.go starts and asks it.
 package soak
@@ -51,11 +51,11 @@ func Start(cpu int, command ...string) (*Soaker, error) {
 	return s, err
 }
 
-// Reading is how a CPU's time was used since the soaker's start.
+// Reading is the use of a CPU's time since the soaker's start.
 type Reading struct {
 	Total time.Duration
-	// Interrupts is how long interrupts, including softirqs, have interrupted the soaker. Others is how long other threads
-	// ran, including the interrupts during that time.
+	// Interrupts is the time for which interrupts, including softirqs, have interrupted the soaker. Others is the time
+	// of other threads, including the interrupts during that time.
 	Interrupts, Others time.Duration
 }
 

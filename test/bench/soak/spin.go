@@ -52,7 +52,7 @@ func Spin(cpu int, in io.Reader, out io.Writer) error {
 type spinner struct {
 	thread int
 	begin  time.Time
-	// ranBefore is how long the thread ran before begin.
+	// ranBefore is the time of the thread before begin.
 	ranBefore time.Duration
 	// gaps, and last (the last reading of the clock since begin), are in nanoseconds.
 	gaps, last atomic.Int64
@@ -85,7 +85,7 @@ func (s *spinner) spin() {
 	}
 }
 
-// consistent is how long reading all values may take: if it takes longer, the spinner may have lost the CPU in between.
+// consistent limits the time for reading all values: if it takes longer, the spinner may have lost the CPU in between.
 const consistent = 50 * time.Microsecond
 
 // read subtracts from the gaps the time of other threads, which leaves interrupts. All values are as of the spinner's last

@@ -29,14 +29,15 @@ type Range struct {
 // Panel is a plot with its own axes.
 type Panel struct {
 	Title, XLabel, YLabel string
-	// Categories places points at equal distances, one per X, those of Xs also without a point; otherwise LogX chooses the scale.
+	// Categories places points at equal distances, one per X, also Xs without a point; otherwise LogX chooses the
+	// scale.
 	Categories, LogX bool
 	Xs               []float64
 	// XName makes the text of a category; nil for the number.
 	XName func(x float64) string
 	// YMax is the end of the Y axis, 0 to fit what is drawn. The axis begins at 0.
 	YMax float64
-	// Rule is where a dashed line marks the value that others are compared with, 0 for none.
+	// Rule is the value of a dashed line with which others are compared, 0 for none.
 	Rule   float64
 	Ranges []Range
 	Curves []Curve
@@ -91,7 +92,7 @@ func (p Panel) draw(c *canvas, left, top float64) {
 		c.line("rule", left, y.at(p.Rule), right, y.at(p.Rule))
 	}
 	for _, r := range p.Ranges {
-		const beyond = 8.0 // so that it has a width at a single X, too
+		const beyond = 8.0 // so that it also has a width at a single X
 		from, to := x.at(p.position(r.From))-beyond, x.at(p.position(r.To))+beyond
 		c.add(`<rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, r.Style, from, y.at(r.High), to-from, y.at(r.Low)-y.at(r.High))
 	}
@@ -100,7 +101,7 @@ func (p Panel) draw(c *canvas, left, top float64) {
 	}
 }
 
-// position is where a point is on the X axis: its category's number, or its value.
+// position is the place of a point on the X axis: its category's number, or its value.
 func (p Panel) position(v float64) float64 {
 	if !p.Categories {
 		return v

@@ -9,7 +9,7 @@ type Stack struct {
 	Segments []float64
 }
 
-// Stacks draws one bar per row. names are those of the segments, in the order of Segment's styles.
+// Stacks draws one bar per row. names are the names of the segments, in the order of Segment's styles.
 func Stacks(title, axis string, names []string, stacks []Stack) string {
 	var c canvas
 	const barHeight, rowHeight, plotWidth, perRow = 26.0, 42.0, 560.0, 3

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A range covers its categories, those without a point, too, and widens the axes.
+// A range covers its categories, also without a point, and widens the axes.
 func TestRange(t *testing.T) {
 	p := Panel{
 		Categories: true, Xs: []float64{1, 2, 4, 8}, Rule: 1,

@@ -54,7 +54,7 @@ func http3(m Machine, name string, connections, bytes int, parse func(string) (O
 	}
 }
 
-// http3Output is what is used of the output of http3 fetch.
+// http3Output is the used part of the output of http3 fetch.
 type http3Output struct {
 	Requests float64 `json:"requests"`
 	Bytes    float64 `json:"bytes"`

@@ -28,7 +28,7 @@ const (
 	postgresUser = "postgres"
 )
 
-// pgbench is PostgreSQL with its own benchmark: transactions like those of TPC-B, or single queries with --select-only. The
+// pgbench is PostgreSQL with its own benchmark: transactions as in TPC-B, or single queries with --select-only. The
 // database is small and in memory, and nothing waits for a disk.
 func pgbench(m Machine, name string, flags ...string) Workload {
 	return Workload{
@@ -60,7 +60,7 @@ func pgbench(m Machine, name string, flags ...string) Workload {
 	}
 }
 
-// files are those of a database server.
+// files are the files of a database server.
 type files struct{ dir, binaries string }
 
 func (c files) program(name string) string { return filepath.Join(c.binaries, name) }
@@ -69,7 +69,7 @@ func asPostgres() []string {
 	return []string{"setpriv", "--reuid=" + postgresUser, "--regid=" + postgresUser, "--clear-groups"}
 }
 
-// database makes an empty database, or finds that of an earlier workload.
+// database makes an empty database, or finds the database of an earlier workload.
 func database(dir string) (c files, err error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin")
 	if err != nil || len(found) == 0 {

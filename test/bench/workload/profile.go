@@ -23,7 +23,7 @@ import (
 const (
 	// profileRate is the samples per second and CPU. It does not divide the timers of the measured programs.
 	profileRate = 2999
-	// profileLength is how long each state is sampled.
+	// profileLength is the time for which each state is sampled.
 	profileLength = 3 * time.Second
 )
 

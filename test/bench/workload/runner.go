@@ -23,12 +23,12 @@ import (
 const (
 	// warmUp is the length of the discarded measurement in each state.
 	warmUp = 300 * time.Millisecond
-	// readyTimeout is how long a server may take to listen, stopGrace how long to end.
+	// readyTimeout limits the time in which a server must listen, stopGrace the time in which it must end.
 	readyTimeout = 20 * time.Second
 	stopGrace    = 5 * time.Second
-	// slack is how much longer than its length a measurement may take: connections are opened, results exchanged.
+	// slack is the additional time of a measurement: connections are opened, results exchanged.
 	slack = 30 * time.Second
-	// rewriteTimeout is how long it may take until packets are rewritten: three times as long as new maps give no keys.
+	// rewriteTimeout limits the time until packets are rewritten: three times as long as new maps give no keys.
 	rewriteTimeout = time.Minute
 )
 
@@ -37,8 +37,8 @@ type Runner struct {
 	Setup    bed.Setup
 	Plan     bed.Plan
 	Progress *progress.Printer
-	// Deadline is when everything should be done, the zero time for never. Others is the number of workloads that must
-	// still fit in after these.
+	// Deadline is the time at which everything should be done, zero for never. Others is the number of workloads that
+	// must still fit in after these.
 	Deadline time.Time
 	Others   int
 }
@@ -60,7 +60,7 @@ func (r *Runner) Run(ctx context.Context, all []Workload) (results []result.Resu
 	return results, nil
 }
 
-// share is how long the next workload may take when left workloads remain.
+// share is the time for the next workload when left workloads remain.
 func (r *Runner) share(left int) time.Duration {
 	if r.Deadline.IsZero() {
 		return math.MaxInt64
@@ -88,7 +88,8 @@ func (r *Runner) measure(ctx context.Context, w Workload, out *result.Result, sh
 		if err != nil {
 			return err
 		}
-		// This also teaches the cache the entries that a condition copies. Those of TCP go with their connections; those of UDP workloads stay.
+		// This also teaches the cache the entries that a condition copies. Entries of TCP go with their connections;
+		// entries of UDP workloads stay.
 		if _, err := r.once(ctx, w, state, warmUp); err != nil {
 			return fmt.Errorf("%s: %w", state, err)
 		}
@@ -119,7 +120,7 @@ func (r *Runner) measure(ctx context.Context, w Workload, out *result.Result, sh
 	return nil
 }
 
-// states are those of the network in which a workload is measured.
+// states are the states of the network in which a workload is measured.
 func (r *Runner) states(w Workload) []result.State {
 	return slices.DeleteFunc(slices.Clone(r.Setup.States()), func(s result.State) bool { return w.States != nil && !slices.Contains(w.States, s) })
 }
@@ -189,7 +190,7 @@ func (r *Runner) once(ctx context.Context, w Workload, state result.State, lengt
 	return o, nil
 }
 
-// carriage is how many packets that left a Node were hits, on both Nodes, and how many of these were rewritten.
+// carriage counts the packets that left a Node as hits, on both Nodes, and the rewritten ones among them.
 type carriage struct{ hits, rewritten uint64 }
 
 // carried reads the carriage of state Rewrite. Of other states it is nothing.

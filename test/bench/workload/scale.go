@@ -63,14 +63,14 @@ func cached(flows int, w Workload) Workload {
 	return w
 }
 
-// evicted is a workload with many entries in the caches, all of which are voided repeatedly meanwhile.
+// evicted is a workload with many entries in the caches, all of which are voided repeatedly while it runs.
 func evicted(flows int, every time.Duration, w Workload) Workload {
 	w = churned(every, cached(flows, w))
 	w.Condition = fmt.Sprintf("%d cached flows, %s", flows, w.Condition)
 	return w
 }
 
-// churned is a workload during which all entries are voided repeatedly, like those of a Pod when its policies change.
+// churned is a workload during which all entries are voided repeatedly, like a Pod's entries when its policies change.
 func churned(every time.Duration, w Workload) Workload {
 	w.Condition, w.States = fmt.Sprintf("all evicted every %v", every), overlays
 	measure := w.Measure

@@ -37,7 +37,7 @@ func webKeepAlive(m Machine) Workload {
 	return w
 }
 
-// webConnections is described with webKeepAlive. So many requests are made at a time.
+// webConnections is described with webKeepAlive. flows requests are made at a time.
 func webConnections(m Machine, flows int) Workload {
 	w := web(m, "nginx_crr", "ab")
 	w.Flows = flows

@@ -35,11 +35,11 @@ func MaxFlows(cpus int) int { return min(32, FlowsPerCPU*cpus) }
 
 // Workload is one row of the results.
 type Workload struct {
-	// Name, Tool, Flows, Bytes and Condition are those of result.Result.
+	// Name, Tool, Flows, Bytes and Condition have the meaning of result.Result's fields.
 	Name, Tool   string
 	Flows, Bytes int
 	Condition    string
-	// States are those to measure in, of those that the network has; nil for all of these.
+	// States are the states to measure in, of those that the network has; nil for all of these.
 	States []result.State
 	// Servers are started in each state, and ended after the last measurement.
 	Servers func(link bed.Link, state result.State) ([]Server, error)

@@ -35,7 +35,7 @@ const peer = "peer"
 
 // Config is the Node that the cache is for. It is passed as JSON on the command line.
 type Config struct {
-	// Socket is where the process answers; PinPath a directory for the maps on a bpffs.
+	// Socket is the process's socket; PinPath a directory for the maps on a bpffs.
 	Socket, PinPath string
 	MaxFlows        uint32
 	PodIP           netip.Addr

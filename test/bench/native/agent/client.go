@@ -15,7 +15,7 @@ import (
 // Client talks to an Agent.
 type Client struct{ rpc *rpc.Client }
 
-// startTimeout is how long an agent may take to load programs and maps.
+// startTimeout limits the time in which an agent loads programs and maps.
 const startTimeout = 30 * time.Second
 
 // Connect waits until the agent at a socket is ready. ended is closed when its process has ended.

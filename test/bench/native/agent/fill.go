@@ -22,8 +22,8 @@ const (
 // flowMaps is the pattern for the names of the maps that contain the Pod's flows.
 const flowMaps = "*gress_flows?"
 
-// fill adds copies of a learned entry to every flow map that has one. Their addresses are the Pods', so that the maps look
-// like those of a Node with as many connections. No packet belongs to them.
+// fill adds copies of a learned entry to every flow map that has one. Their addresses are the Pods', so that the maps
+// look like a Node's with as many connections. No packet belongs to them.
 func fill(pinPath string, flows int) error {
 	paths, err := filepath.Glob(filepath.Join(pinPath, "*", "maps", flowMaps))
 	if err != nil {

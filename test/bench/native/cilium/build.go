@@ -20,7 +20,7 @@ const compiler = "clang-19"
 
 // Programs are Cilium's programs and sources.
 type Programs struct {
-	// Version is that of Cilium's module, Compiler the first line of the compiler's own version.
+	// Version is the version of Cilium's module, Compiler the first line of the compiler's own version.
 	Version, Compiler string
 
 	agent, plugin, clang string

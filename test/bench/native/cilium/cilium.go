@@ -5,8 +5,8 @@
 // Nodes, one Pod on each, and the definitions that Cilium's operator would create; on each Node runs cilium-agent, and cilium-cni attaches
 // the Pod. No policy is applied.
 //
-// build.go builds the programs, api.go has the Kubernetes API, node.go an agent and its Pod, status.go what the agent says about itself,
-// counters.go what its eBPF programs have counted.
+// build.go builds the programs, api.go is the Kubernetes API, node.go an agent and its Pod, status.go reads the agent's
+// status, counters.go the counters of its eBPF programs.
 package cilium
 
 import (
@@ -26,10 +26,10 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/relay"
 )
 
-// startTimeout is how long everything may take until the Pods reach each other; most of it compiles eBPF programs.
+// startTimeout limits the time until the Pods reach each other; most of it compiles eBPF programs.
 const startTimeout = 15 * time.Minute
 
-// stopGrace is how long a program may take to end.
+// stopGrace limits the time for a program to end.
 const stopGrace = 10 * time.Second
 
 // NodeOptions describe a Node. Its wire and its address exist already.
@@ -108,7 +108,7 @@ func Start(ctx context.Context, o Options) (_ *Pair, err error) {
 
 func (p *Pair) bin() string { return filepath.Join(p.Dir, "bin") }
 
-// waitConnected waits until each agent knows the other one's Pod.
+// waitConnected waits until each agent knows the other agent's Pod.
 func (p *Pair) waitConnected(ctx context.Context) error {
 	for i, n := range p.nodes {
 		peer := p.nodes[1-i].PodIP
@@ -126,7 +126,7 @@ func (p *Pair) waitConnected(ctx context.Context) error {
 // PodIP is the address that a Pod has got.
 func (p *Pair) PodIP(node int) netip.Addr { return p.nodes[node].PodIP }
 
-// Close ends the programs. What they have made in the kernel goes with the namespaces of the Nodes.
+// Close ends the programs. Their traces in the kernel go with the namespaces of the Nodes.
 func (p *Pair) Close() error {
 	var errs []error
 	for _, n := range p.nodes {

@@ -65,9 +65,9 @@ func (p *Pair) startNode(i int) (*node, error) {
 	return n, err
 }
 
-// mount gives a Node a mount namespace with a bpffs, a sysfs that shows its devices, an empty /run, and its Pod's control group where the
-// agent looks for that of the machine. Of the settings in /proc/sys/kernel, which belong to the whole machine, the agent can change none:
-// one that it wants (unprivileged_bpf_disabled) could not be changed back.
+// mount gives a Node a mount namespace with a bpffs, a sysfs that shows its devices, an empty /run, and its Pod's
+// control group where the agent looks for the machine's. The agent can change no settings in /proc/sys/kernel, which
+// belong to the whole machine: one that it wants (unprivileged_bpf_disabled) could not be changed back.
 func (n *node) mount() error {
 	if err := n.Host.Do(func() error { return unix.Unshare(unix.CLONE_NEWNS) }); err != nil {
 		return fmt.Errorf("%s: new mount namespace: %w", n.name, err)
@@ -147,7 +147,7 @@ func (n *node) addPod(ctx context.Context) error {
 	return err
 }
 
-// failure is what the agent has said last.
+// failure is the agent's last message.
 func (n *node) failure() error {
 	const most = 40
 	lines := strings.Split(strings.TrimSpace(n.agent.Stdout()+n.agent.Stderr()), "\n")

@@ -20,7 +20,7 @@ const Tunnel = "vxlan/8472"
 const Description = "tunnel mode, eBPF host routing, programs attached by TCX, kube-proxy replacement and socket load balancing on; " +
 	"no policy, masquerading, Hubble, proxy or health checks"
 
-// status is what is compared of an agent's status (StatusResponse in api/v1/openapi.yaml of Cilium).
+// status is the compared part of an agent's status (StatusResponse in api/v1/openapi.yaml of Cilium).
 type status struct {
 	AttachMode string `json:"attach-mode"`
 	Datapath   string `json:"datapath-mode"`
@@ -36,7 +36,8 @@ type status struct {
 	} `json:"masquerading"`
 }
 
-// wantedStatus is that of the datapath which Cilium recommends, as far as this kernel can have it. An agent falls back silently.
+// wantedStatus is the status of the datapath which Cilium recommends, as far as this kernel can have it. An agent falls
+// back silently.
 func wantedStatus() (s status) {
 	s.AttachMode, s.Datapath, s.Replacement.Mode = "tcx", "veth", "True"
 	s.Routing.Between, s.Routing.Within = "Tunnel", "BPF"
