@@ -38,7 +38,7 @@ func (s AddressSet) Edit() *AddressEdit {
 // Set returns the set as edited so far.
 func (e *AddressEdit) Set() AddressSet { return AddressSet{e.v4.Map(), e.v6.Map(), e.origin} }
 
-// addressKey returns the bytes of the address, for an IPv4-mapped IPv6 address those of the IPv4 address.
+// addressKey returns the bytes of the address, for an IPv4-mapped IPv6 address the bytes of the IPv4 address.
 func addressKey(addr netip.Addr) string { return string(addr.Unmap().AsSlice()) }
 
 func addressOf(key string) netip.Addr {
@@ -75,7 +75,7 @@ func (e *AddressEdit) Remove(addr netip.Addr) {
 // forget removes the address, however often it was added.
 func (e *AddressEdit) forget(addr netip.Addr) { e.family(addr).Delete(addressKey(addr)) }
 
-// Contains tells whether the address is a member.
+// Contains reports whether the address is a member.
 func (s AddressSet) Contains(addr netip.Addr) bool {
 	family := s.v6
 	if addr.Unmap().Is4() {

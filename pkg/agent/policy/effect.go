@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// Action is what a rule does with the connections that it matches. The zero value is invalid; Evaluate treats it as Drop.
+// Action says what happens to the connections that a rule matches. The zero value is invalid; Evaluate treats it as Drop.
 type Action uint8
 
 const (
@@ -65,7 +65,7 @@ func (o Order) Compare(other Order) int {
 	return cmp.Or(cmp.Compare(o.Stage, other.Stage), cmp.Compare(o.Tier, other.Tier), cmp.Compare(o.Policy, other.Policy), cmp.Compare(o.Rule, other.Rule))
 }
 
-// Effect is what a rule does.
+// Effect is the action of a rule and its place among the rules.
 type Effect struct {
 	Order  Order
 	Action Action

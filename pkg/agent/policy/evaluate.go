@@ -3,7 +3,7 @@
 
 package policy
 
-// Verdict is what the rules of one direction say about a connection.
+// Verdict is the decision of the rules of one direction on a connection.
 type Verdict struct {
 	// Action is Allow, Drop or Reject.
 	Action Action
@@ -19,7 +19,7 @@ type Verdict struct {
 func (v Verdict) Allowed() bool { return v.Action == Allow }
 
 // Evaluate returns the verdict of the rules on a new connection at the Pod that is its destination (Ingress) or its source (Egress). It ignores
-// exemptions, such as that of the Node itself.
+// exemptions, such as the exemption of the Node itself.
 func Evaluate(rules []*Rule, direction Direction, c Connection) Verdict {
 	var first [StageBaseline + 1]*Rule
 	verdict := Verdict{Action: Allow}

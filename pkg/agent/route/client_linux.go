@@ -99,7 +99,7 @@ func NewClient(network *config.NetworkConfig, node *config.NodeConfig, options O
 }
 
 // Initialize implements Interface. The gateway port must exist. Everything it sets up stays when the agent ends: Pods keep
-// their connectivity meanwhile. Calling it again changes nothing. The rules for other ports for rewritten packets that an earlier agent has
+// their connectivity. Calling it again changes nothing. The rules for other ports for rewritten packets that an earlier agent has
 // made stay until ForgetFormerPorts.
 func (c *Client) Initialize() error {
 	return c.each((*stack).initialize)

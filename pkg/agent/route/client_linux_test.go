@@ -134,7 +134,7 @@ func TestKernelAcceptsEveryVariant(t *testing.T) {
 	}
 }
 
-// What others may do to the host's network, and two looks later everything is as it was.
+// Two passes of the upkeep undo the changes that other programs may make to the host's network.
 func TestUpkeepRepairsTheHostNetwork(t *testing.T) {
 	newNetNS(t)
 	newGateway(t)

@@ -24,7 +24,7 @@ type family struct {
 	// protocol selects iptables or ip6tables, restoreProgram and saveProgram its tools for many rules at once.
 	protocol                    iptables.Protocol
 	restoreProgram, saveProgram string
-	// podIPSet is the set of all Pod CIDRs of the cluster, nodeIPSet that of all addresses that its Nodes may send tunnel packets to.
+	// podIPSet is the set of all Pod CIDRs of the cluster, nodeIPSet the set of all addresses that its Nodes may send tunnel packets to.
 	podIPSet, nodeIPSet string
 	// nodePortIPSet is the set of addresses and ports of this Node that serve NodePorts.
 	nodePortIPSet string
@@ -40,10 +40,10 @@ type family struct {
 	virtualService, virtualNodePort netip.Addr
 	// staticNeighbors says that remote gateways need neighbor entries.
 	staticNeighbors bool
-	// nodeSetting is the kernel setting of the whole Node that Pods need, gatewaySettings those of the gateway port, which go with it.
+	// nodeSetting is the kernel setting of the whole Node that Pods need, gatewaySettings the settings of the gateway port, which go with it.
 	nodeSetting     setting
 	gatewaySettings func(gateway string) []setting
-	// serviceSettings are those of the gateway port with proxyAll.
+	// serviceSettings are the settings of the gateway port with proxyAll.
 	serviceSettings func(gateway string) []setting
 }
 
@@ -92,7 +92,7 @@ var familyIPv6 = family{
 	serviceSettings: func(string) []setting { return nil },
 }
 
-// has says whether addr is an address of the family.
+// has reports whether addr is an address of the family.
 func (f family) has(addr netip.Addr) bool {
 	return addr.IsValid() && addr.BitLen() == f.bits
 }

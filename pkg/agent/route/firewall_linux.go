@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	// lockWait is how long, in seconds, an iptables program waits for the lock while another program holds it. kube-proxy
+	// lockWait is the time in seconds that an iptables program waits for the lock while another program holds it. kube-proxy
 	// takes the lock for each of its changes.
 	lockWait = 5
 	// commandTimeout bounds one run of an iptables program.
 	commandTimeout = 20 * time.Second
-	// maxAttempts is how often it is run when the lock is held for longer, or when another program's change interferes.
+	// maxAttempts is the number of times it is run when the lock is held for longer, or when another program's change interferes.
 	maxAttempts = 4
 	// exitResourceProblem is the exit status of iptables programs in that case (iptables(8), RESOURCE_PROBLEM in
 	// xshared.h).
@@ -42,7 +42,7 @@ type firewall struct {
 	foreign       ForeignMarks
 	// lockWait is the constant lockWait, or less in tests.
 	lockWait int
-	// kept is what is known of the rules since apply.
+	// kept is the knowledge of the rules since apply.
 	kept kept
 }
 

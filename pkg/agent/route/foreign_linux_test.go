@@ -80,8 +80,8 @@ func TestRoutesOfThePipelineStay(t *testing.T) {
 	require.Equal(t, before, run(t, "ip", "route")+run(t, "ip", "-6", "route"))
 }
 
-// An agent that starts gives back at once, before it knows any Service, what a former one has led away of what the Node needs: that of earlier
-// versions has routes to external addresses. What else Services have stays.
+// An agent that starts gives back at once, before it knows any Service, what a former one has led away of what the Node needs: agents of earlier
+// versions have made routes to external addresses. Other parts of Services stay.
 func TestNeededAddressesAreGivenBackAtOnce(t *testing.T) {
 	newNetNS(t)
 	newGateway(t)

@@ -12,7 +12,7 @@ import (
 
 // ForeignMarks watches for other people's rules that change the mark of packets.
 type ForeignMarks struct {
-	// Bits of the mark are those that nobody else may change.
+	// Bits are the bits of the mark that no other program may change.
 	Bits uint32
 	// Found is called after each look at the rules, about once a minute, with those that change any of Bits: each is its table and the rule as
 	// iptables-save(8) prints it. program is iptables or ip6tables. There may be none.
@@ -26,7 +26,7 @@ func (m ForeignMarks) look(f family, rules map[string][]string) {
 }
 
 // hostPortMarks is the chain in which the CNI plugin portmap marks connections to ports of the host. It leads them to a Pod of this Node through the
-// host, where nothing is cached and nobody else looks at the mark before portmap has read it.
+// host, where nothing is cached and no other rule reads the mark before portmap has read it.
 const hostPortMarks = "CNI-HOSTPORT-SETMARK"
 
 // markRules returns the rules outside of our chains that change any of these bits, each after the name of its table.
@@ -58,7 +58,7 @@ func changedMark(args []string) uint32 {
 	return 0
 }
 
-// number parses 0x1f or 31; other is for what is no number.
+// number parses 0x1f or 31; other is for a text that is not a number.
 func number(text string, other uint32) uint32 {
 	n, err := strconv.ParseUint(text, 0, 32)
 	if err != nil {

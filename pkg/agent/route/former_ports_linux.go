@@ -49,7 +49,7 @@ func (s *stack) forgetFormerPorts(ctx context.Context) error {
 }
 
 // formerPorts returns the ports other than present that rules of the mangle table, as iptables-save(8) prints them, keep Pods out of: of TCP,
-// because UDP is the tunnel's protocol, too.
+// because UDP is also the tunnel's protocol.
 func formerPorts(mangle []string, present uint16) (ports []uint16) {
 	for _, line := range mangle {
 		args := splitArgs(line)

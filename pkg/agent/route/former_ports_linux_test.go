@@ -12,7 +12,7 @@ import (
 )
 
 // TestFormerPortsStay: other Nodes remember keys for a while after an agent has started with another port for rewritten packets, or with none.
-// Until then, however many agents start meanwhile, Pods are kept out of the former ports, by the rules that they had.
+// Until they forget them, however many agents start, Pods are kept out of the former ports, by the rules that they had.
 func TestFormerPortsStay(t *testing.T) {
 	for _, backend := range []string{"nft", "legacy"} {
 		t.Run(backend, func(t *testing.T) {

@@ -61,7 +61,7 @@ type injectionBed struct {
 	injectionNet
 	pod, near, far netns.NsHandle
 	client         *Client
-	// port is that of the tunnel, or that of rewritten packets.
+	// port is the port of the tunnel, or of rewritten packets.
 	port int
 	// arrived receives the payloads that arrive at the port of the Node, or of a host.
 	arrived chan string
@@ -248,7 +248,7 @@ func (b *injectionBed) send(t *testing.T, from, to string, port, size int) strin
 func TestPodsCannotInjectIPv4(t *testing.T) { testPodsCannotInject(t, injectionIPv4, testTunnelPort) }
 func TestPodsCannotInjectIPv6(t *testing.T) { testPodsCannotInject(t, injectionIPv6, testTunnelPort) }
 
-// What is rewritten is protected like what is encapsulated.
+// Rewritten packets are protected like encapsulated ones.
 func TestPodsCannotInjectRewrittenIPv4(t *testing.T) {
 	testPodsCannotInject(t, injectionIPv4, testRewritePort)
 }

@@ -19,7 +19,7 @@ type Interface interface {
 	// ForgetFormerPorts removes the rules that Initialize has left in place for ports for rewritten packets of earlier agents. Upkeep tries
 	// again if it fails.
 	ForgetFormerPorts(ctx context.Context) error
-	// Upkeep restores what others have removed.
+	// Upkeep restores what other programs have removed.
 	Upkeep() []upkeep.Part
 	// SetNodeAddresses sets the addresses to which other Nodes may send tunnel packets for a Node; no addresses means that
 	// the Node is gone. The addresses of a new Node must be set before its flows. Idempotent.
@@ -47,7 +47,7 @@ type Services interface {
 	ReconcileServices() error
 }
 
-// ServicePort is what the host does for one port of a Service, of one IP version.
+// ServicePort describes how the host serves one port of a Service, of one IP version.
 type ServicePort struct {
 	IPv6 bool
 	// ClusterIPs get routes to the bridge, for all protocols and ports.

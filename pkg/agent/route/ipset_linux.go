@@ -20,7 +20,7 @@ import (
 // Types of ipsets.
 const (
 	typeNetworks = "hash:net"
-	// typePorts is that of addresses with protocol and port.
+	// typePorts is the type of sets of addresses with protocol and port.
 	typePorts = "hash:ip,port"
 )
 
@@ -42,7 +42,7 @@ func (f family) nodePortSet() ipset { return ipset{f, f.nodePortIPSet, typePorts
 func (f family) serviceSet() ipset  { return ipset{f, f.serviceIPSet, typePorts} }
 
 // ensure creates the set if it is absent. A set of the same name with another type or family is an error: deleting it could
-// break somebody else's rules.
+// break another program's rules.
 func (s ipset) ensure() error {
 	have, err := s.list()
 	if errors.Is(err, unix.ENOENT) {
@@ -165,7 +165,7 @@ func ipsetCall(call func() error) (err error) {
 }
 
 // explainIPSet names the missing kernel module in errors that mean one is missing. nfnetlink returns EINVAL for a subsystem
-// that nobody registered; EPROTONOSUPPORT means that there is no nfnetlink at all.
+// that is not registered; EPROTONOSUPPORT means that there is no nfnetlink at all.
 func explainIPSet(err error) error {
 	switch {
 	case errors.Is(err, nl.IPSetError(nl.IPSET_ERR_FIND_TYPE)):

@@ -101,7 +101,7 @@ func TestIPv6RoutesAndNeighbors(t *testing.T) {
 	require.Equal(t, "10.10.1.1 onlink", gatewayRoutes(t)["10.10.1.0/24"])
 	require.Contains(t, run(t, "ip", "-6", "route", "get", "fd00:10:10:1::5"), "src fd00:10:10::1")
 
-	// Somebody removes both; the sync puts them back.
+	// Another program removes both; the sync puts them back.
 	run(t, "ip", "-6", "route", "del", peerCIDR6.String())
 	run(t, "ip", "-6", "neigh", "del", "fd00:10:10:2::1", "dev", "antrea-gw0")
 	require.NoError(t, c.sync(t.Context()))

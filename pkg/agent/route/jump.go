@@ -15,7 +15,7 @@ import (
 type jump struct {
 	table, chain string
 	// first puts a new jump at the head of the chain: accept rules are useless below a firewall's final REJECT, and so are
-	// drop rules below somebody's ACCEPT. In FORWARD of the filter table and in POSTROUTING jumps are appended, because
+	// drop rules below another program's ACCEPT. In FORWARD of the filter table and in POSTROUTING jumps are appended, because
 	// packets must meet kube-proxy's rules first (source ranges of LoadBalancers, its own masquerade).
 	first bool
 	// matches are arguments of iptables: every packet that a rule of the custom chain can match meets one of them. The host's
@@ -27,8 +27,8 @@ type jump struct {
 // everyPacket are the matches of a jump without condition.
 var everyPacket = [][]string{nil}
 
-// desiredJumps returns the jumps that lead to chains of desiredTables, in the order of the tables. Those to empty chains have
-// no matches.
+// desiredJumps returns the jumps that lead to chains of desiredTables, in the order of the tables. Jumps to empty chains have no
+// matches.
 func desiredJumps(p ruleParams) []jump {
 	all := []jump{
 		{table: tableRaw, chain: chainPrerouting, first: true, matches: tunnelMatches(p)},
@@ -55,7 +55,7 @@ func desiredJumps(p ruleParams) []jump {
 	return all
 }
 
-// proxyAllJumps are those to chains that exist only with proxyAll. NodePorts come before kube-proxy's, so that they are the agent's while both run.
+// proxyAllJumps are the jumps to chains that exist only with proxyAll. NodePorts come before kube-proxy's, so that they are the agent's while both run.
 func proxyAllJumps(p ruleParams) []jump {
 	bit := fmt.Sprintf("%#x", config.ServiceMark)
 	return []jump{
@@ -97,7 +97,7 @@ func outputMatches(p ruleParams) [][]string {
 	return matches
 }
 
-// rangeMatches match the ports of services, and those between them: one comparison for each protocol.
+// rangeMatches match the ports of services, and the ports between them: one comparison for each protocol.
 func rangeMatches(direction string, services []service) (matches [][]string) {
 	for _, protocol := range []string{"tcp", "udp"} {
 		var ports []uint16

@@ -19,16 +19,16 @@ const (
 	applyInterval = 10 * time.Minute
 )
 
-// kept is what is known of the rules since they were applied.
+// kept is the knowledge of the rules since they were applied.
 type kept struct {
-	// chains are the agent's. Other chains whose names begin like theirs, such as those of upstream's agent, are left alone.
+	// chains are the agent's. Other chains whose names begin like theirs, such as the chains of upstream's agent, are left alone.
 	chains []table
 	// own are the rules of the agent's chains by table, as iptables-save(8) has listed them after apply; nil if that is not known.
 	own map[string][]string
-	// other is what matters of the other implementation's rules (otherState), otherSeen is when that was last read.
+	// other is the relevant part of the other implementation's rules (otherState), otherSeen the time at which that was last read.
 	other     string
 	otherSeen time.Time
-	// applied is when that was. seen is when the rules were last read and found right, generation the kernel's count of changes of nf_tables
+	// applied is the time of the last apply, seen the time at which the rules were last read and found right, generation the kernel's count of changes of nf_tables
 	// before that, 0 if it does not count.
 	applied, seen time.Time
 	generation    uint32

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// setBusyTimeout is how long a set may be in use after the last rule that matches it has gone: the kernel frees rules later.
+	// setBusyTimeout limits the time that a set may be in use after the last rule that matches it has gone: the kernel frees rules later.
 	setBusyTimeout  = 5 * time.Second
 	setBusyInterval = 50 * time.Millisecond
 )
@@ -76,7 +76,7 @@ func (f family) leftoverRoutes() ([]leftover.Item, error) {
 	}}, nil
 }
 
-// leftoverChains are those of all implementations of iptables.
+// leftoverChains are the chains of all implementations of iptables.
 func (f family) leftoverChains(ctx context.Context) (found []leftover.Item, err error) {
 	for _, v := range f.variants() {
 		saved, err := f.saved(ctx, v)
@@ -103,7 +103,7 @@ type leftoverTable struct {
 	removal string
 }
 
-// leftoverTables reads the output of iptables-save(8). Our chains are those with the prefix ANTREA-, from whatever version.
+// leftoverTables reads the output of iptables-save(8). Our chains have the prefix ANTREA-, from whatever version.
 func leftoverTables(saved string) (found []leftoverTable) {
 	rules := rulesByTable(saved)
 	name := ""
@@ -150,7 +150,7 @@ func removalOf(name string, chains, rules []string) leftoverTable {
 	return t
 }
 
-// leadsTo tells whether a rule jumps to one of the chains. A comment may be "-j", too.
+// leadsTo reports whether a rule jumps to one of the chains. A comment may also be "-j".
 func leadsTo(args, chains []string) bool {
 	for i, arg := range args[:len(args)-1] {
 		if (arg == "-j" || arg == "-g") && slices.Contains(chains, args[i+1]) {

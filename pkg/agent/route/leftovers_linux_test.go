@@ -59,7 +59,7 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// rulesAndChains are those of all tables without the built-in chains, which iptables makes when somebody looks at them.
+// rulesAndChains are the rules and chains of all tables without the built-in chains, which iptables makes when they are read.
 func rulesAndChains(t *testing.T) (out []string) {
 	t.Helper()
 	for table, rules := range rulesByTable(run(t, "iptables-save")) {

@@ -133,7 +133,7 @@ func TestBesideBusyKubeProxy(t *testing.T) {
 	}
 }
 
-// The client waits for a lock that somebody keeps only for a bounded time. Meanwhile it repairs everything that does not
+// The client waits for a lock of another program only for a bounded time. Meanwhile it repairs everything that does not
 // need the lock.
 func TestLockIsKept(t *testing.T) {
 	useBackend(t, "legacy")
@@ -186,7 +186,7 @@ func TestRetryBusy(t *testing.T) {
 	}
 }
 
-// An address that the kernel refuses delays neither the other addresses of its Node nor those of other Nodes.
+// An address that the kernel refuses delays neither the other addresses of its Node nor the addresses of other Nodes.
 func TestStrangeAddressHoldsUpNobody(t *testing.T) {
 	newNetNS(t)
 	newGateway(t)

@@ -145,7 +145,7 @@ func (s *stack) syncNeighbors(desired []podRoute, link int) error {
 			errs = append(errs, err)
 			continue
 		}
-		klog.InfoS("Added a neighbor that somebody removed", "address", r.gateway)
+		klog.InfoS("Added a neighbor that another program removed", "address", r.gateway)
 	}
 	return errors.Join(errs...)
 }

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The mark of the Node's own packets, which policies never hold up, is on those to Pods on whatever way, and on no others.
+// The mark of the Node's own packets, which policies never hold up, is on packets to Pods on whatever way, and on no others.
 func TestMarkOfTheNode(t *testing.T) {
 	for _, n := range []injectionNet{injectionIPv4, injectionIPv6} { // no subtests: they would run on threads of the root namespace
 		b := newInjectionBed(t, n, testTunnelPort)
@@ -97,7 +97,7 @@ func sendAs(t *testing.T, from, to string, port int) {
 
 var markCounter = regexp.MustCompile(`(?m)^\[(\d+):\d+\] -A POSTROUTING .*-m mark (! )?--mark 0x80000000/0x80000000$`)
 
-// fate waits for what has become of a datagram to the Pod: marked or unmarked.
+// fate waits for what has happened to a datagram to the Pod: marked or unmarked.
 func (b *injectionBed) fate(t *testing.T) string {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {

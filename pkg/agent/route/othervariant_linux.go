@@ -77,7 +77,7 @@ func (w *firewall) otherChanged(ctx context.Context, now time.Time) (bool, error
 	return w.kept.other != state, nil
 }
 
-// otherState is what settleOther depends on: whether a policy drops, and the lines about the agent's chains without their counters.
+// otherState returns the part of the rules that settleOther depends on: whether a policy drops, and the lines about the agent's chains without their counters.
 func (w *firewall) otherState(ctx context.Context) (string, error) {
 	v := w.variant.other()
 	if !slices.Contains(w.family.variants(), v) {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// knownCIDRs returns the local Pod CIDR, those of the peers, and more. The caller holds mutex.
+// knownCIDRs returns the local Pod CIDR, the CIDRs of the peers, and more. The caller holds mutex.
 func (s *stack) knownCIDRs(more []netip.Prefix) map[netip.Prefix]bool {
 	known := map[netip.Prefix]bool{s.podCIDR: true}
 	for cidr := range s.peers {

@@ -12,7 +12,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// TestRoutesThatAreThere: an agent that starts finds the routes of the former one. What it does for each does not grow with their number.
+// TestRoutesThatAreThere: an agent that starts finds the routes of the former one. The work for each does not grow with their number.
 func TestRoutesThatAreThere(t *testing.T) {
 	newNetNS(t)
 	newGateway(t)

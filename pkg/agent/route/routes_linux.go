@@ -114,7 +114,7 @@ func (e foreignRouteError) Error() string {
 	return fmt.Sprintf("the Node has a route of its own to it, which is not replaced: %v", e.route)
 }
 
-// setRoute adds the route, or corrects that of the gateway port. A route of another device is left alone, whatever its metric.
+// setRoute adds the route, or corrects the route of the gateway port. A route of another device is left alone, whatever its metric.
 func setRoute(r podRoute, link int) error {
 	route := &netlink.Route{Dst: toIPNet(r.cidr), LinkIndex: link, Scope: netlink.SCOPE_LINK, Protocol: protocolOwn}
 	if r.gateway.IsValid() {

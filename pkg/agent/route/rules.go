@@ -66,7 +66,7 @@ type ruleParams struct {
 	formerPorts []uint16
 	ports       Ports
 	randomFully bool
-	// nodePortSet is the name of an ipset, virtualService and virtualNodePort are those of the family. nodePortSet is empty without
+	// nodePortSet is the name of an ipset, virtualService and virtualNodePort are the addresses of the family. nodePortSet is empty without
 	// proxyAll. serviceSet is the set of external addresses of Services, then.
 	nodePortSet, serviceSet         string
 	icmp                            string
@@ -177,7 +177,7 @@ func rawTable(p ruleParams) table {
 	return t
 }
 
-// mangleTable marks packets from the Node itself to local Pods: by this mark the pipeline lets kubelet probes through. filterTable marks those
+// mangleTable marks packets from the Node itself to local Pods: by this mark the pipeline lets kubelet probes through. filterTable marks packets
 // whose destination is translated between the two. It also drops packets that would become tunnel packets of this Node without Open vSwitch having made them: a packet of a Pod
 // that is masqueraded on its way out, or one whose destination was translated. FORWARD comes after that translation, and
 // its mangle table before kube-proxy's rules, which accept in the filter table.
@@ -208,7 +208,7 @@ func mangleTable(p ruleParams) table {
 	return t
 }
 
-// markOfNode marks packets from an address of the Node. In OUTPUT nobody else can have sent them.
+// markOfNode marks packets from an address of the Node. In OUTPUT only the Node can have sent them.
 var markOfNode = []string{"-m", "addrtype", "--src-type", "LOCAL", "-j", "MARK", "--or-mark", fmt.Sprintf("%#x", config.HostLocalSourceMark)}
 
 // translatedToPods are the destinations, after the translation for Services and host ports, that lead the Node's packets to its Pods.
@@ -231,7 +231,7 @@ func filterTable(p ruleParams) table {
 	}
 
 	for _, destination := range p.translatedToPods() {
-		// The output device is still that of the untranslated destination.
+		// The output device is still the device of the untranslated destination.
 		t.add(out, "mark packets of the Node to local Pods through Services",
 			slices.Concat([]string{"-d", destination, "-m", "conntrack", "--ctstate", "DNAT"}, markOfNode)...)
 	}
@@ -244,7 +244,7 @@ func filterTable(p ruleParams) table {
 		t.add(in, "accept tunnel packets", slices.Concat(tunnel, []string{"-j", "ACCEPT"})...)
 	}
 	t.add(out, "accept tunnel packets", slices.Concat(tunnel, []string{"-j", "ACCEPT"})...)
-	// Rewritten packets are not accepted: programs on the device take them before they come here. What comes here is for a process of the host,
+	// Rewritten packets are not accepted: programs on the device take them before they come here. Packets that come here are for a process of the host,
 	// for which the host's firewall is responsible.
 	for _, rewritten := range p.rewrittenPackets() {
 		t.add(in, "drop translated packets to the tunnel", slices.Concat(rewritten, []string{"-m", "conntrack", "--ctstate", "DNAT", "-j", "DROP"})...)
@@ -302,9 +302,9 @@ func (t *table) addNodePorts(p ruleParams, masquerade []string) {
 		append([]string{"-s", p.virtualService.String()}, masquerade...)...)
 }
 
-// addServiceMarks marks packets to external addresses of Services, so that a routing rule leads them to the bridge. What comes from the bridge
-// has been looked at there. ICMP errors about such connections follow them, except to an address that this Node has itself: they could be
-// about another connection to it. On the way to the bridge the mark ends, or the route of the outer packet of the tunnel would follow it, too.
+// addServiceMarks marks packets to external addresses of Services, so that a routing rule leads them to the bridge. Packets from the bridge have
+// been treated there. ICMP errors about such connections follow them, except to an address that this Node has itself: they could be
+// about another connection to it. On the way to the bridge the mark ends, or the route of the outer packet of the tunnel would also follow it.
 func (t *table) addServiceMarks(p ruleParams) {
 	in, out, post := chainPrefix+chainPrerouting, chainPrefix+chainOutput, chainPrefix+chainPostrouting
 	t.chains = append(t.chains, in, post)

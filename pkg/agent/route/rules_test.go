@@ -28,7 +28,7 @@ func geneveParams() ruleParams {
 	}
 }
 
-// everyParams are those of the golden files, by name.
+// everyParams are the parameters of the golden files, by name.
 func everyParams() map[string]ruleParams {
 	allPorts := geneveParams()
 	allPorts.ports = Ports{AgentAPI: 10350, Cluster: 10351, ControllerAPI: 10349, ProxyHealth: 10256}

@@ -28,7 +28,7 @@ type leadNet struct {
 	node, client, bridge netns.NsHandle
 }
 
-// newLeadNet has the test in the Node's namespace. Each of the addresses is the bridge's, too: it answers at any port.
+// newLeadNet has the test in the Node's namespace. Each of the addresses is also the bridge's: it answers at any port.
 func newLeadNet(t *testing.T, moving ...string) *leadNet {
 	t.Helper()
 	n := &leadNet{node: newNetNS(t)}

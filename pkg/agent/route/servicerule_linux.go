@@ -61,9 +61,9 @@ type ruleStep struct {
 	rule *netlink.Rule
 }
 
-// serviceRuleSteps returns what brings the rules, which are in their order, to the state in which that of Services comes first; wanted is whether
-// there should be one. The kernel puts a new rule behind those of its priority, and there is none before 0. So the rule of the table
-// local is made again, with a spare one in its place, and has the priority afterwards that everybody knows.
+// serviceRuleSteps returns the steps that bring the rules, which are in their order, to the state in which the rule of Services comes first; wanted
+// says that there should be one. The kernel puts a new rule behind the rules of its priority, and there is none before 0. So the rule of the table
+// local is made again, with a spare one in its place, and has its usual priority afterwards.
 func (f family) serviceRuleSteps(rules []netlink.Rule, wanted bool) (steps []ruleStep) {
 	add := func(r *netlink.Rule) { steps = append(steps, ruleStep{true, r}) }
 	remove := func(r *netlink.Rule) { steps = append(steps, ruleStep{false, r}) }

@@ -15,9 +15,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// hostServices is what the host does for Services. The mutex of its stack guards it.
+// hostServices is the state of Services on the host. The mutex of its stack guards it.
 //
-// A cluster IP gets a route of its own: a network around several of them would also lead to the bridge what belongs to nobody, or to others. An
+// A cluster IP gets a route of its own: a network around several of them would also lead to the bridge unused addresses, and addresses of others. An
 // external address can also be one that the Node needs for something else. So only packets to the Service's port get there: an ipset has
 // addresses with ports, iptables mark what is in it (serviceMarks in rules.go), and a routing rule follows the mark (servicerule_linux.go).
 // The next hop does not exist: packets to it have the virtual MAC address, and the bridge drops those that are for no Service.
@@ -73,7 +73,7 @@ func (i hostItem) isRoute() bool    { return i.address.IsValid() && i.protocol =
 
 func (i hostItem) entry() portEntry { return portEntry(i) }
 
-// routes returns the routes that there should be, those to next hops first, none for nil.
+// routes returns the routes that there should be, routes to next hops first, none for nil.
 func (h *hostServices) routes() []podRoute {
 	if h == nil {
 		return nil
@@ -260,7 +260,7 @@ func (s *stack) syncPortSets() error {
 	return errors.Join(errs...)
 }
 
-// removeOtherServiceRoutes deletes routes of Services that have gone while no agent was running and, before all Services are known, those to
+// removeOtherServiceRoutes deletes routes of Services that have gone while no agent was running and, before all Services are known, routes to
 // addresses that the Node needs. The caller holds mutex.
 func (s *stack) removeOtherServiceRoutes(have []gatewayRoute) error {
 	known := map[netip.Prefix]bool{}
@@ -281,7 +281,7 @@ func (s *stack) removeOtherServiceRoutes(have []gatewayRoute) error {
 	return errors.Join(errs...)
 }
 
-// syncServiceNeighbor gives the next hop of Services the virtual MAC address: nobody would answer for it.
+// syncServiceNeighbor gives the next hop of Services the virtual MAC address: nothing would answer for it.
 func (s *stack) syncServiceNeighbor(link int) error {
 	return s.setNeighbor(s.family.virtualService, link)
 }

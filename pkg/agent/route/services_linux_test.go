@@ -35,7 +35,7 @@ func servicePort(nodePort uint16, addresses ...netip.Addr) ServicePort {
 	return p
 }
 
-// hostState is what the kernel has for Services.
+// hostState is the state of the kernel for Services.
 func hostState(t *testing.T) (state []string) {
 	t.Helper()
 	for destination, via := range gatewayRoutes(t) {
@@ -68,7 +68,7 @@ const (
 	nodePort81   = "NodePort 192.168.77.101:30081, IP protocol 6"
 )
 
-// What ip(8) prints of the rules.
+// The rules as ip(8) prints them.
 const (
 	ordinaryRules = "0:\tfrom all lookup local\n32766:\tfrom all lookup main\n32767:\tfrom all lookup default\n"
 	serviceRules  = "0:\tfrom all fwmark 0xff/0xff lookup 170 proto 170\n" + ordinaryRules
@@ -142,7 +142,7 @@ func TestServicesOfTheHost(t *testing.T) {
 	}
 }
 
-// What somebody removes comes back, what Services that have gone had stays until all are known.
+// Removed parts come back. Parts of Services that have gone stay until all are known.
 func TestServicesAfterRestart(t *testing.T) {
 	newNetNS(t)
 	newGateway(t)
@@ -202,7 +202,7 @@ func TestServicePortFails(t *testing.T) {
 	require.ErrorContains(t, newTestClient(t, Options{}).SetServicePort("a", ServicePort{}), "needs proxyAll")
 }
 
-// The firewall lets health checks of Services through, at the addresses that serve NodePorts, also when somebody has removed an entry.
+// The firewall lets health checks of Services through, at the addresses that serve NodePorts, also when an entry was removed.
 func TestHealthCheckPorts(t *testing.T) {
 	newNetNS(t)
 	newGateway(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The stderr texts are those of iptables 1.8.9.
+// The stderr texts come from iptables 1.8.9.
 func TestExplainRestore(t *testing.T) {
 	tables := desiredTables(geneveParams())
 	cause := errors.New("exit status 1")

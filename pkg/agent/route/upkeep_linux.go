@@ -66,7 +66,7 @@ func (s *stack) lookAtFirewall(ctx context.Context) error {
 		return err
 	}
 	if !w.kept.intact(w.jumps, rules) {
-		klog.InfoS("Somebody has changed the agent's rules, applying them again", "family", s.family.name)
+		klog.InfoS("Another program has changed the agent's rules, applying them again", "family", s.family.name)
 		return w.apply(ctx)
 	}
 	w.foreign.look(w.family, rules)

@@ -14,10 +14,10 @@ import (
 )
 
 // The kernel has two implementations of iptables, and a packet meets the rules of both: an accept in one does not overrule a drop, or the policy
-// DROP, in the other. The rules of the agent belong to the one that the Node uses. Where the other one has the policy DROP, the rules of table
+// DROP, in the other. The rules of the agent belong to the one that the Node uses. Where the other implementation has the policy DROP, the rules of table
 // filter, which accept, are in both.
 
-// variant is the suffix of the programs of an implementation; empty for those without.
+// variant is the suffix of the programs of an implementation; empty for programs without one.
 type variant string
 
 const (

@@ -19,12 +19,12 @@ import (
 const closeTimeout = time.Minute
 
 // closeUnprotected disconnects the Pods of this Node whose policies Open vSwitch refuses, and refuses to replace by isolation. It
-// must be called before the rules of an earlier agent are removed: that agent's flows go on to connect these Pods until its whole
+// must be called before the rules of an earlier agent are removed: that agent's flows continue to connect these Pods until its whole
 // round is deleted, and nothing would be left that protects them. The CNI server opens each of them when its policies are in force.
 //
 // It fails if the switch does not answer. A switch that refuses to drop packets refuses everything, so there is no use in waiting.
 // After the start it does nothing: the former agent's rules are gone then, and the CNI server has begun to open Pods. A DEL at the
-// same time may leave flows that drop for an interface that is gone. They harm nobody: a new Pod's flows replace those that match
+// same time may leave flows that drop for an interface that is gone. They do no harm: a new Pod's flows replace those that match
 // its port or addresses.
 func (c *Controller) closeUnprotected() error {
 	if c.initialDone {
@@ -51,7 +51,7 @@ func (c *Controller) closePod(i *interfacestore.InterfaceConfig) error {
 	return c.flows.ClosePodFlows(ctx, i.InterfaceName, i.IPs, i.MAC, i.OFPort)
 }
 
-// unprotected returns the interfaces of Pods to which a policy applies whose guard the switch refuses, too. An interface without a
+// unprotected returns the interfaces of Pods to which a policy applies whose guard the switch also refuses. An interface without a
 // port is left out: no packet comes from it.
 func (c *Controller) unprotected() []*interfacestore.InterfaceConfig {
 	interfaces := c.store.GetInterfacesByType(interfacestore.ContainerInterface)

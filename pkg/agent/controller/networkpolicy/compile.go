@@ -145,7 +145,7 @@ const noPorts = "none"
 // ruleParts are the parts of a rule by the text of their services.
 type ruleParts map[string]*part
 
-// add returns the part of those whose names stand for ports, a new one if there is none.
+// add returns the part for these ports, a new one if there is none.
 func (parts ruleParts) add(services []v1beta2.Service, ports []v1beta2.NamedPort) (*part, error) {
 	resolved, err := resolveServices(services, ports)
 	if err != nil {

@@ -66,7 +66,7 @@ type Controller struct {
 	realizing sets.Set[string]
 	// unenforced are realized policies whose former versions the datapath may still apply.
 	unenforced sets.Set[string]
-	// confirming are those of them for which the controller is waiting.
+	// confirming are the ones for which the controller is waiting.
 	confirming sets.Set[string]
 
 	// wake has a value when there may be something to realize.
@@ -84,8 +84,8 @@ type Controller struct {
 	link link
 }
 
-// New makes the controller. Pods' interfaces come from store, policies from source. dir is where the last known policies
-// are stored for times when antrea-controller cannot be reached. store must contain the Pods that an earlier agent has
+// New makes the controller. Pods' interfaces come from store, policies from source. The directory dir contains the last
+// known policies for times when antrea-controller cannot be reached. store must contain the Pods that an earlier agent has
 // connected. Policies that cannot be realized are reported to problems.
 func New(source Source, flows FlowClient, datapath Datapath, store interfacestore.InterfaceStore, dir string, problems problem.Reporter) *Controller {
 	c := &Controller{
@@ -182,7 +182,7 @@ func (c *Controller) OnRealized(changed func()) { c.onRealized = changed }
 func (c *Controller) OnEnforced(enforced func()) { c.onEnforced = enforced }
 
 // PodArrives realizes the policies that apply to the Pod of an interface which is about to be connected. It returns when
-// they are in force, refused ones as isolation, or with an error. If the switch refuses isolation, too, the error has a
+// they are in force, refused ones as isolation, or with an error. If the switch also refuses isolation, the error has a
 // method Lasting, which returns true.
 func (c *Controller) PodArrives(i *interfacestore.InterfaceConfig) error {
 	c.enterInterface(i)

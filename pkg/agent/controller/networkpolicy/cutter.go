@@ -20,7 +20,7 @@ import (
 // sweepDelays are the times after a change of the rules at which connections are compared with them. The first sweep does
 // nearly everything. A packet that the kernel forwards by a megaflow from before the change, or that was on its way through
 // vswitchd, can open a connection or teach the cache one, until the revalidators have visited every megaflow. Later sweeps
-// find these connections, and a final one when that is over.
+// find these connections, and a final one after that.
 var sweepDelays = []time.Duration{0, 200 * time.Millisecond, 600 * time.Millisecond, 2 * time.Second}
 
 // loggedConnections is the number of connections that one sweep names in the log.
@@ -112,7 +112,7 @@ func (c *Cutter) sweep() error {
 		}
 		return true
 	})
-	// What was listed before an error is cut all the same.
+	// Connections that were listed before an error are cut nevertheless.
 	return errors.Join(err, c.cut(forbidden), firstOf(c.mark(released, 0, "A connection that was cut is allowed again"), len(released)))
 }
 

@@ -221,5 +221,5 @@ func TestNoMarkWaitsForTheCache(t *testing.T) {
 	require.NotContains(t, table.cut(), table.stuck)
 	close(cache.may)
 	require.EqualError(t, <-done, "1 errors for 22 connections: no such luck")
-	require.Len(t, table.evicted, len(table.connections), "the packets of the stuck one take Open vSwitch's way, too")
+	require.Len(t, table.evicted, len(table.connections), "the packets of the stuck one also take Open vSwitch's way")
 }

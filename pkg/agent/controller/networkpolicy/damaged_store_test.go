@@ -144,7 +144,7 @@ func (s *damagedStore) restart() *agent {
 	return a
 }
 
-// requireOpensNothing compares the agent's verdicts with those of the former one. It returns whether the agent has reported the damage; if not,
+// requireOpensNothing compares the verdicts of the agent and of the former one. It returns whether the agent has reported the damage; if not,
 // it must have had no effect.
 func (s *damagedStore) requireOpensNothing(a *agent) (reported bool) {
 	s.Helper()

@@ -18,7 +18,7 @@
 //
 // The cost of a change depends only on the change. A group (groups.go) is a persistent map, and rules share the sets of its
 // members' addresses. So a patch copies nothing that stays, and compiling a policy again costs nothing for its peers.
-// Package openflow finds the flows that change: it compares a rule's peers with those on the switch without visiting the
+// Package openflow finds the flows that change: it compares a rule's peers with the peers on the switch without visiting the
 // parts that both share. No changes are recorded along the way, so none are lost when the switch refuses one. Only a group
 // that arrives as a whole costs its size.
 //
@@ -26,6 +26,6 @@
 // replace it. A stored object that cannot be read opens nothing, and closes only what it concerns. An edited policy
 // replaces its former version in one instant. A version with a missing group does not replace the one before. A policy that
 // the switch refuses, or that is invalid, costs others nothing; its Pods are isolated, except for the part of it that was
-// in force. At start, a Pod for which that is refused, too, is closed before the rules of an earlier agent go. The policies
+// in force. At start, a Pod for which that is also refused is closed before the rules of an earlier agent go. The policies
 // of a new Pod that are known at that time are in force before its first packet can pass.
 package networkpolicy

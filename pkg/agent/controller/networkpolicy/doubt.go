@@ -15,7 +15,7 @@ import (
 // which of them policies apply. `antctl get networkpolicy` shows it.
 const doubtName = "isolated-until-antrea-controller-answers"
 
-// doubt is what the state knows about sets that were read from disk.
+// doubt is the knowledge of the state about sets that were read from disk.
 type doubt struct {
 	// stored are the resources that antrea-controller has not sent since the start.
 	stored sets.Set[Resource]

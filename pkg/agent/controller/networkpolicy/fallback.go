@@ -106,6 +106,6 @@ func (w *watcher) notStored(err error) {
 		first = fmt.Sprintf("%s, and %d more errors", first, 1+strings.Count(more, "\n"))
 	}
 	w.c.problems.Report(ReasonPolicyNotStored, file(w.files.dir), first+
-		"; an agent that starts without antrea-controller may isolate Pods. What is to be kept is written again every "+w.storeRetryDelay.String())
+		"; an agent that starts without antrea-controller may isolate Pods. Objects are stored again every "+w.storeRetryDelay.String())
 	w.storeAgain.Reset(w.storeRetryDelay)
 }

@@ -82,7 +82,7 @@ func TestFallBackOnDamage(t *testing.T) {
 		{name: "a group of Pods", damaged: []string{"applied-to-groups/applied"}, want: []string{watchedRule, otherRule}},
 		{name: "a policy", damaged: []string{"network-policies/np"}, want: []string{isolatedIn, otherRule}},
 		{name: "one inventory of policies", damaged: policyInventories[:1], want: []string{watchedRule, otherRule}},
-		{name: "the other one", damaged: policyInventories[1:], want: []string{watchedRule, otherRule}},
+		{name: "the second one", damaged: policyInventories[1:], want: []string{watchedRule, otherRule}},
 		{name: "both", damaged: policyInventories, want: []string{isolatedInA1, isolatedOutA1}},
 		{name: "both of groups of Pods", damaged: []string{"applied-to-groups/.inventory", "applied-to-groups.inventory"}, want: []string{isolatedInA1, isolatedOutA1}},
 		{name: "both of groups of peers", damaged: []string{"address-groups/.inventory", "address-groups.inventory"}, want: []string{isolatedIn, otherRule}},
@@ -166,7 +166,7 @@ func TestFallBackOnOlderInventory(t *testing.T) {
 	}
 }
 
-// A group with a correct checksum and invalid content is damaged, too, and affects no others. An invalid policy is not
+// A group with a correct checksum and invalid content is also damaged, and affects no others. An invalid policy is not
 // damaged: it isolates its Pods, as if antrea-controller had just sent it, and the agent does not wait for
 // antrea-controller because of it.
 func TestFallBackOnNonsense(t *testing.T) {

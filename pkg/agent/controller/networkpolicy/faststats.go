@@ -29,11 +29,11 @@ type CachedFlow struct {
 	Egress              bool
 	Protocol            uint8
 	Source, Destination netip.AddrPort
-	// Translated is what becomes of the destination in a connection to a Service, or of the source if SourceTranslated is set. It
+	// Translated is the translated destination of a connection to a Service, or its source if SourceTranslated is set. It
 	// is the zero AddrPort in others.
 	Translated       netip.AddrPort
 	SourceTranslated bool
-	// Created is when the entry was made, which tells whether it is the same as at another reading.
+	// Created is the time at which the entry was made. Entries of two readings are the same if it is equal.
 	Created        uint64
 	Packets, Bytes uint64
 }
@@ -51,20 +51,20 @@ type FlowCounters interface {
 	EachFlow(yield func(CachedFlow) bool) error
 }
 
-// FastCount is what the fast path has carried for a rule.
+// FastCount counts the traffic of a rule on the fast path.
 type FastCount struct{ Packets, Bytes uint64 }
 
-// EntryCount is what an entry of the cache has counted.
+// EntryCount is the content of the counters of a cache entry.
 type EntryCount struct{ Created, Packets, Bytes uint64 }
 
 // FastStats attributes packets of the fast path to rules. The fast path does no extra work for that: each cache entry
 // counts its packets anyway, and the connection's label in conntrack names the rules that admitted it. From time to time
 // FastStats reads both and joins them.
 //
-// The counts of a rule outlive it, until Forget: connections that it has admitted may go on because of another rule, and what it has
+// The counts of a rule outlive it, until Forget: connections that it has admitted may continue because of another rule, and what it has
 // counted may have to be reported yet.
 type FastStats struct {
-	// Owned tells, if it is set, which rules somebody asks for. Run then forgets others; if not, somebody else has to call Forget.
+	// Owned, if set, returns the rules that are still needed. Run then forgets other rules. Without it, the caller must call Forget.
 	Owned func() func(id uint32) bool
 
 	flows       FlowCounters
@@ -83,7 +83,7 @@ func NewFastStats(flows FlowCounters, connections Connections) *FastStats {
 	return &FastStats{flows: flows, connections: connections, seen: map[CachedFlow]EntryCount{}, rules: map[uint32]FastCount{}}
 }
 
-// FastState is what a FastStats knows. Another one can continue with it.
+// FastState is the knowledge of a FastStats, with which another one can continue.
 type FastState struct {
 	// Seen are the counters of entries at the last reading. The keys have none, and no time.
 	Seen map[CachedFlow]EntryCount

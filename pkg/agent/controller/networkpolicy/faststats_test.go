@@ -20,7 +20,7 @@ import (
 type cachedFlows struct {
 	flows []CachedFlow
 	err   error
-	// delay is how long a reading takes; readings counts them.
+	// delay is the duration of a reading; readings counts them.
 	delay    time.Duration
 	readings int
 }
@@ -58,7 +58,7 @@ func TestFastStats(t *testing.T) {
 
 	cache.flows[0].Packets, cache.flows[0].Bytes = 12, 1200
 	want(map[uint32]FastCount{7: {17, 1250}, 9: {17, 1250}})
-	t.Run("entry made anew", func(t *testing.T) {
+	t.Run("entry made again", func(t *testing.T) {
 		cache.flows[0].Packets, cache.flows[0].Bytes = 1, 100
 		want(map[uint32]FastCount{7: {18, 1350}, 9: {18, 1350}})
 	})
@@ -81,7 +81,7 @@ func TestFastStats(t *testing.T) {
 	})
 }
 
-// A reading that waits for the CPU, or for the kernel, takes no CPU time, and is not followed by a long pause.
+// A reading that waits for the CPU, or for the kernel, needs little CPU time, and is not followed by a long pause.
 func TestFastStatsOfABusyNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cache := &cachedFlows{delay: 10 * time.Second}
@@ -118,7 +118,7 @@ func TestFastStatsThroughService(t *testing.T) {
 	}
 }
 
-// What conntrack could not attribute is attributed later, and nothing twice.
+// Packets that conntrack could not attribute are attributed later, and none twice.
 func TestFastStatsWithoutConntrack(t *testing.T) {
 	client, server := netip.AddrPortFrom(localPod, 1), netip.AddrPortFrom(remotePod, 80)
 	cache := &cachedFlows{flows: []CachedFlow{{Egress: true, Protocol: of.IPProtoTCP, Source: client, Destination: server, Packets: 10, Bytes: 1000}}}
@@ -153,7 +153,7 @@ func TestFastStatsOfTheNextAgent(t *testing.T) {
 	require.Equal(t, map[uint32]FastCount{9: {10, 1000}}, former.State().Rules, "they share nothing")
 }
 
-// Counts are dropped when no connection names the rule and nobody keeps them.
+// Counts are dropped when no connection names the rule and no caller keeps them.
 func TestForget(t *testing.T) {
 	client, server := netip.AddrPortFrom(localPod, 1), netip.AddrPortFrom(remotePod, 80)
 	cache := &cachedFlows{flows: []CachedFlow{{Egress: true, Protocol: of.IPProtoTCP, Source: client, Destination: server, Packets: 10, Bytes: 1000}}}
@@ -189,7 +189,7 @@ func TestForget(t *testing.T) {
 	require.Empty(t, next.Forget(nobody), "conntrack has not been read")
 }
 
-// Run forgets by itself when nobody reports.
+// Run forgets by itself without a reporter.
 func TestRunForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := netip.AddrPortFrom(localPod, 1), netip.AddrPortFrom(remotePod, 80)

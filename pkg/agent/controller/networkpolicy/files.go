@@ -18,7 +18,7 @@ import (
 const (
 	// inventorySuffix is the suffix of the two inventories: one in the directory, one next to it.
 	inventorySuffix = ".inventory"
-	// compactionSlack is how much longer than twice its first size a file may become before it is written again.
+	// compactionSlack is the size by which a file may exceed twice its first size before it is written again.
 	compactionSlack = 64 << 10
 	// maxFileName is Linux's limit (NAME_MAX of linux/limits.h).
 	maxFileName = 255
@@ -46,7 +46,7 @@ func (f *files) inventories() [2]string {
 
 func (f *files) path(name string) (string, error) {
 	if name == "" || len(name)+len(temporarySuffix) > maxFileName || strings.HasPrefix(name, ".") || strings.ContainsRune(name, filepath.Separator) || strings.HasSuffix(name, temporarySuffix) {
-		return "", fmt.Errorf("object name %q cannot be that of a file", name)
+		return "", fmt.Errorf("object name %q cannot be a file name", name)
 	}
 	return filepath.Join(f.dir, name), nil
 }
@@ -98,7 +98,7 @@ func (f *files) replace(objects []any) error {
 	return errors.Join(errs...)
 }
 
-// save stores an object or a patch of one. The cost depends on the size of object, not on that of the patched one, except
+// save stores an object or a patch of one. The cost depends on the size of object, not on the size of the patched one, except
 // for compaction (outgrown). After an error that leaves complete set only this object is in doubt.
 func (f *files) save(object any) error {
 	if !f.complete {

@@ -58,7 +58,7 @@ func TestFiles(t *testing.T) {
 	requireStored()
 	for _, name := range []string{"", ".", "..", "a/b", "a" + temporarySuffix, strings.Repeat("a", maxFileName)} {
 		_, err := f.path(name)
-		require.ErrorContains(t, err, "cannot be that of a file")
+		require.ErrorContains(t, err, "cannot be a file name")
 	}
 }
 
@@ -77,7 +77,7 @@ func TestNameThatIsNoFile(t *testing.T) {
 	require.Equal(t, []string{"Egress [a1@1] peers [] services []", watchedRule}, b.flows.text())
 	problems, _ := b.problems.List()
 	require.Len(t, problems, 1)
-	require.Contains(t, problems[0].Message, `object name "a/b" cannot be that of a file`)
+	require.Contains(t, problems[0].Message, `object name "a/b" cannot be a file name`)
 }
 
 // A file that is damaged while the agent runs is repaired by the next change of its object.
@@ -182,7 +182,7 @@ func writtenBytes(t testing.TB) (bytes int64) {
 	return bytes
 }
 
-// The cost of storing a change depends on the size of the change, not on that of the group.
+// The cost of storing a change depends on the size of the change, not on the size of the group.
 func TestPatchOfBigGroup(t *testing.T) {
 	const patches = 200
 	f := newFiles(t.TempDir(), AddressGroups)

@@ -37,7 +37,7 @@ var unknownAddress = v1beta2.IPAddress{}
 // shares all equal parts with it, so the cost of a change depends only on the change, however many members there are.
 type group struct {
 	pods trie.Map[*member]
-	// addresses are those of all members.
+	// addresses are the addresses of all members.
 	addresses policy.AddressSet
 	// byPorts has the addresses of members with equal named ports, by the text of the ports.
 	byPorts trie.Map[portClass]
@@ -101,7 +101,7 @@ func (g group) patched(added, removed []v1beta2.GroupMember) (group, error) {
 	}
 	for _, m := range added {
 		if m.Pod == nil {
-			return group{}, fmt.Errorf("a group member is no Pod: %+v", m)
+			return group{}, fmt.Errorf("group member %+v is not a Pod", m)
 		}
 		name := podName{Namespace: m.Pod.Namespace, Name: m.Pod.Name}
 		converted := &member{ports: m.Ports}

@@ -101,7 +101,7 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// The guard of a refused policy admits nobody who has left its group or joined it since.
+// The guard of a refused policy admits no Pod that has left its group or joined it since.
 func TestGuardFollowsTheGroup(t *testing.T) {
 	b := newBench(t)
 	b.store.AddInterface(iface("a1", "a1", 1, "10.0.0.1"))

@@ -16,7 +16,7 @@ var policyDirections = map[v1beta2.Direction]policy.Direction{
 	v1beta2.DirectionIn: policy.Ingress, v1beta2.DirectionOut: policy.Egress,
 }
 
-// isolationRule is the key of the rule that replaces those of a policy that cannot be realized. It equals no hash.
+// isolationRule is the key of the rules that close in place of a policy that cannot be realized. It equals no hash.
 const isolationRule = "isolation"
 
 // guard returns the rules in place of a policy that cannot be realized. They deny whatever its rules may deny. Its realized rules that allow

@@ -278,7 +278,7 @@ func (b *bench) requireRules(want ...string) {
 	require.NoError(b.t, b.realize())
 	slices.Sort(want)
 	require.Equal(b.t, append([]string{}, want...), b.flows.text())
-	// The controller's realized rules are those of the switch.
+	// The controller's realized rules are the rules of the switch.
 	realized := map[uint32]*policy.Rule{}
 	for _, r := range b.realized.rules() {
 		realized[r.FlowID] = r

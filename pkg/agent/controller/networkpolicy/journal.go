@@ -16,7 +16,7 @@ import (
 // appended. The file's length is in its header, so that a file that was cut off at the end of a record is not taken for a
 // complete one.
 const (
-	// journalMagic ends with the version of the format, which is also that of the records' schema.
+	// journalMagic ends with the version of the format, which is also the version of the records' schema.
 	journalMagic      = "ANPSTOR1"
 	journalHeaderSize = len(journalMagic) + 8 + 4
 	recordHeaderSize  = 4 + 4
@@ -33,7 +33,7 @@ func journalHeader(length int64) []byte {
 	return binary.BigEndian.AppendUint32(header, crc32.Checksum(header, checksums))
 }
 
-// appendRecord appends the record of a payload. Its checksum covers its length, too.
+// appendRecord appends the record of a payload. Its checksum also covers its length.
 func appendRecord(content, payload []byte) []byte {
 	length := binary.BigEndian.AppendUint32(nil, uint32(len(payload)))
 	sum := crc32.Update(crc32.Checksum(length, checksums), checksums, payload)

@@ -27,7 +27,7 @@ func (b *bench) references() map[uint32]string {
 	return references
 }
 
-// A rule that is logged from now on stays the same rule: its counters go on, and connections that it has admitted have its id.
+// A rule that is logged from now on stays the same rule: its counters continue, and connections that it has admitted have its id.
 func TestLogging(t *testing.T) {
 	b := newBenchWith(t)
 	b.set(networkPolicy("web", "a", in(block(everything)), in(v1beta2.NetworkPolicyPeer{})))

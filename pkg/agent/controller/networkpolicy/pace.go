@@ -24,7 +24,7 @@ const (
 )
 
 // pause waits before the next attempt to watch. began is the start of the last attempt, reason its error. It returns early
-// when antrea-controller has moved, or when the initial wait for it is over.
+// when antrea-controller has moved, or when the initial wait for it ends.
 func (w *watcher) pause(ctx context.Context, began time.Time, moved <-chan struct{}, reason error) {
 	timer := time.NewTimer(w.nextDelay(time.Since(began)))
 	defer timer.Stop()
@@ -57,7 +57,7 @@ func (w *watcher) nextDelay(lasted time.Duration) time.Duration {
 	return w.delays.Next()
 }
 
-// link is what the log was told about antrea-controller: one line when the last of the watches is complete and one when the
+// link writes the state of the connection to antrea-controller into the log: one line when the last of the watches is complete and one when the
 // first of them ends.
 type link struct {
 	up bool

@@ -67,7 +67,7 @@ func TestPanicAtAnObjectHoldsNoLock(t *testing.T) {
 	requireLocksFree(t, c)
 }
 
-// Callers' boundaries recover: the next caller must not wait for a lock that nobody releases.
+// Callers' boundaries recover: the next caller must not wait for a lock that is never released.
 func TestPanicLeavesNoLock(t *testing.T) {
 	c := &Controller{} // without state
 	require.Panics(t, func() { _ = c.realize() })

@@ -132,7 +132,7 @@ func (c *Controller) RuleOwners() map[uint32]v1beta2.NetworkPolicyReference {
 	return owners
 }
 
-// Owned returns a function that tells which flow ids are those of rules on the switch.
+// Owned returns a function that reports whether a flow id belongs to a rule on the switch.
 func (c *Controller) Owned() func(flowID uint32) bool {
 	owners := c.RuleOwners()
 	return func(id uint32) bool { _, ok := owners[id]; return ok }

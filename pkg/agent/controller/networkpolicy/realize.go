@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// patience is how often the switch may fail to answer before the request is suspected.
+	// patience is the number of times that the switch may fail to answer before the request is suspected.
 	patience = 3
-	// recoveryTime is how long it may take to answer again after that, asked every recoveryStep.
+	// recoveryTime is the time in which it must answer again after that. It is asked every recoveryStep.
 	recoveryTime = 10 * time.Second
 	recoveryStep = 200 * time.Millisecond
 )
@@ -69,7 +69,7 @@ func (c *Controller) outstanding(retries int) (dirty sets.Set[string], due []str
 	return dirty, due, true
 }
 
-// takeOpen returns names without the policies whose guard the switch refuses, too. They wait until they are due, and must
+// takeOpen returns names without the policies whose guard the switch also refuses. They wait until they are due, and must
 // not cause every change of others to be refused. The caller holds mu.
 func (c *Controller) takeOpen(names sets.Set[string]) sets.Set[string] {
 	for name := range names {
@@ -201,7 +201,7 @@ func (c *Controller) bisect(names []string, cause error, isGuarded func(string, 
 	return refused, err
 }
 
-// tryAgain retries a refused policy, first its guard if the switch has refused that, too. It fails only if the switch does
+// tryAgain retries a refused policy, first its guard if the switch has also refused that. It fails only if the switch does
 // not answer.
 func (c *Controller) tryAgain(name string) error {
 	c.mu.Lock()

@@ -177,7 +177,7 @@ func TestRuleIDs(t *testing.T) {
 	require.Equal(t, first+1, second, "an id that is taken is not given again")
 	ids.release(first)
 	require.Equal(t, first, ids.take(a), "a rule that comes back has its id again")
-	require.Equal(t, first, newRuleIDs().take(a), "after a restart, too")
+	require.Equal(t, first, newRuleIDs().take(a), "also after a restart")
 }
 
 // After any sequence of events the switch has the same content as with a controller that sees only the outcome.

@@ -205,7 +205,7 @@ func decodeObject(payloads [][]byte, r Resource, name string) (object any, last 
 			return nil, last, err
 		}
 		if record.Resource != r || record.Name != name {
-			return nil, last, fmt.Errorf("the file is that of %q of %q, want %q of %q", record.Name, record.Resource, name, r)
+			return nil, last, fmt.Errorf("the file contains %q of %q, want %q of %q", record.Name, record.Resource, name, r)
 		}
 		if (len(whole) > 0) != (i == 0) || (len(patch) > 0) == (i == 0) {
 			return nil, last, fmt.Errorf("record %d: want an object first, then patches", i)
@@ -265,7 +265,7 @@ func foldMembers[P any](members *[]v1beta2.GroupMember, patches []json.RawMessag
 	add := func(added []v1beta2.GroupMember) error {
 		for _, m := range added {
 			if m.Pod == nil {
-				return errors.New("a group member is no Pod")
+				return errors.New("a group member is not a Pod")
 			}
 			byPod[podName{Namespace: m.Pod.Namespace, Name: m.Pod.Name}] = m
 		}

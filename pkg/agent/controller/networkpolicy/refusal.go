@@ -34,7 +34,7 @@ type refusal struct {
 	version *v1beta2.NetworkPolicy
 	subject problem.Subject
 	err     error
-	// open is set when the switch refuses the guard, too.
+	// open is set when the switch also refuses the guard.
 	open bool
 	// delay is the time between the last attempt and the next one at due. Both are 0 for an invalid policy: nothing changes
 	// until the policy does.
@@ -52,7 +52,7 @@ func (e *unanswered) Error() string {
 func (e *unanswered) Unwrap() error { return e.err }
 
 // errUnwell is part of the error of a switch that accepts no change at all.
-var errUnwell = errors.New("the switch takes no change")
+var errUnwell = errors.New("the switch does not accept changes")
 
 // notIsolatedError means that the switch refuses both a policy and the isolation in its place.
 type notIsolatedError struct {
@@ -125,7 +125,7 @@ func (c *Controller) report(r *refusal) {
 	}
 	effect := "its Pods are isolated on this Node, but for what was in force of it before"
 	if r.open {
-		effect = "its Pods on this Node are not isolated either, because Open vSwitch refuses that, too; new ones are not started, and an agent that starts leaves the present ones disconnected"
+		effect = "its Pods on this Node are not isolated either, because Open vSwitch also refuses that; new ones are not started, and an agent that starts leaves the present ones disconnected"
 	}
 	c.problems.Report(PolicyNotRealized, r.subject, fmt.Sprintf("cannot be realized: %s; %s", text, effect))
 }

@@ -202,7 +202,7 @@ func TestPolicyIsReplacedDuringSeparation(t *testing.T) {
 	require.False(t, open, "at no time is a Pod without both")
 }
 
-// At start, while rules of former rounds are in force, nobody may take the isolation for the complete rules: connections
+// At start, while rules of former rounds are in force, no caller may take the isolation for the complete rules: connections
 // would be cut.
 func TestNothingIsAnnouncedOnTop(t *testing.T) {
 	b := newBenchWith(t)
@@ -215,7 +215,7 @@ func TestNothingIsAnnouncedOnTop(t *testing.T) {
 	require.Len(t, b.realizedSome, 1)
 }
 
-// The switch refuses even the isolation: Pods of this policy are not started, those of others are.
+// The switch refuses even the isolation: Pods of this policy are not started, other Pods are.
 func TestRefusedIsolation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBenchWith(t)

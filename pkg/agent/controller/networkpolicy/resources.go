@@ -65,7 +65,7 @@ func deleteObject(object any) (change, error) {
 }
 
 // modifyObject returns the change for a MODIFIED event: a whole policy, or the patch of a group. current is the state,
-// which does not change meanwhile.
+// which must not change during the call.
 func modifyObject(object any, current *state) (change, error) {
 	switch o := object.(type) {
 	case *v1beta2.AddressGroupPatch:

@@ -45,7 +45,7 @@ func (s *choosySwitch) Commit(ctx context.Context, mods []of.FlowMod) error {
 	return nil
 }
 
-// restarted is what an agent has of NetworkPolicies after a start on a switch, with a store of the Pods a1, b1 and c1 at the ports
+// restarted is the part of an agent for NetworkPolicies after a start on a switch, with a store of the Pods a1, b1 and c1 at the ports
 // 21 to 23, each of them in an AppliedToGroup.
 type restarted struct {
 	*bench

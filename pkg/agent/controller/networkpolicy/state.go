@@ -20,7 +20,7 @@ type state struct {
 	policies        map[string]*policyState
 	addressGroups   map[string]group
 	appliedToGroups map[string]group
-	// interfaces are those of local Pods, by Pod and by interface name.
+	// interfaces are the interfaces of local Pods, by Pod and by interface name.
 	interfaces map[podName]map[string]policy.Pod
 
 	// byAddressGroup and byAppliedToGroup have the names of policies that refer to a group, known or not.

@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// fallbackDelay is how long the agent waits for antrea-controller at start before it uses the last known policies.
+	// fallbackDelay is the time that the agent waits for antrea-controller at start before it uses the last known policies.
 	fallbackDelay = 5 * time.Second
-	// doubtDelay is how long it waits at start when the stored files are damaged. Until then the rules of the former agent
+	// doubtDelay is the time that it waits at start when the stored files are damaged. Until then the rules of the former agent
 	// stay in force; after that, Pods that damaged files may concern are isolated.
 	doubtDelay = 30 * time.Second
 	// storeRetryDelay is the time between two attempts to write to a disk that failed.
@@ -48,7 +48,7 @@ type watcher struct {
 	delays retry.Delays
 	// giveUp ends the initial wait for antrea-controller, storeAgain the wait for the next attempt to write.
 	giveUp, storeAgain *time.Timer
-	// stored is the content found on disk, once it was read; began is when the watcher has started.
+	// stored is the content found on disk, once it was read; began is the time at which the watcher started.
 	stored *loaded
 	began  time.Time
 	// synced is set once a complete set has arrived, or the last known one was used. connected is set when a complete set
@@ -151,7 +151,7 @@ func (w *watcher) open(ctx context.Context) (watch.Interface, error) {
 	}
 }
 
-// received is what has come on one watch: first a complete set, then changes of it.
+// received is the content of one watch: first a complete set, then changes of it.
 type received struct {
 	w *watcher
 	// initial are the objects of the set until it is complete.

@@ -163,8 +163,8 @@ var (
 
 const watchedRule = "Ingress [a1@1] peers [10.0.1.1] services []"
 
-// A member that cannot be understood keeps nothing else back, neither in whole objects nor in patches, and opens nothing. What is stored
-// is what was used.
+// A member that cannot be understood keeps nothing else back, neither in whole objects nor in patches, and opens nothing. The agent stores
+// the form that it uses.
 func TestMembersThatCannotBeUnderstood(t *testing.T) {
 	source, dir := newFakeSource(), t.TempDir()
 	a := startAgent(t, source, dir)

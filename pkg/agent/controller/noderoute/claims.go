@@ -14,7 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/prefixindex"
 )
 
-// crowd is how many other Nodes must have an address in a Pod network to prove that it is not one. A single Node is not
+// crowd is the number of other Nodes that must have an address in a Pod network to prove that it is not one. A single Node is not
 // enough: any Node can claim an address in another's Pod network, and must not deprive it of the network.
 const crowd = 2
 
@@ -35,7 +35,7 @@ type claim struct {
 func (c *claim) won() bool { return c.by == nil && len(c.crowd) == 0 }
 
 // older is the order in which claims are decided. Creation times are in whole seconds; among equal ones the UID, which
-// nobody can choose, decides.
+// cannot be chosen, decides.
 func (c *claim) older(other *claim) bool {
 	return cmp.Or(cmp.Compare(c.node.created, other.node.created), cmp.Compare(c.node.uid, other.node.uid),
 		cmp.Compare(c.node.name, other.node.name), c.cidr.Compare(other.cidr)) < 0
@@ -60,7 +60,7 @@ func (c *claim) verdict() verdict {
 }
 
 // claims decides which Node has which Pod network, from all Node objects and nothing else. Claims are decided from the
-// oldest Node to the youngest. A claim wins unless its network overlaps that of an older winner, or is crowded by other
+// oldest Node to the youngest. A claim wins unless its network overlaps the network of an older winner, or is crowded by other
 // Nodes' addresses. A claim that has lost keeps no other from winning. So a wrong object disturbs no older Node, and a
 // younger one only where its own claim wins.
 //
@@ -72,7 +72,7 @@ type claims struct {
 	// winners do not overlap each other.
 	winners prefixindex.Index[*claim]
 	crowded map[*claim]bool
-	// addresses are those of all Nodes, with the Nodes' names.
+	// addresses are the addresses of all Nodes, with the Nodes' names.
 	addresses prefixindex.Index[[]string]
 
 	// pending are the claims to decide; touched has the verdicts before the present change.
@@ -252,7 +252,7 @@ func (x *claims) crowdOf(c *claim) (names []string) {
 	return names
 }
 
-// affected returns the Nodes whose verdict has changed, and those with an address in a Pod network that has changed.
+// affected returns the Nodes whose verdict has changed, and the Nodes with an address in a Pod network that has changed.
 func (x *claims) affected() []string {
 	names := map[string]bool{}
 	for c, before := range x.touched {

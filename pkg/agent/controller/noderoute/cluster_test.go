@@ -105,7 +105,7 @@ func (h *testHost) DeleteRoutes(cidr netip.Prefix) error {
 
 func (h *testHost) Reconcile([]netip.Prefix) error { return nil }
 
-// others returns the addresses of other Nodes, as text. Those of this Node are only ever added.
+// others returns the addresses of other Nodes, as text. Addresses of this Node are only ever added.
 func (h *testHost) others() map[string]string {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()

@@ -19,7 +19,7 @@ import (
 // local is this Node, as the agent found it at its start. It is right regardless of Node objects.
 type local struct {
 	name string
-	// networks are the Pod networks in use, addresses those of the Node.
+	// networks are the Pod networks in use, addresses the addresses of the Node.
 	networks  []netip.Prefix
 	addresses []netip.Addr
 	// needed returns what the Node depends on outside of Pod networks; nil for nothing.
@@ -85,12 +85,12 @@ func (l *local) peer(o *object, all *claims, have map[netip.Prefix]netip.Addr) (
 		}
 		if i := slices.IndexFunc(l.addresses, cidr.Contains); i >= 0 {
 			findings = append(findings, finding{ReasonPodCIDRInvalid,
-				fmt.Sprintf("Pod CIDR %s has in it the address %s of Node %s, want a network without addresses of Nodes", cidr, l.addresses[i], l.name)})
+				fmt.Sprintf("Pod CIDR %s contains address %s of Node %s; it must not contain Node addresses", cidr, l.addresses[i], l.name)})
 			continue
 		}
 		if a, found := l.takes(cidr); found {
 			findings = append(findings, finding{ReasonPodCIDRInvalid,
-				fmt.Sprintf("Pod CIDR %s has in it %s, %s, which Node %s depends on, want a network without it", cidr, a.Addr, a.What, l.name)})
+				fmt.Sprintf("Pod CIDR %s contains %s, %s, which Node %s depends on; it must not contain it", cidr, a.Addr, a.What, l.name)})
 			continue
 		}
 		ip, why := l.transportAddress(o, cidr, all, have[cidr])
@@ -113,7 +113,7 @@ func lostClaim(cidr netip.Prefix, v verdict) *finding {
 	case v.won:
 		return nil
 	case len(v.crowd) > 0:
-		return &finding{ReasonPodCIDRInvalid, fmt.Sprintf("Pod CIDR %s has in it addresses of the Nodes %s, want a network without addresses of Nodes",
+		return &finding{ReasonPodCIDRInvalid, fmt.Sprintf("Pod CIDR %s contains addresses of the Nodes %s; it must not contain Node addresses",
 			cidr, strings.Join(v.crowd, " and "))}
 	}
 	return &finding{ReasonPodCIDROverlaps, fmt.Sprintf("Pod CIDR %s overlaps %s of the older Node %s, want a network of its own",
@@ -121,7 +121,7 @@ func lostClaim(cidr netip.Prefix, v verdict) *finding {
 }
 
 // transportAddress returns the address to which tunnel packets for a Pod CIDR of the Node are sent. It is an address of the
-// CIDR's family, as in Antrea, or else one of the other family that this Node has, too. The first one in the annotation
+// CIDR's family, as in Antrea, or else one of the other family if this Node has that as well. The first one in the annotation
 // takes precedence, then an internal, then an external address of the Node. why is set when that differs from what the
 // object asks for.
 func (l *local) transportAddress(o *object, cidr netip.Prefix, all *claims, have netip.Addr) (addr netip.Addr, why string) {
@@ -158,7 +158,7 @@ func (l *local) transportAddress(o *object, cidr netip.Prefix, all *claims, have
 // that happens when a Node is renamed or an address passes to a new Node, and only the wrong one loses packets.
 func (l *local) unusable(addr netip.Addr, all *claims) string {
 	if slices.Contains(l.addresses, addr) {
-		return fmt.Sprintf("address %s is that of Node %s, want the Node's own", addr, l.name)
+		return fmt.Sprintf("address %s belongs to Node %s, want the Node's own", addr, l.name)
 	}
 	const inside = "address %s is in the Pod network %s of Node %s, want one outside of all Pod networks"
 	for _, n := range l.networks {
@@ -179,7 +179,7 @@ func (l *local) own(o *object, all *claims) []finding {
 		findings = slices.Clone(o.findings)
 		for _, cidr := range o.cidrs {
 			if lost := lostClaim(cidr, all.verdict(o.name, cidr)); lost != nil {
-				lost.text += "; other Nodes send what is for it elsewhere"
+				lost.text += "; other Nodes send its traffic elsewhere"
 				findings = append(findings, *lost)
 			}
 		}

@@ -65,7 +65,7 @@ func TestPeerOf(t *testing.T) {
 		"no CIDR yet":                     {addresses: []corev1.NodeAddress{internal("192.168.0.2")}, families: v4, wantNone: true},
 		"no address":                      {addresses: []corev1.NodeAddress{hostname}, podCIDRs: []string{"10.10.1.0/24"}, families: v4, wantErr: TransportAddressesAnnotation},
 		"no address, no CIDR":             {families: v4, wantNone: true},
-		"CIDR is no prefix":               {addresses: []corev1.NodeAddress{internal("192.168.0.2")}, podCIDRs: []string{"10.10.1.0"}, families: v4, wantErr: `"10.10.1.0"`},
+		"CIDR without prefix":             {addresses: []corev1.NodeAddress{internal("192.168.0.2")}, podCIDRs: []string{"10.10.1.0"}, families: v4, wantErr: `"10.10.1.0"`},
 		"CIDR without room for a gateway": {addresses: []corev1.NodeAddress{internal("192.168.0.2")}, podCIDRs: []string{"10.10.1.0/32"}, families: v4, wantErr: "10.10.1.0/32"},
 		"address that is a name":          {addresses: []corev1.NodeAddress{internal("node2.local"), internal("192.168.0.2")}, podCIDRs: []string{"10.10.1.0/24"}, families: v4, wantIP: "192.168.0.2", wantCIDRs: prefixes("10.10.1.0/24")},
 	} {

@@ -63,7 +63,7 @@ type Controller struct {
 	queue    workqueue.TypedRateLimitingInterface[string]
 	claims   *claims
 	state    *state
-	// needed is what SetNeeded has got last.
+	// needed is the last argument of SetNeeded.
 	needed atomic.Pointer[[]dependency.Address]
 
 	// initial are the Nodes that existed at start and have not been handled yet; nil before they are known.
@@ -238,7 +238,7 @@ func (c *Controller) handle(key string) error {
 	var conflict conflictError
 	refused := err != nil && !errors.As(err, &conflict) && !isTransient(err)
 	if refused {
-		c.problems.Report(ReasonNodeNotConnected, subject(key, ""), fmt.Sprintf("Node %s is not connected as it should be, which is tried again: %v", key, err))
+		c.problems.Report(ReasonNodeNotConnected, subject(key, ""), fmt.Sprintf("Node %s is not fully connected, retrying: %v", key, err))
 	} else if err == nil {
 		c.problems.Resolve(ReasonNodeNotConnected, subject(key, ""))
 	}
@@ -260,7 +260,7 @@ func (c *Controller) reconcile() error {
 		close(c.installed)
 	})
 	if err != nil {
-		c.problems.Report(ReasonRoutesNotReconciled, own, fmt.Sprintf("routes and addresses of a former agent could not be removed, which is tried again: %v", err))
+		c.problems.Report(ReasonRoutesNotReconciled, own, fmt.Sprintf("routes and addresses of a former agent could not be removed, retrying: %v", err))
 		return fmt.Errorf("reconcile routes: %w", err)
 	}
 	c.problems.Resolve(ReasonRoutesNotReconciled, own)

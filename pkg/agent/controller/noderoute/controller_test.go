@@ -45,9 +45,9 @@ var (
 type recorder struct {
 	mutex sync.Mutex
 	calls []string
-	// addresses are those of all Nodes. Calls that set them are not recorded with the others.
+	// addresses are the addresses of all Nodes. Calls that set them are not recorded with the others.
 	addresses map[string]string
-	// failures is how often each call must still fail; failed counts the failures.
+	// failures is the number of times that each call must still fail; failed counts the failures.
 	failures map[string]int
 	failed   map[string]int
 	// failure is their error. By default it is one whose end an agent waits for.

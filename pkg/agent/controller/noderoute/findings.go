@@ -19,7 +19,7 @@ import (
 
 type reason = problem.Reason
 
-// What can be wrong with a Node. The subject is the Node whose object must be changed.
+// Reasons of problems of a Node. The subject is the Node whose object must be changed.
 const (
 	// ReasonPodCIDRInvalid: no Node can have this Pod network.
 	ReasonPodCIDRInvalid reason = "PodCIDRInvalid"

@@ -15,8 +15,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/appetite"
 )
 
-// FuzzNode feeds Nodes with arbitrary annotation, Pod CIDRs and addresses (separated by spaces) to the reader. What it takes is usable and
-// bounded, and what it does not take it says.
+// FuzzNode feeds Nodes with arbitrary annotation, Pod CIDRs and addresses (separated by spaces) to the reader. The values that it accepts are
+// usable and bounded, and it reports the others.
 func FuzzNode(f *testing.F) {
 	f.Add("", "10.10.1.0/24", "192.168.1.1", "")
 	f.Add("192.168.1.1, fd00::1", "10.10.1.0/24 fd00:10::/64", "192.168.1.1 fd00::1 name", "1.2.3.4")
@@ -48,7 +48,7 @@ func FuzzNode(f *testing.F) {
 			require.NotEmpty(t, found.reason)
 			require.Less(t, len(found.text), 1024)
 		}
-		// What other agents write, every agent reads.
+		// Every agent reads the annotations of other agents.
 		var written []string
 		for _, addr := range o.addresses[0] {
 			written = append(written, addr.String())

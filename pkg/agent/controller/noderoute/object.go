@@ -18,7 +18,7 @@ import (
 // to. Without it, they use the Node's addresses.
 const TransportAddressesAnnotation = "node.antrea.io/transport-addresses"
 
-// maxAddresses is how many addresses of one Node are used: its object must not fill the ipset for all Nodes.
+// maxAddresses limits the addresses of one Node that are used: its object must not fill the ipset for all Nodes.
 const maxAddresses = 16
 
 // families are the IP versions that this Node has: for its Pods, or as addresses of its uplink.
@@ -37,9 +37,9 @@ type object struct {
 	created int64
 	// cidrs are the Pod networks, without host bits, at most one of each IP version.
 	cidrs []netip.Prefix
-	// addresses are those of the annotation, the internal and the external ones.
+	// addresses are the addresses of the annotation, the internal and the external ones.
 	addresses [3][]netip.Addr
-	// unreadable is set when the annotation is not a list of addresses: nobody knows where packets to this Node may go.
+	// unreadable is set when the annotation is not a list of addresses: it is unknown where packets to this Node may go.
 	unreadable bool
 	// findings are the parts that cannot be used, and why.
 	findings []finding

@@ -55,7 +55,7 @@ type installed struct {
 	flows *flows
 	// routes are the routes by CIDR.
 	routes map[netip.Prefix]routeTo
-	// holds are the CIDRs that belong to the Node: those that it wants and those for which flows or routes still exist.
+	// holds are the CIDRs that belong to the Node: the ones that it wants and the ones for which flows or routes still exist.
 	holds []netip.Prefix
 }
 
@@ -66,7 +66,7 @@ type flows struct {
 	known bool
 }
 
-// routeTo is how the Node was reached when its route was added. Known means the same as for flows.
+// routeTo is the Reach with which a route was added. Known means the same as for flows.
 type routeTo struct {
 	reach reach.Reach
 	known bool

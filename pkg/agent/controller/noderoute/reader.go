@@ -16,7 +16,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 )
 
-// Accepted is what counts of a Node's object.
+// Accepted is the usable part of a Node's object.
 type Accepted struct {
 	// Networks are the Pod networks that the Node has got (claims), Addresses those that other Nodes may send tunnel packets to. Both are in
 	// order.
@@ -30,8 +30,8 @@ func (a Accepted) equal(b Accepted) bool {
 
 func (a Accepted) empty() bool { return len(a.Networks)+len(a.Addresses) == 0 }
 
-// Reader tells other parts of the agent what counts of Node objects: they and the controller read the same. What it refuses, the controller
-// reports.
+// Reader tells other parts of the agent what counts of Node objects: they and the controller read the same. The controller reports what it
+// refuses.
 type Reader struct {
 	synced cache.InformerSynced
 
@@ -74,7 +74,7 @@ func (r *Reader) Watch(changed func(node string, now Accepted)) {
 	r.watchers = append(r.watchers, changed)
 }
 
-// PodNetworks returns those of all Nodes.
+// PodNetworks returns the Pod networks of all Nodes.
 func (r *Reader) PodNetworks() (networks []netip.Prefix) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

@@ -40,8 +40,8 @@ func newState() *state {
 	return &state{nodes: map[string]*installed{}, waiting: map[netip.Prefix]map[string]bool{}}
 }
 
-// plan lists the operations for the Node, and claims its CIDRs. CIDRs that overlap those of another Node are left out, with
-// a conflictError. The caller must reach the returned state (nil for nothing) all the same, because that frees CIDRs that
+// plan lists the operations for the Node, and claims its CIDRs. CIDRs that overlap a CIDR of another Node are left out, with
+// a conflictError. The caller must reach the returned state (nil for nothing) nevertheless, because that frees CIDRs that
 // the Node had before.
 func (s *state) plan(name string, want *Peer) (possible *Peer, ops []operation, conflict error) {
 	s.mutex.Lock()
