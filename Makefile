@@ -8,8 +8,8 @@ SHELL := /bin/bash
 # A Go older than go.mod asks for fetches the right one (some distributions turn that off).
 export GOTOOLCHAIN := $(or $(GOTOOLCHAIN),auto)
 GO ?= go
-# One way to compile for all but the race detector, which needs cgo: each other one would compile all of Kubernetes again. make vet reads
-# all of that, too, which go test would do again.
+# One way to compile for all but the race detector, which needs cgo: any other setting would recompile all of
+# Kubernetes. make vet vets everything, so go test need not (-vet=off).
 export CGO_ENABLED := 0
 export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
 race := CGO_ENABLED=1 $(GO) test -race -vet=off
@@ -43,7 +43,7 @@ stages_alone := vet verify-generated build chart-test bench-smoke
 stages_ordinary := test-unit test-policy test-services test-objects test-bpf test-conntrack test-kernels test-e2e test-acceptance test-faults
 stages_low := prepare-e2e prepare-acceptance cost
 stages_idle := staticcheck model fuzz-parsers fuzz
-# What make mutants runs: each file is beside its suite.
+# The lists of make mutants: each file is beside its suite.
 mutants := $(addsuffix /mutants.txt,test/policy test/services test/conntrack test/faults pkg/agent/oncache/datapath/oracle)
 mutant_suites := policy services conntrack faults fuzz
 # Debian's kernels in virtual machines; see test/env/testbed/machine.
@@ -56,7 +56,7 @@ run_on_kernel = bin/lab vm --kernel=$$kernel --directory=$(object) --
 E2E_ARGS ?=
 # With what make check compares.
 BASE ?= main
-# What make e2e runs.
+# Selection of make e2e.
 AREA ?=
 SUITE ?= TestGeneveGateOn(Changes)?
 COST_ARGS ?=
@@ -72,8 +72,8 @@ SMOKE_ARGS ?=
 # How many rounds make suite S=bench-peers makes, and its options: PEER_ARGS="--only=tcp_rr --out=/tmp".
 PEER_ROUNDS ?= 8
 PEER_ARGS ?=
-# How many sets test-policy (200), test-services (200; 40 in make test) and test-objects (40) make, and the seed that makes them and those
-# of test-conntrack (0: another one each time).
+# The number of sets that test-policy (200), test-services (200; 40 in make test) and test-objects (40) make, and the
+# seed that makes them and the sets of test-conntrack (0: another one each time).
 SETS ?=
 SEED ?= 0
 # How often test-policy kills an agent at a random moment.
@@ -89,8 +89,8 @@ FAULTS_ARGS ?=
 IMAGE_ARCHS ?= amd64 arm64
 IMAGE_PROGRAMS ?= bin/images/programs
 IMAGES_ARGS ?=
-# What make cluster-up starts: the number of Nodes, feature gates, options of helm install. CLUSTER_NAME in the environment makes it another
-# cluster, beside the one without a name.
+# Options of make cluster-up: the number of Nodes, feature gates, options of helm install. CLUSTER_NAME in the
+# environment makes it another cluster, beside the one without a name.
 NODES ?= 2
 GATES ?= ONCache=true
 HELM_ARGS ?=
@@ -113,7 +113,8 @@ deps: ## Install what building and testing needs (Debian 12, root)
 	hack/install-deps.sh
 	$(GO) mod download
 
-# What make test, make demo and make demo-up say before they install anything: the minutes they take at first, and later.
+# Estimates that make test, make demo and make demo-up print before they install anything: the minutes they take at
+# first, and later.
 minutes-test := 61 45
 minutes-demo := 15 8
 minutes-demo-up := 8 3
@@ -372,14 +373,15 @@ e2e: build ## Run one area of the end-to-end tests, on all its paths, on one kin
 	bin/lab prepare --functional
 	E2E_AREA=$(AREA) bin/lab run --functional -- bin/e2e.test -test.v -test.timeout=60m -test.run '^$(SUITE)$$/^$(AREA)((SameNode)?(ThroughService)?)$$' $(E2E_ARGS)
 
-# What takes an emulated machine minutes runs there with the same IP inside and outside only.
+# Areas that take an emulated machine minutes run there only with the same IP version inside and outside.
 .PHONY: test
 test: export KERNEL_TESTS_SKIP := ^TestCost|^TestSamePacket(AsTheKernel|FromService|ThroughService|Rewritten)$$/^(IPv4 in IPv6|IPv6 in IPv4|GRO at the uplink)$$|^TestECN$$/^(IPv4 in IPv6|IPv6 in IPv4|GRO at the uplink)$$|^Test(NeighborsKeep|FloodCosts|PacketsOfAPodsTunnel|NewcomersGet|HandshakesGoOn|ShortConnectionsDo|OnePodHas|NoKeyBeside|RandomRewriting|OrderInBursts|ConnectionsGoWhole|IdleFlowsMake)
 # This machine's kernel is newer.
 test: export KERNEL_TESTS_BETWEEN := backports
 # Packets for each target: fuzzing gets the CPU time that is left, which is another one each time.
 test: export FUZZTIME := 100000x
-# Always the same sets, so that a failure is due to the change under test. Other ones: make test-objects SETS=300, make test-services SETS=200, make test-faults.
+# Always the same sets, so that a failure is due to the change under test. For different sets: make test-objects
+# SETS=300, make test-services SETS=200, make test-faults.
 test: export OBJECTS_SEED := 1
 test: export SERVICES_SEED := 1
 test: export SERVICES_SETS := 40
@@ -387,7 +389,7 @@ test: export SERVICES_SETS := 40
 test: export FAULTS_SEED := 1186
 test: export EVENTS := 10
 test: export FAULTS_ARGS := -load=0.2
-# What has bands. All of `make cost` takes twice as long.
+# Only the rows with bands. All of `make cost` takes twice as long.
 test: export COUNT_ARGS := -quick -out=.testbed/instructions.json
 test: before-test deps ## Run everything that CI runs, with the time of each stage
 	hack/run-stages.sh $(stages_alone) -- $(stages_ordinary) -- $(stages_low) -- $(stages_idle)

@@ -17,12 +17,12 @@ import (
 )
 
 var (
-	// gateway is this host's address on the Nodes' network, where the API is, too.
+	// gateway is this host's address on the Nodes' network, which also serves the API.
 	gateway = netip.MustParseAddr("172.18.0.1")
 
 	podCIDR     = netip.MustParsePrefix("10.244.0.0/16")
 	serviceCIDR = netip.MustParsePrefix("10.96.0.0/12")
-	// dnsAddress is the ClusterIP of CoreDNS, apiAddress that of the API.
+	// dnsAddress is the ClusterIP of CoreDNS, apiAddress the ClusterIP of the API.
 	dnsAddress = netip.MustParseAddr("10.96.0.10")
 	apiAddress = netip.MustParseAddr("10.96.0.1")
 )
@@ -42,7 +42,7 @@ type Options struct {
 	NodeMemory uint64
 	// StateDir is an existing directory for data and keys, LogDir one for logs.
 	StateDir, LogDir string
-	// GuestCommand is that of machine.Options.
+	// GuestCommand is the field of machine.Options.
 	GuestCommand []string
 	Progress     *progress.Printer
 }
@@ -50,8 +50,8 @@ type Options struct {
 // Cluster is a running cluster.
 type Cluster struct {
 	Nodes []*Node
-	// Kubeconfig is the path of an administrator's kubeconfig for programs of this host, KubeconfigInside that of one for programs in the
-	// Nodes' network.
+	// Kubeconfig is the path of an administrator's kubeconfig for programs of this host, KubeconfigInside for programs
+	// in the Nodes' network.
 	Kubeconfig, KubeconfigInside string
 
 	o            Options
@@ -121,7 +121,7 @@ func (c *Cluster) startControlPlane(ctx context.Context) (err error) {
 	return c.controlPlane.WriteAdminKubeconfig(c.Kubeconfig, api)
 }
 
-// API is where programs of the Nodes find the Kubernetes API without a Service.
+// API is the address at which programs of the Nodes find the Kubernetes API without a Service.
 func (c *Cluster) API() string { return fmt.Sprintf("https://%s:%d", gateway, c.controlPlane.Port()) }
 
 // NetNS is the path of the network namespace in which this host's programs reach Nodes by their addresses.

@@ -47,9 +47,9 @@ var recipe []byte
 // diskEntry is the disks' place in the cache.
 const diskEntry = "node-disk"
 
-// MakeDisk returns a file with an ext4 file system that has the root and, unpacked by containerd, the images, so that no Node has to unpack
-// them. It is made once for each content of the archives and each version of this file, and takes the place of the former one: no Node may
-// run meanwhile.
+// MakeDisk returns a file with an ext4 file system that has the root and, unpacked by containerd, the images, so that
+// no Node has to unpack them. It is made once for each content of the archives and each version of this file, and
+// replaces the former one: no Node may run at that time.
 func MakeDisk(ctx context.Context, o DiskOptions) (string, error) {
 	version, err := digest(recipe, append([]string{o.Root}, o.Images...))
 	if err != nil {

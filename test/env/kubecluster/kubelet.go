@@ -30,8 +30,8 @@ state = "/run/containerd"
   SystemdCgroup = false
 `
 
-// kubeletConfig: no Pod is evicted for what it does not use itself, and no image removed, because the disk has all images and nobody can
-// pull others.
+// kubeletConfig: no Pod is evicted for what it does not use itself, and no image removed, because the disk has all
+// images and they cannot be pulled.
 const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 authentication:

@@ -25,7 +25,7 @@ type Node struct {
 
 	cluster *Cluster
 	address netip.Prefix
-	// stateDir is private and seen by host and Node under the same path; logDir is, too.
+	// stateDir is private and seen by host and Node under the same path; so is logDir.
 	stateDir, logDir string
 	machine          *machine.Machine
 	// end ends the programs; programs waits for them.
@@ -36,7 +36,7 @@ type Node struct {
 // IP is the Node's address.
 func (n *Node) IP() netip.Addr { return n.address.Addr() }
 
-// nodePath is where programs find others on a Node.
+// nodePath is the path of programs on a Node.
 const nodePath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // prepareScript completes what the kernel of user-mode Linux lacks. cAdvisor, in the kubelet, refuses a processor without a clock rate. modprobe
@@ -94,7 +94,8 @@ func (n *Node) boot(ctx context.Context) (err error) {
 	return nil
 }
 
-// commandAttempts is how often a command without effect is tried, one a second. On a busy machine the first connection after a reboot was reset once.
+// commandAttempts limits the attempts at a command without effect, one a second. On a busy machine the first connection
+// after a reboot was reset once.
 const commandAttempts = 20
 
 // waitForCommands returns when the Node runs commands.

@@ -75,7 +75,7 @@ func serveKubelets(ctx context.Context, nodes int, f kubeletFlags, place *daemon
 // nodeEnvironment is the environment of programs on a Node with a kubelet.
 var nodeEnvironment = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 
-// archives finds the archives of images for this machine: that of the Nodes' own file system, and the others.
+// archives finds the archives of images for this machine: the Nodes' own file system, and the others.
 func archives(dir string) (root string, images []string, err error) {
 	suffix := "_" + runtime.GOARCH + ".tar"
 	found, err := filepath.Glob(filepath.Join(dir, "*"+suffix))

@@ -16,10 +16,10 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/kubecluster"
 )
 
-// controlSocket is where the cluster that is up takes orders, in its private directory.
+// controlSocket is the socket for orders to the cluster that is up, in its private directory.
 const controlSocket = "control.sock"
 
-// order is what the cluster is to do: reboot a Node, or add one if Reboot is empty.
+// order is an order to the cluster: reboot a Node, or add one if Reboot is empty.
 type order struct {
 	Reboot string `json:"reboot"`
 }

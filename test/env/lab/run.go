@@ -29,7 +29,7 @@ func runCommand() *cobra.Command {
 The program finds these in its environment: TESTBED_KUBECONFIG (path), TESTBED_APISERVER (host:port), TESTBED_DIR (private
 directory), TESTBED_ARTIFACTS (directory for logs), TESTBED_BIN (directory of the built programs), TESTBED_RUNS_ON (host,
 uml, vm).
-Its exit code is passed on. When the kernel of the machine has logged a warning meanwhile, the run has failed.`,
+Its exit code is passed on. When the kernel of the machine has logged a warning during the run, the run has failed.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if artifacts == "" {
@@ -112,8 +112,8 @@ func run(ctx context.Context, flags bedFlags, artifacts string, args []string) e
 	return exitError(code)
 }
 
-// privateDir makes a directory in the cache, which a virtual machine sees too (unlike /tmp). It removes those of runs that
-// were killed: a directory is locked as long as its run lasts.
+// privateDir makes a directory in the cache, which a virtual machine also sees (unlike /tmp). It removes directories of
+// runs that were killed: a directory is locked as long as its run lasts.
 func privateDir(prefix string) (dir string, remove func(), err error) {
 	root, err := cache.Root()
 	if err != nil {

@@ -5,7 +5,8 @@
 // one Pod. The kernel's router and a VXLAN device replace Open vSwitch: they treat the packets of an established connection
 // in the same way. A firewall mark stands in for the epoch.
 //
-// nodepair.go has the addresses and the life of a pair, configure.go the devices and routes, mark.go the rule that marks.
+// nodepair.go defines the addresses and the life of a pair, configure.go the devices and routes, mark.go the rule that
+// marks.
 package nodepair
 
 import (
@@ -48,7 +49,7 @@ type Pair struct {
 	Nodes [2]*Node
 }
 
-// Node is a Node's network namespace, and that of its Pod. Each belongs to a thread.
+// Node is a Node's network namespace, and its Pod's. Each belongs to a thread.
 type Node struct {
 	// Pod is nil in a bare pair.
 	Host, Pod        *proc.Thread

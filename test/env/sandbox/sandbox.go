@@ -25,7 +25,7 @@ const (
 	insideWorker = "ONCACHE_TEST_SANDBOX_WORKER"
 )
 
-// BPFFS is where the bpffs of the sandbox is mounted.
+// BPFFS is the mount point of the sandbox's bpffs.
 const BPFFS = "/sys/fs/bpf"
 
 // Main is for TestMain: it runs the test binary again in the sandbox and exits with its code. Without root the tests run
@@ -92,7 +92,7 @@ func setUp() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
 	}
-	// A sysfs that shows this network namespace; bpffs goes on top of it.
+	// A sysfs that shows this network namespace; bpffs is mounted on top of it.
 	if err := unix.Mount("sysfs", "/sys", "sysfs", 0, ""); err != nil {
 		return fmt.Errorf("mount sysfs: %w", err)
 	}

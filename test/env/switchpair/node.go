@@ -67,7 +67,7 @@ func (n Identity) PodCIDRs() []netip.Prefix {
 // Peer returns the other Node.
 func (n Identity) Peer() Identity { return Identity{3 - n.Number} }
 
-// PodPort, InterfaceName and PodMAC are what the Pod in a place has on the bridge.
+// PodPort, InterfaceName and PodMAC are the properties of the Pod in a place on the bridge.
 func PodPort(i int) uint32 { return uint32(firstPodPort + i) }
 
 // InterfaceName is described with PodPort.

@@ -1,9 +1,9 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package switchpair makes the switches of two Nodes that need no kernel module: two private Open vSwitch with the real pipeline, their
-// datapath and conntrack in user space, joined by a Geneve tunnel. What is behind the ports, Pods and hosts, is the caller: it sends
-// frames, and is told where each has left. It needs root, for network namespaces.
+// Package switchpair makes the switches of two Nodes that need no kernel module: two private Open vSwitch with the real
+// pipeline, their datapath and conntrack in user space, joined by a Geneve tunnel. Pods and hosts behind the ports are
+// played by the caller: it sends frames, and is told where each has left. It needs root, for network namespaces.
 //
 // node.go and port.go are a Node's switch, pipeline.go installs the flows that every agent installs. pair.go connects the Nodes and tells
 // when all packets have arrived. program.go stands in for package testing.
@@ -38,7 +38,7 @@ type Pair struct {
 	mu sync.Mutex
 	// arrived has the departures of each frame from a bridge.
 	arrived map[uint32][]Arrival
-	// fault reports the first frame that nobody has sent.
+	// fault reports the first unknown frame.
 	fault error
 	// changed has a value after a frame has arrived.
 	changed chan struct{}
@@ -58,8 +58,8 @@ type Arrival struct {
 	Frame []byte
 }
 
-// Place is where a Pod is connected: a Node, and the addresses that are expected behind the port. Its number in the list of all places
-// decides about the port's name, number and MAC address.
+// Place is the place of a Pod: a Node, and the addresses that are expected behind the port. Its number in the list of
+// all places decides about the port's name, number and MAC address.
 type Place struct {
 	Node       string
 	IPv4, IPv6 netip.Addr
@@ -219,7 +219,8 @@ func (f *Pair) Exchange(frames []Outgoing, late ...Fence) (map[uint32][]Arrival,
 	return arrived, f.fault
 }
 
-// fencesToGateways sends frames, and after those of each Pod an ARP request to the gateway of its Node, which is a Fence there.
+// fencesToGateways sends frames, and after each Pod's frames an ARP request to the gateway of its Node, which is a
+// Fence there.
 func (f *Pair) fencesToGateways(frames []Outgoing) (fences []Fence, err error) {
 	bursts := map[*Port][][]byte{}
 	for _, o := range frames {

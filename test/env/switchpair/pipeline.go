@@ -18,8 +18,8 @@ import (
 // SetupTimeout bounds the time until a Node works.
 const SetupTimeout = time.Minute
 
-// StartPipeline connects to the bridge and installs the base flows, as an agent does at its start. proxyAll adds connections to Services
-// that are not those of Pods.
+// StartPipeline connects to the bridge and installs the base flows, as an agent does at its start. proxyAll adds
+// connections to Services that do not come from Pods.
 func (n Identity) StartPipeline(ctx context.Context, bridge of.Switch, round openflow.RoundInfo, proxyAll bool) (openflow.Client, error) {
 	flows := openflow.NewClient(bridge, func(map[uint8]string) error { return nil },
 		openflow.Features{AntreaProxy: true, ProxyAll: proxyAll, AntreaPolicy: true, Egress: true, ONCache: true})

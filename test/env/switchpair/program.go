@@ -54,7 +54,7 @@ func (h *Program) Close() {
 	}
 }
 
-// Try runs f and returns its error, or that of Fatalf or Skip.
+// Try runs f and returns its error, or the error of Fatalf or Skip.
 func (h *Program) Try(f func() error) (err error) {
 	defer func() {
 		switch r := recover().(type) {

@@ -43,7 +43,7 @@ func vethPair(t *testing.T, offloads bool) (near, far *Socket) {
 	return sockets[0], sockets[1]
 }
 
-// frame returns a frame with an EtherType that nobody else uses.
+// frame returns a frame with an otherwise unused EtherType.
 func frame(length int) []byte {
 	f := bytes.Repeat([]byte{2}, length)
 	f[12], f[13] = 0x88, 0xb5 // local experimental (IEEE 802)

@@ -12,15 +12,16 @@ import (
 
 const allocated = "/gc/heap/allocs:bytes"
 
-// overhead is what any call may allocate, and what other goroutines of the test allocate meanwhile.
+// overhead is the tolerated allocation of any call and of other goroutines of the test during it.
 const overhead = 1 << 20
 
-// attempts is how often parse may seem to allocate too much. A parser that does so does it each time; other goroutines, such as the
-// fuzzer's that writes an input down, do it now and then.
+// attempts is the number of times that parse may seem to allocate too much. A parser that does so does it each time;
+// other goroutines, such as the fuzzer's that writes an input down, do it now and then.
 const attempts = 3
 
-// Bounded fails the test if parse, which must do the same each time, allocates more than the factor times the size of its input in bytes,
-// and 1 MiB. Objects below 32 KiB that others have allocated before may be counted, too, so it does not tell apart less than that.
+// Bounded fails the test if parse, which must do the same each time, allocates more than the factor times the size of
+// its input in bytes, and 1 MiB. Earlier objects below 32 KiB may also be counted, so it does not notice less than
+// that.
 func Bounded(t testing.TB, input, factor int, parse func()) {
 	t.Helper()
 	most := uint64(factor*input + overhead)

@@ -38,7 +38,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// Other goroutines of the test allocate, too, but not each time.
+// Other goroutines of the test also allocate, but not each time.
 func TestBoundedIgnoresWhatOthersAllocateOnce(t *testing.T) {
 	r, calls := &recorder{TB: t}, 0
 	Bounded(r, 4, 8, func() {

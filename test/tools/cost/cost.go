@@ -22,8 +22,8 @@ func ProcessorTime(t testing.TB) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// Cheapest returns the least CPU time and the fewest allocated bytes of several calls, so that other load on the machine does not
-// count. The garbage collector is off meanwhile.
+// Cheapest returns the least CPU time and the fewest allocated bytes of several calls, so that other load on the
+// machine does not count. The garbage collector is off during the calls.
 func Cheapest(t testing.TB, calls int, do func(i int)) (cpu time.Duration, allocated uint64) {
 	runtime.GC()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))

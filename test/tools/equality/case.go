@@ -82,7 +82,8 @@ type Flow struct {
 	SourcePort, DestinationPort uint16
 }
 
-// delivered are the arrivals of an ordinary packet, dropped those of one that Open vSwitch drops on the sending Node.
+// delivered are the arrivals of an ordinary packet, dropped the arrivals of a packet that Open vSwitch drops on the
+// sending Node.
 var (
 	delivered = map[Point]int{Wire: 1, Receiver: 1}
 	dropped   = map[Point]int{}

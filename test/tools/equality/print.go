@@ -40,7 +40,7 @@ func describe(f afpacket.Frame) string {
 	return text.String()
 }
 
-// HexDiff shows the lines of 16 bytes in which a and b differ, "-" before those of a, "+" before those of b.
+// HexDiff shows the lines of 16 bytes in which a and b differ, with "-" before a's and "+" before b's.
 func HexDiff(a, b []byte) string {
 	const width = 16
 	var text strings.Builder

@@ -26,10 +26,11 @@ type Node interface {
 // uplinkDevice is the device between a Node and the others.
 const uplinkDevice = "eth0"
 
-// packets counts packets between Nodes, of both directions on all Nodes. slow are those that passed a tunnel device, as hits do not.
+// packets counts packets between Nodes, of both directions on all Nodes. slow counts packets that passed a tunnel
+// device, which hits do not.
 type packets struct{ all, slow uint64 }
 
-// since counts the packets since then. A tunnel device that was made anew counts from 0 again.
+// since counts the packets since then. A recreated tunnel device counts from 0 again.
 func (p packets) since(then packets) packets {
 	d := packets{p.all - then.all, p.slow - then.slow}
 	if p.slow < then.slow {
@@ -98,8 +99,8 @@ func count[N Node](nodes []N, tunnelDevice string) (now packets, err error) {
 		for device, count := range map[string]*uint64{uplinkDevice: &now.all, tunnelDevice: &now.slow} {
 			for _, direction := range []string{"tx_packets", "rx_packets"} {
 				text, err := n.ReadFile("/sys/class/net/" + device + "/statistics/" + direction)
-				// Open vSwitch makes its tunnel device anew. The kernel refuses to read what it is removing (netdev_show in
-				// net/core/net-sysfs.c).
+				// Open vSwitch recreates its tunnel device. The kernel refuses to read a device that it is removing
+				// (netdev_show in net/core/net-sysfs.c).
 				if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.EINVAL) {
 					continue
 				}
@@ -117,7 +118,7 @@ func count[N Node](nodes []N, tunnelDevice string) (now packets, err error) {
 	return now, nil
 }
 
-// Result is what a Watch has seen.
+// Result is the result of a Watch.
 type Result struct {
 	// GoingOn is for how long at least half of the packets were hits, of Whole. Missing is the time that the packets which were no hits
 	// amount to.
@@ -128,7 +129,7 @@ type Result struct {
 	Seconds string
 }
 
-// Part is the part of the time in which hits went on.
+// Part is the part of the time in which hits continued.
 func (r Result) Part() float64 {
 	if r.Whole == 0 {
 		return 0
@@ -137,7 +138,7 @@ func (r Result) Part() float64 {
 }
 
 func (r Result) String() string {
-	return fmt.Sprintf("hits in each second: %s\nhits went on for %.1f s of %.1f s; what was missing amounts to %.2f s", r.Seconds, r.GoingOn.Seconds(),
+	return fmt.Sprintf("hits in each second: %s\nhits continued for %.1f s of %.1f s; what was missing amounts to %.2f s", r.Seconds, r.GoingOn.Seconds(),
 		r.Whole.Seconds(), r.Missing.Seconds())
 }
 

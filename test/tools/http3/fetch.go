@@ -23,24 +23,24 @@ type fetch struct {
 	size        int64
 	connections int
 	duration    time.Duration
-	// order is whether to watch the order of packets. That costs the client time.
+	// order: watch the order of packets. That costs the client time.
 	order bool
 }
 
 // fetched is the output of fetch.
 type fetched struct {
-	// Requests are those whose body was complete within the time.
+	// Requests counts the requests whose body was complete within the time.
 	Requests int `json:"requests"`
-	// Bytes are those of all bodies, also of those that the end of the time has cut off.
+	// Bytes counts all bodies, also bodies that the end of the time has cut off.
 	Bytes int64 `json:"bytes"`
 	// Seconds do not include the handshakes.
 	Seconds float64 `json:"seconds"`
 	Times   times   `json:"microseconds"`
-	// Arrivals is nil if nobody has asked for the order.
+	// Arrivals is nil if the order was not asked for.
 	Arrivals *arrivals `json:"arrivals,omitempty"`
 }
 
-// times are those from a request to the end of its body, in microseconds.
+// times are the times from a request to the end of its body, in microseconds.
 type times struct {
 	P50  float64 `json:"p50"`
 	P99  float64 `json:"p99"`
@@ -48,7 +48,7 @@ type times struct {
 	Max  float64 `json:"max"`
 }
 
-// connectTimeout is how long the handshakes may take, of all connections together.
+// connectTimeout limits the handshakes of all connections together.
 const connectTimeout = 10 * time.Second
 
 func (f *fetch) run(ctx context.Context) (result fetched, err error) {
@@ -104,10 +104,10 @@ type connection struct {
 	url       string
 	size      int64
 	buffer    []byte
-	// bytes and took are what fetched reports.
+	// bytes and took are the results of fetched.
 	bytes int64
 	took  []time.Duration
-	// order is nil if nobody asks for it.
+	// order is nil if it is not asked for.
 	order *order
 }
 

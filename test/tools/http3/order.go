@@ -20,10 +20,11 @@ type order struct {
 	highest qlog.PacketNumber
 }
 
-// arrivals are the packets with application data that the client has received, those at the end of the handshakes included.
+// arrivals are the packets with application data that the client has received, including packets at the end of the
+// handshakes.
 type arrivals struct {
 	Packets int `json:"packets"`
-	// Late are those that came after one that was sent later.
+	// Late counts packets that came after one that was sent later.
 	Late int `json:"late"`
 }
 

@@ -42,7 +42,7 @@ func serve(ctx context.Context, listen string, status io.Writer) error {
 	return nil
 }
 
-// content is what bodies consist of. Encrypted, any content looks alike.
+// content is the content of bodies. Encrypted, any content looks alike.
 var content [64 << 10]byte
 
 func sendBody(w http.ResponseWriter, r *http.Request) {

@@ -30,7 +30,7 @@ const (
 
 	// receiveTimeout bounds the delay until the end of the capture is noticed.
 	receiveTimeout = 100 * time.Millisecond
-	// drainTime is how long a capture that has ended still reads queued packets.
+	// drainTime is the time for which a capture that has ended still reads queued packets.
 	drainTime = time.Second
 )
 

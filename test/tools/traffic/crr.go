@@ -49,7 +49,7 @@ func crrCommand() *cobra.Command {
 	f.IntVar(&c.longEvery, "long-every", 0, "every n-th connection has more than one request; 0 for none")
 	f.IntVar(&c.longRequests, "long-requests", 1000, "number of requests of these connections")
 	f.DurationVar(&c.timeout, "timeout", progressTimeout, "how long each step of a connection may take")
-	f.BoolVar(&c.tolerant, "tolerant", false, "count connections that fail as lost, and go on")
+	f.BoolVar(&c.tolerant, "tolerant", false, "count connections that fail as lost, and continue")
 	c.pacing.add(f, "connections")
 	return cmd
 }
@@ -161,7 +161,8 @@ func crrServerCommand() *cobra.Command {
 	return cmd
 }
 
-// acceptTimeout is how often the server checks whether it should end, and how long it waits for a request.
+// acceptTimeout is the interval at which the server checks whether it should end, and the time for which it waits for a
+// request.
 const acceptTimeout = time.Second
 
 func (s *crrServer) run(ctx context.Context, status io.Writer) (result report.Echo, err error) {

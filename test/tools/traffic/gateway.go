@@ -13,7 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// gatewayTimeout is how long the default gateway may take to answer.
+// gatewayTimeout limits the time for the default gateway's answer.
 const gatewayTimeout = 5 * time.Second
 
 // gatewayMAC resolves the default gateway behind a device.

@@ -19,9 +19,9 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
 )
 
-// load sends requests to a tcp-echo or udp-echo at a fixed rate, whether or not earlier ones have been answered. Response times count from when a
-// request was due: a network that delays the next request, too, does not look faster by that ("coordinated omission"). Like crr it uses
-// sockets without the Go runtime's poller.
+// load sends requests to a tcp-echo or udp-echo at a fixed rate, whether or not earlier ones have been answered.
+// Response times count from when a request was due: a network that also delays the next request does not look faster by
+// that ("coordinated omission"). Like crr it uses sockets without the Go runtime's poller.
 type load struct {
 	proto, to string
 	rate      float64
@@ -29,10 +29,10 @@ type load struct {
 	size      int
 }
 
-// loadGrace is how long no response may arrive before the missing ones count as lost.
+// loadGrace is the time without a response after which the missing ones count as lost.
 const loadGrace = time.Second
 
-// timerSlack is how late the kernel may wake a sleeper, in ns. The default is 50,000.
+// timerSlack is the delay with which the kernel may wake a sleeper, in ns. The default is 50,000.
 const timerSlack = 1
 
 func loadCommand() *cobra.Command {
@@ -91,14 +91,14 @@ func (l *load) connect() (fd int, err error) {
 	return fd, nil
 }
 
-// flight has the requests that are under way. Times are those of CLOCK_MONOTONIC.
+// flight holds the requests that are under way. Times are read from CLOCK_MONOTONIC.
 type flight struct {
 	begin time.Duration
 	// interval is the time between two requests, in ns.
 	interval float64
 	sent     atomic.Int64
 	ended    atomic.Bool
-	// last is when the last response came.
+	// last is the time of the last response.
 	last time.Duration
 }
 

@@ -30,7 +30,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// A server that answers late delays all requests after it. They were due all the same, and their times tell.
+// A server that answers late delays all requests after it. They were due anyway, and their times tell.
 func TestLoadCountsFromWhenRequestsWereDue(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

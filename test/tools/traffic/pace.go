@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// pacing is how fast a client starts what it does one after the other, and how often it tells.
+// pacing is the rate at which a client starts its requests one after the other, and the interval of its progress.
 type pacing struct {
 	// rate is per second, 0 for as fast as possible. Nothing makes up for what was late.
 	rate     float64
@@ -21,10 +21,10 @@ type pacing struct {
 	due, reported time.Time
 }
 
-// add adds flags. things are what the client does.
+// add adds flags. things are the client's requests.
 func (p *pacing) add(f *pflag.FlagSet, things string) {
 	f.Float64Var(&p.rate, "rate", 0, things+" per second; 0 for as many as possible")
-	f.DurationVar(&p.progress, "progress", 0, "how often to write \"received NUMBER of NUMBER, NUMBER late\" to stderr: how many "+things+" have succeeded and ended; late are those that have failed, of a connection that lasts its segments that were lost")
+	f.DurationVar(&p.progress, "progress", 0, "how often to write \"received NUMBER of NUMBER, NUMBER late\" to stderr: the numbers of "+things+" that have succeeded and ended; late are the failed ones, of a connection that lasts its lost segments")
 }
 
 func (p *pacing) begin(now time.Time) { p.due, p.reported = now, now }

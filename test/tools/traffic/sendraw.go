@@ -17,7 +17,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
 )
 
-// sendRaw sends crafted frames. Values that are not given are those that the host itself would write.
+// sendRaw sends crafted frames. Missing values are filled in as the host itself would.
 type sendRaw struct {
 	device                    string
 	sourceMAC, destinationMAC string
@@ -34,8 +34,8 @@ func sendRawCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "send-raw", Short: "Send crafted IPv4 or IPv6 frames", Args: cobra.NoArgs, RunE: run(s.run)}
 	f := cmd.Flags()
 	f.StringVar(&s.device, "device", "eth0", "network device")
-	f.StringVar(&s.sourceMAC, "source-mac", "", "default: that of the device")
-	f.StringVar(&s.destinationMAC, "destination-mac", "", "default: that of the default gateway")
+	f.StringVar(&s.sourceMAC, "source-mac", "", "default: the device's")
+	f.StringVar(&s.destinationMAC, "destination-mac", "", "default: the default gateway's")
 	f.StringVar(&s.source, "source", "", "default: the device's address")
 	f.StringVar(&s.destination, "destination", "", "destination address")
 	f.StringVar(&s.proto, "proto", "udp", "tcp, udp or icmp")

@@ -17,10 +17,10 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
 )
 
-// progressTimeout is how long a connection may accept no data before it is abandoned.
+// progressTimeout is the time without accepted data after which a connection is abandoned.
 const progressTimeout = 60 * time.Second
 
-// tcpSend sends content to a tcpSink until bytes were sent, duration is over, or it is interrupted.
+// tcpSend sends content to a tcpSink until bytes were sent, duration has passed, or it is interrupted.
 type tcpSend struct {
 	to, from string
 	bytes    uint64
@@ -32,7 +32,7 @@ type tcpSend struct {
 	hold bool
 	// reset ends the connection with RST instead of FIN.
 	reset bool
-	// progress is how often the progress is written, 0 for never.
+	// progress is the interval at which the progress is written, 0 for never.
 	progress time.Duration
 }
 

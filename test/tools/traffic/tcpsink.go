@@ -24,7 +24,7 @@ type tcpSink struct {
 	listen string
 	// connections is the number of connections after which the sink ends, 0 for no end.
 	connections int
-	// progress is how often the number of bytes is written to the status output, 0 for never.
+	// progress is the interval at which the number of bytes is written to the status output, 0 for never.
 	progress time.Duration
 }
 

@@ -24,12 +24,12 @@ const (
 	pingMagic = 0x0cac4e47
 	// pingHeader is magic (4 bytes) and sequence number (8), big endian. Content fills the rest.
 	pingHeader = 12
-	// pingGrace is how long no reply may arrive before the missing ones count as lost. A machine with too little CPU time
-	// works off long queues.
+	// pingGrace is the time without a reply after which the missing ones count as lost. A machine with too little CPU
+	// time works off long queues.
 	pingGrace = 3 * time.Second
-	// pingImpatience is how long a full window delays the next request: lost requests would fill it forever.
+	// pingImpatience is the time for which a full window delays the next request: lost requests would fill it forever.
 	pingImpatience = time.Second
-	// pingLate is when progress calls a request without a reply late. The reply may still come.
+	// pingLate is the time after which progress calls a request without a reply late. The reply may still come.
 	pingLate = time.Second
 	// maxLosses bounds the report.
 	maxLosses = 100
@@ -150,7 +150,7 @@ type pingCounter struct {
 	reordered  int
 	corrupted  int
 	errors     int
-	// late is how many of the first counted requests have no reply.
+	// late is the number of the first counted requests without a reply.
 	counted, late int
 }
 

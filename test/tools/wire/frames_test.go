@@ -39,7 +39,7 @@ func TestNumber(t *testing.T) {
 	}
 	for _, foreign := range [][]byte{nil, mac, make([]byte, 60)} {
 		_, err := Number(foreign)
-		require.ErrorContains(t, err, "nobody has sent it")
+		require.ErrorContains(t, err, "it was not sent by the test")
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/equality"
 )
 
-// Header is what the test reads in a frame. A rejection is a TCP reset or an ICMP message that a port is unreachable: its number is that of
-// the packet that it rejects, and its addresses are those of an answer to that packet.
+// Header is the part of a frame that the test reads. A rejection is a TCP reset or an ICMP message that a port is
+// unreachable: it has the number of the packet that it rejects, and the addresses of an answer to that packet.
 type Header struct {
 	Source, Destination netip.AddrPort
 	Protocol            uint8
@@ -29,7 +29,7 @@ func Read(frame []byte) (Header, error) {
 			return h, nil
 		}
 	}
-	return Header{}, fmt.Errorf("the frame %x has no number: nobody has sent it", frame)
+	return Header{}, fmt.Errorf("the frame %x has no number: it was not sent by the test", frame)
 }
 
 const (

@@ -89,7 +89,7 @@ func Populate(ctx context.Context, tool, version string, fill func(dir string) e
 	return entry, nil
 }
 
-// RemoveOthers removes all versions of a tool but one. Nobody may use them.
+// RemoveOthers removes all versions of a tool but one. They must not be in use.
 func RemoveOthers(tool, version string) error {
 	root, err := Root()
 	if err != nil {
@@ -101,7 +101,7 @@ func RemoveOthers(tool, version string) error {
 	}
 	var errs []error
 	for _, e := range entries {
-		// Names that begin with a dot are being filled; a lock stays where it is because somebody may wait for it.
+		// Names that begin with a dot are being filled; a lock stays because another process may wait for it.
 		if name := e.Name(); e.IsDir() && name != version && !strings.HasPrefix(name, ".") {
 			errs = append(errs, os.RemoveAll(filepath.Join(root, tool, name)))
 		}

@@ -50,8 +50,8 @@ type Options struct {
 	// LogDir gets a directory for each Node, its /var/log; default $TESTBED_ARTIFACTS. It must not be under /run, /etc, /opt or
 	// /var/lib.
 	LogDir string
-	// PodFamilies are the families of the Nodes' Pod networks, NodeFamilies those of the addresses in the Node objects, over
-	// which tunnel packets go. The default of both is IPv4.
+	// PodFamilies are the families of the Nodes' Pod networks, NodeFamilies the families of the addresses in the Node
+	// objects, over which tunnel packets go. The default of both is IPv4.
 	PodFamilies, NodeFamilies Families
 	// FeatureGates and TunnelType are written into antrea-agent.conf if set.
 	FeatureGates map[string]bool
@@ -137,7 +137,7 @@ func New(ctx context.Context, o Options) (_ *Cluster, err error) {
 	return c, nil
 }
 
-// apiAddress is where Nodes reach the Kubernetes API.
+// apiAddress is the address at which Nodes reach the Kubernetes API.
 var apiAddress = fmt.Sprintf("%s:%d", FabricGateway, APIPort)
 
 // ConnectAPI forwards connections from apiAddress in the fabric to the Kubernetes API, to which Nodes have no other route. A new cluster is

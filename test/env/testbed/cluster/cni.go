@@ -49,7 +49,7 @@ func (p *Pod) cniAdd(ctx context.Context) ([]netip.Addr, error) {
 	return addrs, nil
 }
 
-// IPAMDir is where host-local keeps the leases of the network "antrea".
+// IPAMDir is the directory of host-local's leases of the network "antrea".
 const IPAMDir = "/var/lib/cni/networks/antrea"
 
 // SetNextAddress makes host-local give a certain free address to the Node's next Pod.

@@ -38,7 +38,7 @@ func (f Families) String() string {
 	return strings.Join(names, ",")
 }
 
-// addresses returns those of ipv4 and ipv6 whose family is set, and ipv4 if none is.
+// addresses returns ipv4 and ipv6 if their family is set, and ipv4 if none is.
 func (f Families) addresses(ipv4, ipv6 netip.Addr) []netip.Addr {
 	var all []netip.Addr
 	if f.IPv4 || !f.IPv6 {

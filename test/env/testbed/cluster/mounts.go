@@ -108,7 +108,7 @@ func addNetNS(path string) (_ *os.File, err error) {
 	}
 	ns, err := os.Open(path)
 	if err != nil {
-		_ = unix.Unmount(path, unix.MNT_DETACH) // the error of Open is what matters
+		_ = unix.Unmount(path, unix.MNT_DETACH) // only the error of Open matters
 	}
 	return ns, err
 }

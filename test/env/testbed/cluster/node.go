@@ -30,7 +30,7 @@ type Node struct {
 	*Space
 	// Index is 1 for node-1.
 	Index int
-	// IPv4 and IPv6 are the addresses of eth0. IPs are those in the Node object, and IP is the first of these.
+	// IPv4 and IPv6 are the addresses of eth0. IPs are the addresses in the Node object, and IP is the first of these.
 	IP, IPv4, IPv6 netip.Addr
 	IPs            []netip.Addr
 	// PodCIDRs are the Node's Pod networks, IPv4 first; PodCIDR is the first of them.

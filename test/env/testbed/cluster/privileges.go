@@ -15,8 +15,9 @@ const (
 	controllerContainer = "antrea-controller"
 )
 
-// capabilities are those that the chart gives a container (the agent's: without privileged), by their names in Kubernetes. The programs of the
-// container run on a Node with these and no other, not even those that container runtimes add.
+// capabilities are the capabilities that the chart gives a container (the agent's: without privileged), by their names
+// in Kubernetes. The programs of the container run on a Node with these and no others, not even the defaults of
+// container runtimes.
 var capabilities = map[string][]string{
 	agentContainer:      {"BPF", "NET_ADMIN", "NET_RAW", "PERFMON", "SYS_ADMIN", "SYS_PTRACE"},
 	ovsContainer:        {"SYS_NICE", "NET_ADMIN", "SYS_ADMIN", "IPC_LOCK"},

@@ -15,7 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestCapabilitiesAreThoseOfTheChart compares them with the values of the chart. Those of the controller are not a value: it has none.
+// TestCapabilitiesAreThoseOfTheChart compares them with the values of the chart. The controller's are not a value: it
+// has none.
 func TestCapabilitiesAreThoseOfTheChart(t *testing.T) {
 	text, err := os.ReadFile("../../../../build/charts/antrea/values.yaml")
 	require.NoError(t, err)
@@ -39,7 +40,7 @@ func TestCapabilitiesAreThoseOfTheChart(t *testing.T) {
 	require.Empty(t, capabilities[controllerContainer])
 }
 
-// numbers are those of capabilities(7).
+// numbers are the numbers of capabilities(7).
 var numbers = map[string]int{
 	"BPF": unix.CAP_BPF, "IPC_LOCK": unix.CAP_IPC_LOCK, "NET_ADMIN": unix.CAP_NET_ADMIN, "NET_RAW": unix.CAP_NET_RAW, "PERFMON": unix.CAP_PERFMON,
 	"SYS_ADMIN": unix.CAP_SYS_ADMIN, "SYS_NICE": unix.CAP_SYS_NICE, "SYS_PTRACE": unix.CAP_SYS_PTRACE,

@@ -22,7 +22,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/proc"
 )
 
-// stopGrace is how long a program that a test has started may take to end after SIGTERM.
+// stopGrace limits the time for a program that a test has started to end after SIGTERM.
 const stopGrace = 10 * time.Second
 
 // Space is a set of namespaces in which programs run: a Node, a Pod, or a part of the network around them. Programs die

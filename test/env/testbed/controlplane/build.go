@@ -41,7 +41,8 @@ const (
 	peerModule = "hack/cilium"
 )
 
-// source is where a program of a cluster comes from: its package, the module that has its version, and the module that builds it.
+// source is the origin of a program of a cluster: its package, the module that has its version, and the module that
+// builds it.
 type source struct {
 	pkg, module, builder string
 }

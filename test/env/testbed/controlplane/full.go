@@ -31,7 +31,7 @@ type Segment interface {
 	Dial(address string) (net.Conn, error)
 }
 
-// fullPorts are the ports of API, etcd and etcd's peers in a segment, where nobody else has any.
+// fullPorts are the ports of API, etcd and etcd's peers in a segment, where all ports are free.
 var fullPorts = [...]int{6443, 2379, 2380}
 
 const (
@@ -64,7 +64,7 @@ func (f *Full) apiserverArgs(address string, file func(string) string) []string 
 		"--bind-address=0.0.0.0", "--advertise-address=" + address,
 		"--service-cluster-ip-range=" + prefixes(f.ServiceCIDRs),
 		"--kubelet-client-certificate=" + file("apiserver-kubelet-client.crt"), "--kubelet-client-key=" + file("apiserver-kubelet-client.key"),
-		"--kubelet-preferred-address-types=InternalIP", // nobody resolves the Nodes' names
+		"--kubelet-preferred-address-types=InternalIP", // the Nodes' names are not resolved
 		"--enable-aggregator-routing",                  // there is no kube-proxy in front of this control plane
 	}
 }

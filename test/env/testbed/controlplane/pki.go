@@ -29,8 +29,9 @@ type pki struct {
 	caPEM []byte
 }
 
-// writePKI writes into dir: ca.{crt,key}; serving.{crt,key} for the given IP addresses; front-proxy.{crt,key}, the client
-// certificate of the API aggregator; apiserver-kubelet-client.{crt,key}, that of kube-apiserver for kubelets; service-account.key.
+// writePKI writes into dir: ca.{crt,key}; serving.{crt,key} for the given IP addresses; front-proxy.{crt,key}, the
+// client certificate of the API aggregator; apiserver-kubelet-client.{crt,key}, the client certificate of
+// kube-apiserver for kubelets; service-account.key.
 func writePKI(dir string, addresses []string) (*pki, error) {
 	p := &pki{dir: dir}
 	var err error

@@ -22,8 +22,8 @@ import (
 // ClusterPrograms are the programs of Kubernetes that a cluster with kubelets runs, in its images as well. They come from one module.
 var ClusterPrograms = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl", "kube-proxy", "agnhost"}
 
-// BuildAll builds those of the programs that the cache lacks, for this machine. Programs of one module are built by one command, which compiles
-// the packages of one while it links another.
+// BuildAll builds the programs that the cache lacks, for this machine. Programs of one module are built by one command,
+// which compiles the packages of one while it links another.
 func BuildAll(ctx context.Context, progress *progress.Printer, names ...string) error {
 	missing, versions := map[string][]string{}, map[string]string{}
 	for _, name := range names {

@@ -62,7 +62,8 @@ func tryLock(dir string) (*os.File, error) {
 	return nil, fmt.Errorf("locking %s.lock: %w", dir, err)
 }
 
-// Claim makes the directory of a kind of daemon anew, with the subdirectory logs. It returns ErrUp if another process has it.
+// Claim makes a new directory for a kind of daemon, with the subdirectory logs. It returns ErrUp if another process has
+// it.
 func Claim(kind string) (*Place, error) {
 	dir, err := dirOf(kind)
 	if err != nil {

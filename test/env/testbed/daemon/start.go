@@ -18,9 +18,8 @@ import (
 // readyLine is the last line that a daemon prints for the program that has started it.
 const readyLine = "is up"
 
-// Ready tells the program that has started this daemon that it may end.
-// From then on what the daemon prints goes to daemon.log in its directory for logs: nobody reads the pipe any more, and a write to it would be the
-// daemon's end.
+// Ready tells the program that has started this daemon that it may end. From then on the daemon's output goes to
+// daemon.log in its directory for logs: the pipe is no longer read, and a write to it would be the daemon's end.
 func (p *Place) Ready() error {
 	log, err := os.OpenFile(filepath.Join(p.LogDir(), "daemon.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {

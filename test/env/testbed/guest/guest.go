@@ -30,7 +30,7 @@ const (
 	// Marker begins every console line that is meant for the host; ReadyMessage is the last one of a boot.
 	Marker       = "testbed: "
 	ReadyMessage = "ready"
-	// Address and HostAddress are the addresses of guest and host on the link between them: those of QEMU's user network.
+	// Address and HostAddress are the addresses of guest and host on the link between them, as in QEMU's user network.
 	Address     = "10.0.2.15"
 	HostAddress = "10.0.2.2"
 	// Port is the command server's port.

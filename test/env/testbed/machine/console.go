@@ -64,7 +64,7 @@ func (c *console) take(line string) {
 	if _, message, found := strings.Cut(line, guest.Marker); found {
 		select {
 		case c.messages <- message:
-		default: // nobody is waiting any more
+		default: // there is no waiter left
 		}
 	}
 }

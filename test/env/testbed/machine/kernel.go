@@ -14,7 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/cache"
 )
 
-// Kernel names a distribution kernel that hack/install-deps.sh has put into the cache.
+// Kernel names a distribution kernel in the cache, put there by hack/install-deps.sh.
 type Kernel string
 
 const (

@@ -55,8 +55,8 @@ type Options struct {
 	// Profiler, with CountInstructions, is a plugin of QEMU that counts instructions by their address between two marks (package
 	// marker), into the directory "blocks" in LogDir; "" for none.
 	Profiler string
-	// Directories are those that commands in the machine will use. Machines other than KindHost see the host's file system without
-	// /tmp and /run, except for these directories and those named below.
+	// Directories are the directories that commands in the machine will use. Machines other than KindHost see the
+	// host's file system without /tmp and /run, except for these directories and the directories named below.
 	Directories []string
 	// StateDir is an existing directory for private files of this machine.
 	StateDir string
@@ -158,7 +158,7 @@ func (m *Machine) Run(ctx context.Context, cmd remote.Command) (int, error) {
 // Close ends the machine and everything that runs in it.
 func (m *Machine) Close() error { return m.stop() }
 
-// endsWith ties the machine's end to that of a process. Close calls cleanup, which ends the process.
+// endsWith ties the machine's end to the end of a process. Close calls cleanup, which ends the process.
 func (m *Machine) endsWith(process *proc.Process, console *console, cleanup func()) {
 	closing := make(chan struct{})
 	m.stop = sync.OnceValue(func() error {

@@ -200,8 +200,8 @@ func (u *uml) raiseFileLimit() error {
 	return nil
 }
 
-// memoryDir is where the file is that is the guest's memory: in the host's memory if that file system is large enough, which it is not in
-// many containers.
+// memoryDir is the directory of the file that is the guest's memory: in the host's memory if that file system is large
+// enough, which it is not in many containers.
 func (u *uml) memoryDir(memory uint64) string {
 	const dir = "/dev/shm"
 	var stat unix.Statfs_t

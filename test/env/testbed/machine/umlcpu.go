@@ -12,9 +12,9 @@ import (
 
 // reservation is a machine's place on a processor of this host.
 //
-// The kernel of user-mode Linux and the program that runs in it are processes of this host that take turns: each system call wakes the
-// other one. On one processor that is a switch, on two it is an interrupt, and often the end of a processor's sleep, which takes several
-// times as long in a virtual machine.
+// The kernel of user-mode Linux and the program that runs in it are processes of this host that take turns: each system
+// call wakes the other process. On one processor that is a switch, on two it is an interrupt, and often the end of a
+// processor's sleep, which takes several times as long in a virtual machine.
 type reservation struct {
 	cpu  int
 	lock net.Listener
@@ -35,7 +35,7 @@ func reserveCPU() (*reservation, error) {
 			if !usable.IsSet(cpu) {
 				continue
 			}
-			// An abstract address belongs to one process at most, and to nobody once that has ended.
+			// An abstract address belongs to one process at most, and is free once that has ended.
 			if lock, err := net.Listen("unix", fmt.Sprintf("@antrea-oncache/uml/cpu/%d/%d", cpu, place)); err == nil {
 				return &reservation{cpu, lock}, nil
 			}

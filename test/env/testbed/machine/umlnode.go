@@ -19,14 +19,14 @@ import (
 
 // NodeOptions are the options of StartNode.
 type NodeOptions struct {
-	// Directories, StateDir, LogDir, GuestCommand and Progress are those of Options; the machine sees the directories under the same
-	// paths as the host. The other fields have no effect.
+	// Directories, StateDir, LogDir, GuestCommand and Progress have the meaning of the fields of Options; the machine
+	// sees the directories under the same paths as the host. The other fields have no effect.
 	Options
 	// Name is the machine's host name.
 	Name string
-	// Segment is where the machine's only network device is.
+	// Segment is the network of the machine's only network device.
 	Segment *Segment
-	// Addresses are the machine's addresses, Gateways those of its default routes.
+	// Addresses are the machine's addresses, Gateways the gateways of its default routes.
 	Addresses []netip.Prefix
 	Gateways  []netip.Addr
 	// Disk is a file with an ext4 file system, which becomes the machine's root. The machine does not change it: what it writes is in the

@@ -17,7 +17,7 @@ type Printer struct {
 	mu    sync.Mutex
 	w     io.Writer
 	start time.Time
-	// of and name are those of a Printer that Of has made.
+	// Fields of a Printer made by Of.
 	of   *Printer
 	name string
 }

@@ -76,7 +76,7 @@ func (r *Relay) add(conns ...net.Conn) bool {
 	return !r.closed
 }
 
-// Close ends all connections, too.
+// Close also ends all connections.
 func (r *Relay) Close() {
 	r.listener.Close()
 	r.mu.Lock()

@@ -22,7 +22,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/proc"
 )
 
-// grace is how long a command may take to end after SIGTERM.
+// grace limits the time for a command to end after SIGTERM.
 const grace = 20 * time.Second
 
 // Server runs the commands that clients ask for, as the server's own user.

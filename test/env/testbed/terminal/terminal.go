@@ -17,8 +17,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/remote"
 )
 
-// Shell lets run run an interactive shell with this process's standard input and outputs. If the input is a terminal, it has no line editing of
-// its own meanwhile, and the shell learns its size.
+// Shell lets run run an interactive shell with this process's standard input and outputs. If the input is a terminal,
+// its own line editing is off during that time, and the shell learns its size.
 func Shell(ctx context.Context, run func(context.Context, remote.Command) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// maxShown is how many packets may differ before a test gives up.
+	// maxShown is the number of differing packets after which a test gives up.
 	maxShown = 40
-	// rounds is how often a packet that differs is sent in both modes. A packet may differ because Open vSwitch handles it in user
-	// space once and in the kernel the next time; an error of the cache shows each time. From the second round on each packet is
-	// rehearsed, so that the kernel has a megaflow for it.
+	// rounds is the number of times that a differing packet is sent in both modes. A packet may differ because Open
+	// vSwitch handles it in user space once and in the kernel the next time; an error of the cache shows each time.
+	// From the second round on each packet is rehearsed, so that the kernel has a megaflow for it.
 	rounds = 3
 )
 
@@ -124,8 +124,9 @@ func (b *Rig) observe(t *testing.T, cases []equality.Case, on bool, off []equali
 	return observed, faults
 }
 
-// tries is how often a packet is sent at most. A packet of a flow whose lease has ended takes the slow path, and Open vSwitch may
-// handle a packet without a megaflow differently, in user space: it segments super-packets and reassembles fragments.
+// tries limits the times that a packet is sent. A packet of a flow whose lease has ended takes the slow path, and Open
+// vSwitch may handle a packet without a megaflow differently, in user space: it segments super-packets and reassembles
+// fragments.
 const tries = 4
 
 // sendCase sends one packet until it is treated as expected. fault describes the difference if it never is.

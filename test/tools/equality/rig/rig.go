@@ -41,7 +41,7 @@ type Rig struct {
 	// RewritePort is the port of rewritten packets, 0 if there are none. On the wire their number is compared, and nothing else. Opening
 	// exchanges are made on each flow then, for the Nodes to tell each other keys.
 	RewritePort uint16
-	// Rewritten is how many rewritten packets have been seen on the wire.
+	// Rewritten is the number of rewritten packets seen on the wire.
 	Rewritten int
 	// Captures is a directory for captures of packets that differ.
 	Captures string
@@ -49,7 +49,7 @@ type Rig struct {
 	sockets [equality.Points]*afpacket.Socket
 	// wire sends packets on the wire towards the receiving Node.
 	wire *afpacket.Socket
-	// fence is sent after a packet that should be dropped; fences is how many have arrived at the receiving Pod.
+	// fence is sent after a packet that should be dropped; fences is the number that has arrived at the receiving Pod.
 	fence  afpacket.Frame
 	fences int
 	// rehearse sends each packet once before it is sent and captured.

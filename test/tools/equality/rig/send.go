@@ -70,7 +70,7 @@ func (b *Rig) settle(t *testing.T) {
 // quiet is the time without a frame after which no more are expected.
 const quiet = 200 * time.Millisecond
 
-// patience is how long a packet may take; one without a megaflow waits for ovs-vswitchd.
+// patience limits the time of a packet; one without a megaflow waits for ovs-vswitchd.
 const patience = 5 * time.Second
 
 // collect reads the captured frames.

@@ -52,8 +52,8 @@ type Ping struct {
 	Corrupted  int     `json:"corrupted"`
 	SendErrors int     `json:"sendErrors"`
 	RTT        Latency `json:"rttMicroseconds"`
-	// LongestGapMs is the longest time between two replies, FirstLost and LastLost are sequence numbers, -1 if none was lost.
-	// GapBegan is when the last reply before that gap came, in nanoseconds since 1970; 0 if there is none.
+	// LongestGapMs is the longest time between two replies, FirstLost and LastLost are sequence numbers, -1 if none was
+	// lost. GapBegan is the time of the last reply before that gap, in nanoseconds since 1970; 0 if there is none.
 	LongestGapMs float64 `json:"longestGapMs"`
 	GapBegan     int64   `json:"gapBegan"`
 	FirstLost    int     `json:"firstLost"`
@@ -123,7 +123,7 @@ type Packet struct {
 	OptionBytes    int  `json:"optionBytes,omitempty"`
 	// Length is the length of the IP packet.
 	Length int `json:"length"`
-	// Ports, TCP flags (a subset of "FSRPAUEC") and sequence number are those of an unfragmented packet or first fragment.
+	// Ports, TCP flags (a subset of "FSRPAUEC") and sequence number belong to an unfragmented packet or first fragment.
 	SourcePort      uint16 `json:"sourcePort,omitempty"`
 	DestinationPort uint16 `json:"destinationPort,omitempty"`
 	TCPFlags        string `json:"tcpFlags,omitempty"`

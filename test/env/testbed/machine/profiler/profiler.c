@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* A plugin of QEMU that counts how often each block of instructions is executed, all of them, between two marks that a program of
- * the guest sets (test/env/testbed/marker). It writes "ADDRESS INSTRUCTIONS EXECUTIONS" for each block of the n-th interval to the
- * file n in the directory given as out=DIRECTORY. Interface: QEMU, docs/devel/tcg-plugins and qemu-plugin.h, of which the
- * declarations below are what is used. */
+/* A plugin of QEMU that counts how often each block of instructions is executed, all of them, between two marks that a
+ * program of the guest sets (test/env/testbed/marker). It writes "ADDRESS INSTRUCTIONS EXECUTIONS" for each block of
+ * the n-th interval to the file n in the directory given as out=DIRECTORY. Interface: QEMU, docs/devel/tcg-plugins and
+ * qemu-plugin.h, of which the declarations below are used. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,7 +44,7 @@ EXPORT int qemu_plugin_version = 3;
 struct block {
 	uint64_t address;
 	uint64_t instructions;
-	int next; /* of those with the same hash, -1: none */
+	int next; /* with the same hash, -1: none */
 };
 
 #define HASH_BITS 18
