@@ -526,7 +526,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// Each direct dependency is in the table of CONTRIBUTING.md with its reason, and nothing else is.
+// Each direct dependency is in the table of docs/develop/dependencies.md with its reason, and nothing else is.
 func TestDependencies(t *testing.T) {
 	file, err := modfile.Parse("go.mod", []byte(read(t, "go.mod")), nil)
 	require.NoError(t, err)
@@ -537,7 +537,7 @@ func TestDependencies(t *testing.T) {
 		}
 	}
 	var described []string
-	for _, row := range regexp.MustCompile(`(?m)^\| (`+"`.*?)"+` \| .+ \|$`).FindAllStringSubmatch(section(t, read(t, "CONTRIBUTING.md"), "## Dependencies"), -1) {
+	for _, row := range regexp.MustCompile(`(?m)^\| (`+"`.*?)"+` \| .+ \|$`).FindAllStringSubmatch(read(t, "docs/develop/dependencies.md"), -1) {
 		for _, name := range strings.Split(row[1], ", ") {
 			described = append(described, strings.Trim(name, "`"))
 		}
