@@ -23,7 +23,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/round"
 	"github.com/antrea-oncache/antrea/pkg/agent/route"
-	clientkubernetes "github.com/antrea-oncache/antrea/pkg/client/kubernetes"
+	"github.com/antrea-oncache/antrea/pkg/client/nodes"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsconfig"
 )
 
@@ -164,7 +164,7 @@ func (i *Initializer) discover(ctx context.Context) error {
 		return fmt.Errorf("choose the MTU of Pods: %w", err)
 	}
 	if want := transportAnnotation(uplink, info.addresses); want != info.transportAnnotation {
-		if err := clientkubernetes.AnnotateNode(ctx, i.kube, i.options.NodeName, transportAddressesAnnotation, want); err != nil {
+		if err := nodes.Annotate(ctx, i.kube, i.options.NodeName, transportAddressesAnnotation, want); err != nil {
 			return err
 		}
 	}

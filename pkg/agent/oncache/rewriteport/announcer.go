@@ -17,7 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
-	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
+	"github.com/antrea-oncache/antrea/pkg/client/nodes"
 	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
@@ -122,7 +122,7 @@ func (a *Announcer) annotate(ctx context.Context) error {
 		return err
 	}
 	if wanted, wrong := a.wrong(object); wrong {
-		if err := kubernetes.AnnotateNode(ctx, a.kube, a.node, oncache.RewritePortAnnotation, wanted); err != nil {
+		if err := nodes.Annotate(ctx, a.kube, a.node, oncache.RewritePortAnnotation, wanted); err != nil {
 			return err
 		}
 	}

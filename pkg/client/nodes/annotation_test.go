@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package kubernetes
+package nodes
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-func TestAnnotateNode(t *testing.T) {
+func TestAnnotate(t *testing.T) {
 	const annotation = "node.antrea.io/transport-addresses"
 	kube := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node1"}})
 	get := func() map[string]string {
@@ -20,9 +20,9 @@ func TestAnnotateNode(t *testing.T) {
 		require.NoError(t, err)
 		return node.Annotations
 	}
-	require.NoError(t, AnnotateNode(t.Context(), kube, "node1", annotation, "172.16.0.1"))
+	require.NoError(t, Annotate(t.Context(), kube, "node1", annotation, "172.16.0.1"))
 	require.Equal(t, map[string]string{annotation: "172.16.0.1"}, get())
-	require.NoError(t, AnnotateNode(t.Context(), kube, "node1", annotation, ""))
+	require.NoError(t, Annotate(t.Context(), kube, "node1", annotation, ""))
 	require.Empty(t, get())
-	require.ErrorContains(t, AnnotateNode(t.Context(), kube, "absent", annotation, "172.16.0.1"), `"absent"`)
+	require.ErrorContains(t, Annotate(t.Context(), kube, "absent", annotation, "172.16.0.1"), `"absent"`)
 }

@@ -1,7 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package kubernetes
+// Package nodes changes Node objects. It is apart from package kubernetes, because antrea-controller has no right to do so.
+package nodes
 
 import (
 	"context"
@@ -14,8 +15,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// AnnotateNode sets an annotation to value, or removes it when value is empty.
-func AnnotateNode(ctx context.Context, kube kubernetes.Interface, name, annotation, value string) error {
+// Annotate sets an annotation to value, or removes it when value is empty.
+func Annotate(ctx context.Context, kube kubernetes.Interface, name, annotation, value string) error {
 	var v any
 	if value != "" {
 		v = value
