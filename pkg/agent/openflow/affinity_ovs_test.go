@@ -18,7 +18,7 @@ import (
 // affinities are the flows of session affinity on the switch, sorted, without cookie.
 func (w *wire) affinities() (flows []string) {
 	w.t.Helper()
-	learned := fmt.Sprintf("table=%d, idle_timeout=", w.c.current().id(tableSessionAffinity))
+	learned := fmt.Sprintf("table=%d, idle_timeout=", generatorOf(w.c).id(tableSessionAffinity))
 	for _, f := range dumpFlows(w.OVS) {
 		if _, f, _ = strings.Cut(f, ", "); strings.HasPrefix(f, learned) {
 			flows = append(flows, f)
@@ -45,10 +45,10 @@ func (w *wire) learn(want int, connections ...segment) []string {
 // restartAgent replaces the client by that of the next round.
 func (w *wire) restartAgent(t *testing.T) {
 	t.Helper()
-	former := w.c.current()
+	former := generatorOf(w.c)
 	require.NoError(t, w.c.Disconnect())
 	next, _ := onOVS(t, w.MgmtSocket(bridgeName), RoundInfo{RoundNum: former.round + 1, PrevRoundNum: &former.round, FormerTables: former.names()})
-	w.c = next.client
+	w.c = next.Client
 	w.connect()
 	require.NoError(t, w.c.SetNodePortAddresses([]netip.Addr{nodeIP}))
 }

@@ -47,7 +47,7 @@ func TestAffinityLimitIsShared(t *testing.T) {
 func TestCostOfLostAffinities(t *testing.T) {
 	cost := func(services int) float64 {
 		sw := &acceptingSwitch{Fake: of.NewFake()}
-		c := NewClient(sw, noTableNames, defaultFeatures).(*client)
+		c := NewClient(sw, noTableNames, defaultFeatures)
 		_, err := c.Initialize(t.Context(), RoundInfo{RoundNum: testRound}, testNode, testNetwork)
 		require.NoError(t, err)
 		version := func(i, version int) ServicePort {
@@ -58,11 +58,8 @@ func TestCostOfLostAffinities(t *testing.T) {
 				require.NoError(t, c.InstallService(version(i, v)))
 			}
 		}
-		require.Len(t, c.state.lost, services)
-		changed := &installedPort{ServicePort: &ServicePort{}}
-		*changed.ServicePort = version(1, 2)
-		changed.shared = sharedFlows(changed.ServicePort)
-		return testing.AllocsPerRun(10, func() { c.state.change(changed.Name, changed) })
+		require.Equal(t, services, lostEndpoints(c))
+		return testing.AllocsPerRun(10, planChange(c, version(1, 2)))
 	}
 	require.Equal(t, cost(20), cost(5000), "allocations of a change")
 }

@@ -25,7 +25,7 @@ import (
 type bridge struct {
 	*ovstest.OVS
 	t testing.TB
-	c *client
+	c Client
 }
 
 const bridgeName = "br-int"
@@ -48,9 +48,9 @@ func newBridgeOf(t testing.TB, features Features, node *config.NodeConfig) *brid
 }
 
 // newBridgeClient returns an initialized client of the bridge behind the socket, which is disconnected at the end of the test.
-func newBridgeClient(t testing.TB, socket string, features Features, node *config.NodeConfig) *client {
+func newBridgeClient(t testing.TB, socket string, features Features, node *config.NodeConfig) Client {
 	t.Helper()
-	c := NewClient(of.NewSwitch(socket), noTableNames, features).(*client)
+	c := NewClient(of.NewSwitch(socket), noTableNames, features)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	_, err := c.Initialize(ctx, RoundInfo{RoundNum: testRound}, node, testNetwork)
@@ -65,7 +65,7 @@ func (b *bridge) installAll() {
 	require.NoError(b.t, installPodA(b.c))
 	require.NoError(b.t, installPodB(b.c))
 	require.NoError(b.t, installRemoteNode(b.c))
-	if b.c.current().features.ONCache {
+	if generatorOf(b.c).features.ONCache {
 		require.NoError(b.t, b.c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", podAPort, 7), markOf("pod-b", podBPort, 8)}))
 	}
 }
@@ -111,7 +111,7 @@ func (b *bridge) trace(flow string, ctNext ...string) walk {
 	for _, m := range tableLine.FindAllStringSubmatch(w.text, -1) {
 		id, err := strconv.Atoi(m[1])
 		require.NoError(b.t, err)
-		w.tables = append(w.tables, b.c.current().names()[uint8(id)])
+		w.tables = append(w.tables, tableNames(b.c)[uint8(id)])
 	}
 	w.recirculations = strings.Count(w.text, "resume conntrack")
 	for _, m := range outputLine.FindAllStringSubmatch(w.text, -1) {
@@ -176,3 +176,21 @@ const (
 	ctEstablished = "trk,est"
 	ctReply       = "trk,est,rpl"
 )
+
+// register is the value of a register when the packet left the pipeline.
+func (w walk) register(name string) uint32 {
+	m := regexp.MustCompile(name + `=(0x[0-9a-f]+)`).FindStringSubmatch(w.finalFlow())
+	if m == nil {
+		return 0
+	}
+	value, _ := strconv.ParseUint(m[1], 0, 32)
+	return uint32(value)
+}
+
+// requireNoneMissing checks that the client does not expect more flows than the switch has.
+func requireNoneMissing(t *testing.T, c Client) {
+	t.Helper()
+	missing, err := c.MissingFlows(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, missing)
+}

@@ -229,7 +229,7 @@ func TestReplay(t *testing.T) {
 		require.Equal(t, want, fake.Flows())
 	})
 	t.Run("removes flows of unknown fate", func(t *testing.T) {
-		stray := podFlows(c.current(), []netip.Addr{netip.MustParseAddr("10.10.0.66")}, podBMAC, 66)
+		stray := podFlows(generatorOf(c), []netip.Addr{netip.MustParseAddr("10.10.0.66")}, podBMAC, 66)
 		require.NoError(t, fake.Commit(context.Background(), []of.FlowMod{{Flow: stray[0]}}))
 		require.NoError(t, c.ReplayFlows(func() {}))
 		require.Equal(t, want, fake.Flows())
@@ -301,7 +301,7 @@ func TestOtherTablesReplaceTheFlowsOfFormerRounds(t *testing.T) {
 	withProxy, withoutProxy := Features{AntreaProxy: true}, Features{}
 	namesOf := func(features Features) map[uint8]string {
 		c, _ := newTestClient(t, features)
-		return c.current().names()
+		return tableNames(c)
 	}
 	for _, test := range []struct {
 		name                string
@@ -387,7 +387,7 @@ func TestNetworksOfTwoNodesDoNotOverlap(t *testing.T) {
 			require.NoError(t, c.UninstallNodeFlows("node-b"))
 			require.NoError(t, c.InstallNodeFlows("node-c", other))
 			require.ErrorContains(t, installRemoteNode(c), "of remote Node node-c")
-			require.NotContains(t, render(c.current().names(), fake.Flows()), remotePeer.String())
+			require.NotContains(t, render(tableNames(c), fake.Flows()), remotePeer.String())
 			for _, change := range r.changes {
 				require.False(t, change.All)
 			}
@@ -434,7 +434,7 @@ func TestMissingFlows(t *testing.T) {
 	for _, flow := range fake.Flows() {
 		before := fake.Flows()
 		require.NoError(t, fake.Commit(t.Context(), []of.FlowMod{{Command: of.DeleteStrict, Flow: flow}}))
-		requireMissing("table " + c.current().tables[flow.Table].name + " has ")
+		requireMissing("table " + tableNames(c)[flow.Table] + " has ")
 		require.NoError(t, replay(c))
 		requireMissing("")
 		require.Equal(t, before, fake.Flows())
@@ -484,9 +484,9 @@ func TestInstalledFlowsDoNotShareMemoryWithTheCaller(t *testing.T) {
 }
 
 // epochs returns the epochs that the mark flows of the port load.
-func epochs(c *client, fake *of.Fake, port uint32) []uint64 {
+func epochs(c Client, fake *of.Fake, port uint32) []uint64 {
 	var out []uint64
-	marks := []uint8{c.current().id(tableONCacheMark), c.current().id(tableONCacheLocalMark)}
+	marks := []uint8{generatorOf(c).id(tableONCacheMark), generatorOf(c).id(tableONCacheLocalMark)}
 	for _, flow := range fake.Flows() {
 		if !slices.Contains(marks, flow.Table) || flow.Priority == priorityMiss {
 			continue

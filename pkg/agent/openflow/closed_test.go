@@ -19,8 +19,8 @@ import (
 // as the Pod's flows.
 func TestClosedPod(t *testing.T) {
 	fake := of.NewFake()
-	start := func(round RoundInfo) *client {
-		c := NewClient(fake, noTableNames, oncacheFeatures).(*client)
+	start := func(round RoundInfo) Client {
+		c := NewClient(fake, noTableNames, oncacheFeatures)
 		_, err := c.Initialize(t.Context(), round, dualStackNode, testNetwork)
 		require.NoError(t, err)
 		return c

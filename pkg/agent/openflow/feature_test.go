@@ -19,10 +19,10 @@ import (
 )
 
 // newMeteredClient returns an initialized client that also has the example feature.
-func newMeteredClient(t *testing.T, sw of.Switch, round RoundInfo) (*client, *podMeter, <-chan struct{}) {
+func newMeteredClient(t *testing.T, sw of.Switch, round RoundInfo) (Client, *podMeter, <-chan struct{}) {
 	t.Helper()
-	c := NewClient(sw, noTableNames, oncacheFeatures).(*client)
-	meter := newPodMeter(c.core) // the line to add to NewClient
+	c := NewClient(sw, noTableNames, oncacheFeatures)
+	meter := newPodMeter(coreOf(c)) // the line to add to NewClient
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	reconnected, err := c.Initialize(ctx, round, testNode, testNetwork)
@@ -57,12 +57,8 @@ func meterGroups(t *testing.T, sw of.Reader) (ids []uint32) {
 func TestExampleFeature(t *testing.T) {
 	fake := of.NewFake()
 	c, meter, _ := newMeteredClient(t, fake, RoundInfo{RoundNum: testRound})
-	var tables []string
-	for _, spec := range c.current().tables {
-		tables = append(tables, spec.name)
-	}
-	i := slices.Index(tables, tablePodMeter)
-	require.Equal(t, []string{tableEgressMark, tablePodMeter, tableL3DecTTL}, tables[i-1:i+2])
+	names, id := tableNames(c), generatorOf(c).id(tablePodMeter)
+	require.Equal(t, []string{tableEgressMark, tablePodMeter, tableL3DecTTL}, []string{names[id-1], names[id], names[id+1]})
 	own, _ := meterFlows(fake.Flows())
 	require.Len(t, own, 1, "the base flow")
 
@@ -167,7 +163,7 @@ func TestOnlyReplayedFlowsAreInstalled(t *testing.T) {
 			fake := of.NewFake()
 			c, meter, _ := newMeteredClient(t, fake, RoundInfo{RoundNum: testRound})
 			want := fake.Flows()
-			flow := c.current().flow(cookiePodMeter, tablePodMeter, priorityNormal, matches(of.InPort(podAPort)))
+			flow := generatorOf(c).flow(cookiePodMeter, tablePodMeter, priorityNormal, matches(of.InPort(podAPort)))
 			flow.Cookie = cookie(test.round, cookiePodMeter)
 			err := meter.socket.change(func(t turn) error {
 				return t.Commit(coherency.Change{}, nil, test.cache(meter).Plan("pod-a", []of.Flow{flow}))
@@ -191,8 +187,8 @@ func (f clash) baseFlows(g *generator) []of.Flow { return f.base(g) }
 func TestFeaturesDoNotClash(t *testing.T) {
 	none := func(*generator) []of.Flow { return nil }
 	initialize := func(f feature) error {
-		c := NewClient(of.NewFake(), noTableNames, defaultFeatures).(*client)
-		c.register("clash", f)
+		c := NewClient(of.NewFake(), noTableNames, defaultFeatures)
+		coreOf(c).register("clash", f)
 		_, err := c.Initialize(t.Context(), RoundInfo{RoundNum: testRound}, testNode, testNetwork)
 		return err
 	}
@@ -200,9 +196,9 @@ func TestFeaturesDoNotClash(t *testing.T) {
 		return []of.Flow{g.flow(cookiePodMeter, tableOutput, priorityMiss, nil)}
 	}}), `tables and clash have the same base flow "table=28,priority=0"`)
 	c, _ := newTestClient(t, defaultFeatures)
-	require.PanicsWithValue(t, "the feature clash is registered after Initialize", func() { c.register("clash", clash{}) })
-	c = NewClient(of.NewFake(), noTableNames, defaultFeatures).(*client)
-	require.PanicsWithValue(t, "two features are registered as NetworkPolicy", func() { newNetworkPolicy(c.core) })
+	require.PanicsWithValue(t, "the feature clash is registered after Initialize", func() { coreOf(c).register("clash", clash{}) })
+	c = NewClient(of.NewFake(), noTableNames, defaultFeatures)
+	require.PanicsWithValue(t, "two features are registered as NetworkPolicy", func() { newNetworkPolicy(coreOf(c)) })
 	for _, test := range []struct {
 		name string
 		spec tableSpec

@@ -82,15 +82,15 @@ func installMarks(c Client) error {
 }
 
 // restarted returns a client of the second of two agents on one switch.
-func restarted(t *testing.T, sw func() of.Switch, hits FormerHits, node *config.NodeConfig, features Features) (*client, error) {
+func restarted(t *testing.T, sw func() of.Switch, hits FormerHits, node *config.NodeConfig, features Features) (Client, error) {
 	t.Helper()
-	former := NewClient(sw(), noTableNames, proxyAllFeatures).(*client)
+	former := NewClient(sw(), noTableNames, proxyAllFeatures)
 	_, err := former.Initialize(t.Context(), RoundInfo{RoundNum: testRound}, dualStackNode, testNetwork)
 	require.NoError(t, err)
 	everyKind().install(t, former)
 	require.NoError(t, installMarks(former))
 	round := uint16(testRound)
-	c := NewClient(sw(), noTableNames, features).(*client)
+	c := NewClient(sw(), noTableNames, features)
 	_, err = c.Initialize(t.Context(), RoundInfo{RoundNum: testRound + 1, PrevRoundNum: &round, Hits: hits}, node, testNetwork)
 	return c, err
 }
@@ -199,13 +199,13 @@ func TestOtherFlowsAfterRestart(t *testing.T) {
 // Flows of former rounds are deleted at once if their tables mean something else now, even if the base flows are the same.
 func TestFlowsInOtherTablesAfterRestart(t *testing.T) {
 	sw, hits, round := inMemory(), learned(), uint16(testRound)
-	former := NewClient(sw(), noTableNames, proxyAllFeatures).(*client)
+	former := NewClient(sw(), noTableNames, proxyAllFeatures)
 	_, err := former.Initialize(t.Context(), RoundInfo{RoundNum: testRound}, dualStackNode, testNetwork)
 	require.NoError(t, err)
 	require.NoError(t, installPodA(former))
 	require.NoError(t, installMarks(former))
-	names := former.current().names()
-	names[former.current().id(tableL3Forwarding)] = "Routing"
+	names := tableNames(former)
+	names[generatorOf(former).id(tableL3Forwarding)] = "Routing"
 	c := NewClient(sw(), noTableNames, proxyAllFeatures)
 	_, err = c.Initialize(t.Context(), RoundInfo{RoundNum: testRound + 1, PrevRoundNum: &round, FormerTables: names, Hits: hits}, dualStackNode, testNetwork)
 	require.NoError(t, err)
@@ -237,7 +237,7 @@ func TestChangeWaitsForTheEndOfHits(t *testing.T) {
 	require.NoError(t, err)
 	hits.fails = errors.New("no such map")
 	require.ErrorIs(t, c.InstallNodeFlows("node-b", peersVia(netip.MustParseAddr("192.168.77.103"))), hits.fails)
-	flow, err := sw().DumpFlows(t.Context(), c.current().id(tableL3Forwarding))
+	flow, err := sw().DumpFlows(t.Context(), generatorOf(c).id(tableL3Forwarding))
 	require.NoError(t, err)
 	for _, f := range flow {
 		require.NotContains(t, f.Flow.String(), "192.168.77.103")

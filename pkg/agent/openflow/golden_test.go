@@ -40,11 +40,11 @@ func TestBasePipelineGolden(t *testing.T) {
 		t.Run(test.file, func(t *testing.T) {
 			c, fake := newTestClientOf(t, test.features, test.node)
 			var b strings.Builder
-			names := c.current().names()
+			names := tableNames(c)
 			for id := range uint8(len(names)) {
 				fmt.Fprintf(&b, "%d %s\n", id, names[id])
 			}
-			b.WriteString("\n" + render(c.current().names(), fake.Flows()))
+			b.WriteString("\n" + render(tableNames(c), fake.Flows()))
 			requireGolden(t, test.file, b.String())
 		})
 	}
@@ -80,7 +80,7 @@ func TestObjectFlowsGolden(t *testing.T) {
 			c, fake := newTestClientOf(t, oncacheFeatures, test.node)
 			base := fake.Flows()
 			require.NoError(t, test.install(c))
-			requireGolden(t, test.file, render(c.current().names(), newFlows(base, fake.Flows())))
+			requireGolden(t, test.file, render(tableNames(c), newFlows(base, fake.Flows())))
 		})
 	}
 }
@@ -101,9 +101,9 @@ func TestNoRecirculationBetweenPolicyAndMark(t *testing.T) {
 	}
 }
 
-func requireNoRecirculation(t *testing.T, c *client, fake *of.Fake) {
+func requireNoRecirculation(t *testing.T, c Client, fake *of.Fake) {
 	t.Helper()
-	first, mark := c.current().firstOf(stageEgressSecurity), c.current().id(tableONCacheLocalMark)
+	first, mark := generatorOf(c).firstOf(stageEgressSecurity), generatorOf(c).id(tableONCacheLocalMark)
 	for _, flow := range fake.Flows() {
 		if flow.Table < first || flow.Table > mark {
 			continue
@@ -115,10 +115,10 @@ func requireNoRecirculation(t *testing.T, c *client, fake *of.Fake) {
 			}
 			isNew := strings.Contains(flow.Key(), "ct_state=+new+trk")
 			switch flow.Table {
-			case c.current().id(tableSNATMark):
+			case generatorOf(c).id(tableSNATMark):
 				require.True(t, isNew, "established packets are recirculated: %s", flow.String())
 				require.Contains(t, ct.Exec, snatCT.load(), "the connection could be learned: %s", flow.String())
-			case c.current().id(tableSNAT):
+			case generatorOf(c).id(tableSNAT):
 				require.Regexp(t, "ct_mark=0x[24]0/", flow.Key(), "any connection: %s", flow.String())
 				// The mark flows exclude what is related, and it is no new connection.
 				related := strings.Contains(flow.Key(), "ct_state=-new+rel")

@@ -16,15 +16,15 @@ import (
 )
 
 // newTestClient returns an initialized client on a switch in memory.
-func newTestClient(t *testing.T, features Features) (*client, *of.Fake) {
+func newTestClient(t *testing.T, features Features) (Client, *of.Fake) {
 	t.Helper()
 	return newTestClientOf(t, features, testNode)
 }
 
-func newTestClientOf(t *testing.T, features Features, node *config.NodeConfig) (*client, *of.Fake) {
+func newTestClientOf(t *testing.T, features Features, node *config.NodeConfig) (Client, *of.Fake) {
 	t.Helper()
 	fake := of.NewFake()
-	c := NewClient(fake, noTableNames, features).(*client)
+	c := NewClient(fake, noTableNames, features)
 	_, err := c.Initialize(context.Background(), RoundInfo{RoundNum: testRound}, node, testNetwork)
 	require.NoError(t, err)
 	fake.ClearHistory()
@@ -56,3 +56,12 @@ func installClusterPort(c Client) error {
 func install(rules ...*policy.Rule) func(Client) error {
 	return func(c Client) error { return c.UpdatePolicyRules(rules, nil) }
 }
+
+// generating is a client whose features make flows.
+type generating interface{ current() *generator }
+
+// generatorOf returns the generator of an initialized client.
+func generatorOf(c Client) *generator { return c.(generating).current() }
+
+// tableNames returns the names of the tables by id.
+func tableNames(c Client) map[uint8]string { return generatorOf(c).names() }

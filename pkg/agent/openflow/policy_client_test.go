@@ -37,7 +37,7 @@ func TestPolicyFlowsGolden(t *testing.T) {
 			base := fake.Flows()
 			require.NoError(t, install(test.rules...)(c))
 			require.Len(t, fake.History(), 1)
-			requireGolden(t, test.file, render(c.current().names(), newFlows(base, fake.Flows())))
+			requireGolden(t, test.file, render(tableNames(c), newFlows(base, fake.Flows())))
 
 			t.Run("replay", func(t *testing.T) {
 				want := fake.Flows()
@@ -51,8 +51,8 @@ func TestPolicyFlowsGolden(t *testing.T) {
 				}
 				require.NoError(t, c.UpdatePolicyRules(nil, ids))
 				require.Equal(t, base, fake.Flows())
-				require.Empty(t, c.policy.rules)
-				require.Empty(t, c.policy.users)
+				require.Empty(t, ruleMap(c))
+				require.Empty(t, clauseUsers(c))
 			})
 		})
 	}
@@ -89,12 +89,12 @@ func TestPolicyRuleIsModified(t *testing.T) {
 			fresh, want := newTestClient(t, oncacheFeatures)
 			final := test.after
 			for _, r := range test.before {
-				if c.policy.rules[r.FlowID] == r {
+				if ruleMap(c)[r.FlowID] == r {
 					final = append(final, r)
 				}
 			}
 			require.NoError(t, fresh.UpdatePolicyRules(final, nil))
-			require.Equal(t, render(fresh.current().names(), want.Flows()), render(c.current().names(), fake.Flows()))
+			require.Equal(t, render(tableNames(fresh), want.Flows()), render(tableNames(c), fake.Flows()))
 		})
 	}
 }
@@ -147,9 +147,9 @@ func TestRefusedPolicyChange(t *testing.T) {
 	fake.FailNext(errRefused)
 	require.ErrorIs(t, change(c), errRefused)
 	require.Equal(t, before, fake.Flows())
-	require.Len(t, c.policy.rules, 1)
+	require.Len(t, ruleMap(c), 1)
 	require.NoError(t, change(c))
-	require.Len(t, c.policy.rules, 2)
+	require.Len(t, ruleMap(c), 2)
 
 	t.Run("fate unknown", func(t *testing.T) {
 		want := fake.Flows()
@@ -214,10 +214,10 @@ func TestPoliciesOfFormerRounds(t *testing.T) {
 	require.NoError(t, install(ingress(2, policyPodA, prefixes("10.10.1.20/32", "10.10.1.21/32"), tcp(80)))(former))
 
 	previous := uint16(testRound - 2)
-	c := NewClient(fake, noTableNames, oncacheFeatures).(*client)
+	c := NewClient(fake, noTableNames, oncacheFeatures)
 	_, err = c.Initialize(ctx, RoundInfo{RoundNum: testRound, PrevRoundNum: &previous}, testNode, testNetwork)
 	require.NoError(t, err)
-	require.Contains(t, render(c.current().names(), fake.Flows()), "nw_src=10.10.1.21 actions=conjunction(2,1/3)")
+	require.Contains(t, render(tableNames(c), fake.Flows()), "nw_src=10.10.1.21 actions=conjunction(2,1/3)")
 	r := &recorder{}
 	c.SetInterceptor(r)
 	fake.ClearHistory()
@@ -227,7 +227,7 @@ func TestPoliciesOfFormerRounds(t *testing.T) {
 
 	fresh, want := newTestClient(t, oncacheFeatures)
 	require.NoError(t, install(ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80)))(fresh))
-	require.Equal(t, render(fresh.current().names(), want.Flows()), render(c.current().names(), fake.Flows()))
+	require.Equal(t, render(tableNames(fresh), want.Flows()), render(tableNames(c), fake.Flows()))
 	require.NoError(t, c.UpdatePolicyRules(nil, nil))
 	require.Len(t, fake.History(), 1, "only the first change deletes them")
 }
@@ -241,15 +241,15 @@ func TestPoliciesOnTopOfFormerRounds(t *testing.T) {
 	require.NoError(t, install(ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80)))(former))
 
 	previous := uint16(testRound - 1)
-	c := NewClient(fake, noTableNames, oncacheFeatures).(*client)
+	c := NewClient(fake, noTableNames, oncacheFeatures)
 	_, err = c.Initialize(t.Context(), RoundInfo{RoundNum: testRound, PrevRoundNum: &previous}, testNode, testNetwork)
 	require.NoError(t, err)
 	require.NoError(t, c.UpdatePolicyRulesOnTop([]*policy.Rule{ingress(3, policyPodB, everybody)}, nil))
 	require.NoError(t, c.UpdatePolicyRulesOnTop(nil, nil))
-	require.Contains(t, render(c.current().names(), fake.Flows()), "nw_src=10.10.1.20 actions=conjunction(2,1/3)")
+	require.Contains(t, render(tableNames(c), fake.Flows()), "nw_src=10.10.1.20 actions=conjunction(2,1/3)")
 	require.NoError(t, c.UpdatePolicyRules(nil, nil))
 
 	fresh, want := newTestClient(t, oncacheFeatures)
 	require.NoError(t, install(ingress(3, policyPodB, everybody))(fresh))
-	require.Equal(t, render(fresh.current().names(), want.Flows()), render(c.current().names(), fake.Flows()))
+	require.Equal(t, render(tableNames(fresh), want.Flows()), render(tableNames(c), fake.Flows()))
 }

@@ -80,11 +80,11 @@ func TestChangedPeersEqualFreshOnes(t *testing.T) {
 	t.Logf("seed %d", seed)
 	for _, node := range []struct {
 		name string
-		of   func() (*client, *of.Fake)
+		of   func() (Client, *of.Fake)
 	}{
-		{"IPv4", func() (*client, *of.Fake) { return newTestClientOf(t, oncacheFeatures, testNode) }},
-		{"IPv6", func() (*client, *of.Fake) { return newTestClientOf(t, oncacheFeatures, ipv6Node) }},
-		{"both", func() (*client, *of.Fake) { return newTestClientOf(t, oncacheFeatures, dualStackNode) }},
+		{"IPv4", func() (Client, *of.Fake) { return newTestClientOf(t, oncacheFeatures, testNode) }},
+		{"IPv6", func() (Client, *of.Fake) { return newTestClientOf(t, oncacheFeatures, ipv6Node) }},
+		{"both", func() (Client, *of.Fake) { return newTestClientOf(t, oncacheFeatures, dualStackNode) }},
 	} {
 		t.Run(node.name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 0))
@@ -127,10 +127,10 @@ func TestChangedPeersEqualFreshOnes(t *testing.T) {
 				rules = after
 
 				fresh, want := node.of()
-				fresh.policy.counters = maps.Clone(c.policy.counters) // depend on what was removed before
+				copyCounters(fresh, c) // depend on what was removed before
 				require.NoError(t, fresh.UpdatePolicyRules(slices.Collect(maps.Values(rules)), nil))
-				require.Equal(t, render(fresh.current().names(), want.Flows()), render(c.current().names(), fake.Flows()))
-				require.Equal(t, fresh.policy.users, c.policy.users)
+				require.Equal(t, render(tableNames(fresh), want.Flows()), render(tableNames(c), fake.Flows()))
+				require.Equal(t, clauseUsers(fresh), clauseUsers(c))
 			}
 		})
 	}
@@ -207,10 +207,10 @@ func TestOnlyChangedPeersAreVisited(t *testing.T) {
 		{"another Pod", func() *policy.Rule { r := withSets(many, other); r.AppliedTo = []policy.Pod{policyPodB}; return r }(), 2, 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var delta *keyDelta
-			require.Less(t, testing.AllocsPerRun(3, func() { delta = policyFlows{c.current()}.keyDelta(rule, test.rule) }), 300.0)
-			require.Len(t, delta.removed, test.removed)
-			require.Len(t, delta.added, test.added)
+			var removed, added int
+			require.Less(t, testing.AllocsPerRun(3, func() { removed, added = deltaOf(generatorOf(c), rule, test.rule) }), 300.0)
+			require.Equal(t, test.removed, removed)
+			require.Equal(t, test.added, added)
 		})
 	}
 }

@@ -4,6 +4,7 @@
 package openflow
 
 import (
+	"fmt"
 	"net/netip"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
@@ -82,3 +83,30 @@ var sharedFlowRules = []struct {
 		},
 	},
 }
+
+// opening returns the packet that opens the connection, as it enters the bridge.
+func opening(c policy.Connection) string {
+	var in string
+	switch c.Source {
+	case podAIP:
+		in = fmt.Sprintf("in_port=%d,dl_src=%v", podAPort, podAMAC)
+	case podBIP:
+		in = fmt.Sprintf("in_port=%d,dl_src=%v", podBPort, podBMAC)
+	default:
+		in = fmt.Sprintf("in_port=%d,dl_src=0a:00:00:00:01:01", tunnelPort)
+	}
+	destination := gwMAC
+	switch c.Destination {
+	case podAIP:
+		destination = podAMAC
+	case podBIP:
+		destination = podBMAC
+	}
+	packet := fmt.Sprintf("%s,%s,dl_dst=%v,nw_src=%v,nw_dst=%v,nw_ttl=64", protocolNames[c.Protocol], in, destination, c.Source, c.Destination)
+	if c.Protocol != of.IPProtoICMP {
+		packet += fmt.Sprintf(",%[1]s_src=33333,%[1]s_dst=%[2]d", protocolNames[c.Protocol], c.DestinationPort)
+	}
+	return packet
+}
+
+var protocolNames = map[uint8]string{of.IPProtoTCP: "tcp", of.IPProtoUDP: "udp", of.IPProtoSCTP: "sctp", of.IPProtoICMP: "icmp"}

@@ -4,7 +4,6 @@
 package openflow
 
 import (
-	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
-	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
 // tiered is the effect of a rule of an Antrea-native policy.
@@ -24,40 +22,6 @@ func withEffect(r *policy.Rule, e policy.Effect) *policy.Rule {
 	changed := *r
 	changed.Effect = e
 	return &changed
-}
-
-// pretendTiers adds kinds for rules of tiers, with an order that is only good enough for tests.
-func pretendTiers(t *testing.T) {
-	t.Helper()
-	before := maps.Clone(ruleKinds)
-	t.Cleanup(func() { ruleKinds = before })
-	ruleKinds = maps.Clone(before)
-	table := func(d policy.Direction) string {
-		if d == policy.Ingress {
-			return tableAntreaPolicyIngressRule
-		}
-		return tableAntreaPolicyEgressRule
-	}
-	kind := func(hit func(g policyFlows, r *policy.Rule) []of.Action) ruleKind {
-		return ruleKind{
-			table:      table,
-			priorities: func(o policy.Order) (uint16, level) { return 10_000 - uint16(o.Rule), 1 },
-			own: func(g policyFlows, r *policy.Rule, _ uint32) (flows []of.Flow) {
-				for _, f := range g.families() {
-					flows = append(flows, g.flow(cookieNetworkPolicy, table(r.Direction), priorityLow, matches(f.ethType, of.ConjID(r.FlowID)), hit(g, r)...))
-				}
-				return flows
-			},
-		}
-	}
-	ruleKinds[kindKey{stage: policy.StageTiers, action: policy.Allow}] = kind(func(g policyFlows, r *policy.Rule) []of.Action {
-		tables := tablesOf(r.Direction)
-		return []of.Action{tables.conjunctionID.is(r.FlowID).load(), g.toTable(tables.metric)}
-	})
-	ruleKinds[kindKey{stage: policy.StageTiers, action: policy.Drop}] = kind(func(policyFlows, *policy.Rule) []of.Action { return nil })
-	ruleKinds[kindKey{stage: policy.StageTiers, action: policy.Pass}] = kind(func(g policyFlows, r *policy.Rule) []of.Action {
-		return []of.Action{g.toTable(tablesOf(r.Direction).rule)}
-	})
 }
 
 func TestEffectsWithoutFlowsAreRefused(t *testing.T) {
@@ -86,7 +50,7 @@ func TestEffectChoosesTableAndPriority(t *testing.T) {
 		withEffect(ingress(2, policyPodA, peers, tcp(80)), tiered(policy.Drop, 5)),
 		withEffect(egress(3, policyPodB, peers), tiered(policy.Pass, 7)),
 	)(c))
-	requireGolden(t, "policy_pretended.txt", render(c.current().names(), newFlows(base, fake.Flows())))
+	requireGolden(t, "policy_pretended.txt", render(tableNames(c), newFlows(base, fake.Flows())))
 
 	t.Run("a rule that gets another effect leaves nothing behind", func(t *testing.T) {
 		rules := []*policy.Rule{ingress(2, policyPodA, peers, tcp(80)), withEffect(egress(3, policyPodB, peers), tiered(policy.Drop, 8))}
@@ -96,21 +60,21 @@ func TestEffectChoosesTableAndPriority(t *testing.T) {
 		require.Equal(t, want.Flows(), fake.Flows())
 		require.NoError(t, c.UpdatePolicyRules(nil, []uint32{2, 3}))
 		require.Equal(t, base, fake.Flows())
-		require.Empty(t, c.policy.users)
-		require.Empty(t, c.policy.levels)
+		require.Empty(t, clauseUsers(c))
+		require.Empty(t, ruleLevels(c))
 	})
 	t.Run("a rule with an order does not go to a level where it would come later", func(t *testing.T) {
 		c, _ := newTestClient(t, oncacheFeatures)
-		c.policy.maxUsers = 1
+		setMaxUsers(c, 1)
 		drop := func(id uint32, order int32) *policy.Rule {
 			return withEffect(ingress(id, policyPodA, []netip.Prefix{host(nthPeer(int(id)))}), tiered(policy.Drop, order))
 		}
 		require.NoError(t, install(drop(2, 5), drop(3, 6))(c))
 		require.ErrorContains(t, install(drop(4, 5))(c), "policy rule 4 finds no room in 1 flows of 1 rules each")
 		require.NoError(t, install(ingress(5, policyPodA, everybody), ingress(6, policyPodA, everybody))(c), "rules of Kubernetes do")
-		require.Equal(t, map[uint32]level{6: 1}, c.policy.levels)
+		require.Equal(t, map[uint32]level{6: 1}, ruleLevels(c))
 		require.NoError(t, install(withEffect(ingress(6, policyPodA, everybody), tiered(policy.Drop, 9)))(c))
-		require.Empty(t, c.policy.levels)
+		require.Empty(t, ruleLevels(c))
 	})
 }
 

@@ -12,9 +12,6 @@ import (
 // maxConjunctions is the maximum number of rules that share a flow: an OpenFlow message holds 4,090 conjunctions.
 const maxConjunctions = 2000
 
-// setMaxUsers replaces maxConjunctions in tests. Call it before there are rules.
-func (n *networkPolicy) setMaxUsers(rules int) { n.policy.maxUsers = rules }
-
 // level is the distance of a rule's flows from the highest priority of its kind. Rules that share an address, port or service share a
 // flow, which has room for a limited number of them; the others go to the next level. All flows of a rule are at its level, because a
 // conjunction has one priority. Rules without an order among them, such as the rules of Kubernetes NetworkPolicies, may be at any level:

@@ -21,7 +21,7 @@ func TestTiers(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	c, fake := newTestClient(t, oncacheFeatures)
-	c.policy.maxUsers = 3
+	setMaxUsers(c, 3)
 	base := fake.Flows()
 	pods := []policy.Pod{policyPodA, policyPodB}
 	for range 150 {
@@ -49,18 +49,18 @@ func TestTiers(t *testing.T) {
 		requireTiers(t, c, fake)
 	}
 	var all []uint32
-	for id := range c.policy.rules {
+	for id := range ruleMap(c) {
 		all = append(all, id)
 	}
 	require.NoError(t, c.UpdatePolicyRules(nil, all))
 	require.Equal(t, base, fake.Flows())
-	require.Empty(t, c.policy.users)
-	require.Empty(t, c.policy.levels)
-	require.Empty(t, c.policy.free, "the next rules begin at level 0 again")
+	require.Empty(t, clauseUsers(c))
+	require.Empty(t, ruleLevels(c))
+	require.Empty(t, freeLevels(c), "the next rules begin at level 0 again")
 }
 
 // requireTiers checks the switch's conjunctions.
-func requireTiers(t *testing.T, c *client, fake *of.Fake) {
+func requireTiers(t *testing.T, c Client, fake *of.Fake) {
 	t.Helper()
 	priorities := map[uint32]uint16{}
 	clauses := map[uint32]map[uint8]bool{}
@@ -81,37 +81,37 @@ func requireTiers(t *testing.T, c *client, fake *of.Fake) {
 			}
 			clauses[conjunction.ID][conjunction.Clause] = true
 		}
-		require.LessOrEqual(t, conjunctions, c.policy.maxUsers)
+		require.LessOrEqual(t, conjunctions, maxUsersOf(c))
 	}
-	for id, r := range c.policy.rules {
-		if want := int((policyFlows{c.current()}).layout(r).peers.clauses); want > 0 {
+	for id, r := range ruleMap(c) {
+		if want := int(peerClauses(generatorOf(c), r)); want > 0 {
 			require.Len(t, clauses[id], want, "rule %d", id)
-			require.Equal(t, priorityNormal-uint16(c.policy.levels[id]), priorities[id])
+			require.Equal(t, priorityNormal-uint16(ruleLevels(c)[id]), priorities[id])
 		}
 	}
 }
 
 func TestTiersAreFilledFromTheFirst(t *testing.T) {
 	c, _ := newTestClient(t, oncacheFeatures)
-	c.policy.maxUsers = 2
+	setMaxUsers(c, 2)
 	rule := func(id uint32) *policy.Rule { return ingress(id, policyPodA, []netip.Prefix{host(nthPeer(int(id)))}) }
 	for id := range uint32(6) {
 		require.NoError(t, install(rule(2+id))(c))
 	}
-	require.Equal(t, map[uint32]level{4: 1, 5: 1, 6: 2, 7: 2}, c.policy.levels)
+	require.Equal(t, map[uint32]level{4: 1, 5: 1, 6: 2, 7: 2}, ruleLevels(c))
 	require.NoError(t, c.UpdatePolicyRules([]*policy.Rule{rule(8), rule(9)}, []uint32{2, 5}))
-	require.Equal(t, map[uint32]level{4: 1, 6: 2, 7: 2, 9: 1}, c.policy.levels)
+	require.Equal(t, map[uint32]level{4: 1, 6: 2, 7: 2, 9: 1}, ruleLevels(c))
 
 	t.Run("a rule that changes stays where it is if it can", func(t *testing.T) {
 		require.NoError(t, install(ingress(7, policyPodA, prefixes("192.0.2.0/24")))(c))
-		require.Equal(t, level(2), c.policy.levels[7])
+		require.Equal(t, level(2), ruleLevels(c)[7])
 		require.NoError(t, install(ingress(9, policyPodB, prefixes("192.0.2.0/24")), ingress(10, policyPodB, everybody))(c))
-		require.Equal(t, level(1), c.policy.levels[9])
-		require.Zero(t, c.policy.levels[10])
+		require.Equal(t, level(1), ruleLevels(c)[9])
+		require.Zero(t, ruleLevels(c)[10])
 	})
 	t.Run("no room", func(t *testing.T) {
 		c, fake := newTestClient(t, oncacheFeatures)
-		c.policy.maxUsers = 1
+		setMaxUsers(c, 1)
 		var rules []*policy.Rule
 		for id := range uint32(levels) {
 			rules = append(rules, rule(2+id))
@@ -122,6 +122,6 @@ func TestTiersAreFilledFromTheFirst(t *testing.T) {
 		require.ErrorContains(t, err, "policy rule 1000 finds no room in 200 flows of 1 rules each")
 		require.Empty(t, fake.History())
 		require.NoError(t, c.UpdatePolicyRules([]*policy.Rule{rule(1000)}, []uint32{100}))
-		require.Equal(t, level(98), c.policy.levels[1000])
+		require.Equal(t, level(98), ruleLevels(c)[1000])
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,33 +18,6 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
-
-var protocolNames = map[uint8]string{of.IPProtoTCP: "tcp", of.IPProtoUDP: "udp", of.IPProtoSCTP: "sctp", of.IPProtoICMP: "icmp"}
-
-// opening returns the packet that opens the connection, as it enters the bridge.
-func opening(c policy.Connection) string {
-	var in string
-	switch c.Source {
-	case podAIP:
-		in = fmt.Sprintf("in_port=%d,dl_src=%v", podAPort, podAMAC)
-	case podBIP:
-		in = fmt.Sprintf("in_port=%d,dl_src=%v", podBPort, podBMAC)
-	default:
-		in = fmt.Sprintf("in_port=%d,dl_src=0a:00:00:00:01:01", tunnelPort)
-	}
-	destination := gwMAC
-	switch c.Destination {
-	case podAIP:
-		destination = podAMAC
-	case podBIP:
-		destination = podBMAC
-	}
-	packet := fmt.Sprintf("%s,%s,dl_dst=%v,nw_src=%v,nw_dst=%v,nw_ttl=64", protocolNames[c.Protocol], in, destination, c.Source, c.Destination)
-	if c.Protocol != of.IPProtoICMP {
-		packet += fmt.Sprintf(",%[1]s_src=33333,%[1]s_dst=%[2]d", protocolNames[c.Protocol], c.DestinationPort)
-	}
-	return packet
-}
 
 func TestPolicyWalks(t *testing.T) {
 	b := newBridge(t, oncacheFeatures)
@@ -171,7 +143,7 @@ func testPolicyAgrees(t *testing.T, maxUsers int) {
 	s := newPolicySource(rand.New(rand.NewPCG(seed, 0)))
 	b := newBridge(t, oncacheFeatures)
 	b.installAll()
-	b.c.setMaxUsers(maxUsers)
+	setMaxUsers(b.c, maxUsers)
 	var installed []*policy.Rule
 	for range rounds {
 		rules := s.rules()
@@ -270,16 +242,6 @@ func requireAllowedBy(t *testing.T, rules []*policy.Rule, direction policy.Direc
 	i := slices.IndexFunc(rules, func(r *policy.Rule) bool { return r.FlowID == id })
 	require.GreaterOrEqual(t, i, 0, "rule %d is not installed", id)
 	require.Equal(t, policy.Verdict{Action: policy.Allow, Isolated: true, FlowID: id}, policy.Evaluate(rules[i:i+1], direction, c))
-}
-
-// register is the value of a register when the packet left the pipeline.
-func (w walk) register(name string) uint32 {
-	m := regexp.MustCompile(name + `=(0x[0-9a-f]+)`).FindStringSubmatch(w.finalFlow())
-	if m == nil {
-		return 0
-	}
-	value, _ := strconv.ParseUint(m[1], 0, 32)
-	return uint32(value)
 }
 
 // Changes of single peers out of many lead to the same flows as installing the final peers.

@@ -60,7 +60,7 @@ func TestCountersOfRules(t *testing.T) {
 	require.True(t, done)
 	require.Equal(t, replays+1, again)
 
-	next := NewClient(of.NewSwitch(w.MgmtSocket(bridgeName)), noTableNames, proxyAllFeatures).(*client)
+	next := NewClient(of.NewSwitch(w.MgmtSocket(bridgeName)), noTableNames, proxyAllFeatures)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	previous := uint16(testRound)

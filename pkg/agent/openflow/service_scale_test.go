@@ -33,7 +33,7 @@ func BenchmarkServiceScale(b *testing.B) {
 	b.Run("agent/services=10000", func(b *testing.B) {
 		for range b.N {
 			sw := &acceptingSwitch{Fake: of.NewFake()}
-			c := NewClient(sw, noTableNames, defaultFeatures).(*client)
+			c := NewClient(sw, noTableNames, defaultFeatures)
 			_, err := c.Initialize(b.Context(), RoundInfo{RoundNum: testRound}, testNode, testNetwork)
 			require.NoError(b, err)
 			heap := heapMiB()
@@ -58,7 +58,7 @@ func BenchmarkServiceScale(b *testing.B) {
 }
 
 // measureServices installs the Services one by one, and then changes an Endpoint of one.
-func measureServices(b *testing.B, c *client, n int) {
+func measureServices(b *testing.B, c Client, n int) {
 	began, used := time.Now(), cost.ProcessorTime(b)
 	for i := range n {
 		require.NoError(b, c.InstallService(scaledService(i)))
@@ -75,7 +75,7 @@ func measureServices(b *testing.B, c *client, n int) {
 // A change of one Service among many sends only what it changes.
 func TestOneServiceAmongMany(t *testing.T) {
 	sw := &acceptingSwitch{Fake: of.NewFake()}
-	c := NewClient(sw, noTableNames, defaultFeatures).(*client)
+	c := NewClient(sw, noTableNames, defaultFeatures)
 	_, err := c.Initialize(t.Context(), RoundInfo{RoundNum: testRound}, testNode, testNetwork)
 	require.NoError(t, err)
 	const services = 300

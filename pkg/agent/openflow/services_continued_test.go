@@ -16,9 +16,9 @@ import (
 // successor makes another agent with other features take the bridge over.
 func (w *wire) successor(features Features) {
 	w.t.Helper()
-	former := w.c.current()
+	former := generatorOf(w.c)
 	require.NoError(w.t, w.c.Disconnect())
-	w.c = NewClient(of.NewSwitch(w.MgmtSocket(bridgeName)), noTableNames, features).(*client)
+	w.c = NewClient(of.NewSwitch(w.MgmtSocket(bridgeName)), noTableNames, features)
 	w.t.Cleanup(func() { _ = w.c.Disconnect() })
 	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
 	defer cancel()

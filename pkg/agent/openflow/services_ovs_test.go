@@ -40,15 +40,17 @@ func installServices(t testing.TB, c Client) {
 
 // switchClient is a client and its switch.
 type switchClient struct {
-	*client
+	Client
 	sw of.Switch
 }
+
+func (c switchClient) current() *generator { return generatorOf(c.Client) }
 
 // onOVS is a client of a bridge in an Open vSwitch that others have used before.
 func onOVS(t *testing.T, socket string, round RoundInfo) (switchClient, <-chan struct{}) {
 	t.Helper()
 	sw := of.NewSwitch(socket)
-	c := NewClient(sw, noTableNames, proxyAllFeatures).(*client)
+	c := NewClient(sw, noTableNames, proxyAllFeatures)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	reconnected, err := c.Initialize(ctx, round, dualStackNode, testNetwork)
@@ -60,7 +62,7 @@ func onOVS(t *testing.T, socket string, round RoundInfo) (switchClient, <-chan s
 // contents is what the switch has, in the syntax of ovs-ofctl.
 func contents(t *testing.T, o *ovstest.OVS, c switchClient) []string {
 	t.Helper()
-	all := append(dumpFlows(o), strings.Split(renderGroups(t, c.current().names(), c.sw), "\n")...)
+	all := append(dumpFlows(o), strings.Split(renderGroups(t, tableNames(c), c.sw), "\n")...)
 	meters, err := c.sw.DumpMeters(t.Context())
 	require.NoError(t, err)
 	for _, m := range meters {
@@ -79,12 +81,12 @@ func TestSwitchAgreesWithTheFakeOnServices(t *testing.T) {
 	flows := flowStrings(fake.Flows())
 	slices.Sort(flows)
 	require.Equal(t, flows, dumpFlows(o))
-	require.Equal(t, renderGroups(t, inMemory.current().names(), fake), renderGroups(t, c.current().names(), c.sw))
+	require.Equal(t, renderGroups(t, tableNames(inMemory), fake), renderGroups(t, tableNames(c), c.sw))
 	meters, err := c.sw.DumpMeters(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []of.MeterEntry{{ID: 256, Rate: 5000, Burst: 10000}, {ID: 257, Rate: 5000, Burst: 10000}, {ID: 259, Rate: 5000, Burst: 10000}}, meters)
 
-	requireNoneMissing(t, c.client)
+	requireNoneMissing(t, c)
 	want := contents(t, o, c)
 	installServices(t, c)
 	require.Equal(t, want, contents(t, o, c), "installing again changes nothing")
@@ -98,8 +100,8 @@ func TestSwitchAgreesWithTheFakeOnServices(t *testing.T) {
 	base := flowStrings(fake.Flows())
 	slices.Sort(base)
 	require.Equal(t, base, dumpFlows(o))
-	require.Empty(t, renderGroups(t, c.current().names(), c.sw))
-	requireNoneMissing(t, c.client)
+	require.Empty(t, renderGroups(t, tableNames(c), c.sw))
+	requireNoneMissing(t, c)
 }
 
 // A killed vswitchd gets everything again, under the same ids.
@@ -126,7 +128,7 @@ func TestRefusedServiceBundle(t *testing.T) {
 	installServices(t, c)
 	want, keys := contents(t, o, c), c.GetServiceFlowKeys(externalLocal().Name)
 	count := 0
-	table := c.current().id(tableEndpointDNAT)
+	table := generatorOf(c).id(tableEndpointDNAT)
 	for _, line := range want {
 		if strings.Contains(line, fmt.Sprintf("table=%d,", table)) && strings.HasPrefix(line, "cookie") {
 			count++
@@ -192,7 +194,7 @@ func TestNoServicesWithoutAntreaProxy(t *testing.T) {
 		features := Features{AntreaPolicy: bits&1 != 0, Egress: bits&2 != 0, TrafficControl: bits&4 != 0, ONCache: bits&8 != 0, CutConnections: bits&16 != 0}
 		for _, node := range []*config.NodeConfig{testNode, dualStackNode, ipv6Node} {
 			plain, fake := newTestClientOf(t, features, node)
-			text := render(plain.current().names(), fake.Flows())
+			text := render(tableNames(plain), fake.Flows())
 			for line := range strings.Lines(text) {
 				require.True(t, !strings.Contains(line, "cookie=0x503") || strings.Contains(line, "ct_mark=0x10/"), line)
 			}

@@ -50,7 +50,7 @@ func TestServiceFlowsGolden(t *testing.T) {
 			for _, p := range test.ports {
 				require.NoError(t, c.InstallService(p))
 			}
-			got := render(c.current().names(), newFlows(base, fake.Flows())) + "\n" + renderGroups(t, c.current().names(), fake)
+			got := render(tableNames(c), newFlows(base, fake.Flows())) + "\n" + renderGroups(t, tableNames(c), fake)
 			requireGolden(t, test.file, got)
 
 			for _, p := range test.ports {
@@ -59,7 +59,7 @@ func TestServiceFlowsGolden(t *testing.T) {
 				require.Nil(t, c.GetServiceFlowKeys(p.Name))
 			}
 			require.Equal(t, base, fake.Flows(), "nothing is left behind")
-			require.Empty(t, renderGroups(t, c.current().names(), fake))
+			require.Empty(t, renderGroups(t, tableNames(c), fake))
 		})
 	}
 }
@@ -72,8 +72,8 @@ func TestEndpointsAreShared(t *testing.T) {
 	udp := with(clusterPort(localEndpoint), named("default/udp"), over(corev1.ProtocolUDP))
 	endpoints := func() (keys []string) {
 		for _, flow := range newFlows(base, fake.Flows()) {
-			if flow.Table != c.current().id(tableServiceLB) {
-				keys = append(keys, renderLine(c.current().names(), flow.Key()))
+			if flow.Table != generatorOf(c).id(tableServiceLB) {
+				keys = append(keys, renderLine(tableNames(c), flow.Key()))
 			}
 		}
 		return keys
@@ -106,24 +106,24 @@ func TestEndpointsAreShared(t *testing.T) {
 		require.Equal(t, want, fake.Flows(), step.name)
 	}
 	require.Equal(t, base, fake.Flows())
-	require.Empty(t, c.state.users)
-	require.Empty(t, c.state.frontends)
+	require.Zero(t, sharedUsers(c))
+	require.Zero(t, knownFrontends(c))
 }
 
 // A change of Endpoints changes the group, not its id, and no flow that stays.
 func TestInstallServiceSendsOnlyDifferences(t *testing.T) {
 	c, fake := newTestClient(t, defaultFeatures)
 	require.NoError(t, c.InstallService(clusterPort(localEndpoint)))
-	before := renderGroups(t, c.current().names(), fake)
+	before := renderGroups(t, tableNames(c), fake)
 	fake.ClearHistory()
 	require.NoError(t, c.InstallService(clusterPort(localEndpoint)))
 	require.Empty(t, fake.History(), "nothing changes")
 	require.NoError(t, c.InstallService(clusterPort(localEndpoint, elsewhereEndpoint)))
 	require.Len(t, fake.History(), 1)
 	require.Len(t, fake.History()[0], 1, "the flow of the new Endpoint")
-	require.NotEqual(t, before, renderGroups(t, c.current().names(), fake))
+	require.NotEqual(t, before, renderGroups(t, tableNames(c), fake))
 	require.NoError(t, c.InstallService(clusterPort(localEndpoint)))
-	require.Equal(t, before, renderGroups(t, c.current().names(), fake))
+	require.Equal(t, before, renderGroups(t, tableNames(c), fake))
 }
 
 // The caller may reuse its slices.
@@ -136,7 +136,7 @@ func TestInstallServiceKeepsNoSlices(t *testing.T) {
 	require.NoError(t, c.InstallService(clusterPort(localEndpoint, elsewhereEndpoint)))
 	require.Equal(t, want, fake.Flows())
 	require.NoError(t, c.UninstallService(p.Name))
-	require.NotContains(t, render(c.current().names(), fake.Flows()), "priority=200,tcp,reg3")
+	require.NotContains(t, render(tableNames(c), fake.Flows()), "priority=200,tcp,reg3")
 }
 
 func TestRefusedServices(t *testing.T) {
@@ -170,14 +170,14 @@ func TestRefusedServices(t *testing.T) {
 			if test.features.AntreaProxy {
 				require.NoError(t, c.InstallService(clusterPort(localEndpoint)))
 			}
-			before, groups := fake.Flows(), renderGroups(t, c.current().names(), fake)
+			before, groups := fake.Flows(), renderGroups(t, tableNames(c), fake)
 			fake.ClearHistory()
 			err := c.InstallService(test.port)
 			require.ErrorContains(t, err, test.want)
 			require.ErrorContains(t, err, "Service port "+test.port.Name)
 			require.Empty(t, fake.History())
 			require.Equal(t, before, fake.Flows())
-			require.Equal(t, groups, renderGroups(t, c.current().names(), fake))
+			require.Equal(t, groups, renderGroups(t, tableNames(c), fake))
 		})
 	}
 }
@@ -270,20 +270,20 @@ func TestFailedServiceChangeLeavesEverythingAsBefore(t *testing.T) {
 			t.Run(fmt.Sprint(test.name, ", ", fate), func(t *testing.T) {
 				c, fake := newTestClient(t, proxyAllFeatures)
 				require.NoError(t, c.InstallService(clusterPort(localEndpoint, elsewhereEndpoint)))
-				before, groups, keys := fake.Flows(), renderGroups(t, c.current().names(), fake), c.GetServiceFlowKeys(clusterPort().Name)
+				before, groups, keys := fake.Flows(), renderGroups(t, tableNames(c), fake), c.GetServiceFlowKeys(clusterPort().Name)
 				fake.FailNext(fate)
 				require.ErrorIs(t, test.change(c), fate)
 				require.Equal(t, before, fake.Flows())
-				require.Equal(t, groups, renderGroups(t, c.current().names(), fake))
+				require.Equal(t, groups, renderGroups(t, tableNames(c), fake))
 				require.Equal(t, keys, c.GetServiceFlowKeys(clusterPort().Name))
 				require.NoError(t, c.ReplayFlows(func() {}))
 				require.Equal(t, before, fake.Flows())
-				require.Equal(t, groups, renderGroups(t, c.current().names(), fake))
+				require.Equal(t, groups, renderGroups(t, tableNames(c), fake))
 				require.NoError(t, test.change(c))
 				require.NotEqual(t, before, fake.Flows())
 				require.NoError(t, c.UninstallService("new"))
 				require.NoError(t, c.UninstallService(clusterPort().Name))
-				require.Empty(t, renderGroups(t, c.current().names(), fake))
+				require.Empty(t, renderGroups(t, tableNames(c), fake))
 			})
 		}
 	}
@@ -294,7 +294,7 @@ func TestNodePortAddresses(t *testing.T) {
 	base := fake.Flows()
 	keys := func() (keys []string) {
 		for _, flow := range newFlows(base, fake.Flows()) {
-			keys = append(keys, renderLine(c.current().names(), flow.Key()))
+			keys = append(keys, renderLine(tableNames(c), flow.Key()))
 		}
 		return keys
 	}
@@ -330,7 +330,7 @@ func TestAffinityToAnEndpointOfAnotherPort(t *testing.T) {
 				require.NoError(t, c.InstallService(p))
 			}
 			require.NoError(t, c.InstallService(with(clusterPort(localEndpoint, elsewhereEndpoint), withAffinity(time.Hour))))
-			id := c.state.ports[clusterPort().Name].groups[scopeCluster]
+			id := groupOf(c, clusterPort().Name)
 			fake.ClearHistory()
 			require.NoError(t, c.InstallService(with(test.after, withAffinity(time.Hour))))
 			requireAffinitiesEnd(t, fake, id, test.deletes)
@@ -375,7 +375,7 @@ func TestAffinityToAnEndpointThatAnotherPortGets(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			c, fake := newTestClient(t, defaultFeatures)
 			require.NoError(t, c.InstallService(affine(localEndpoint, elsewhereEndpoint)))
-			id := c.state.ports[clusterPort().Name].groups[scopeCluster]
+			id := groupOf(c, clusterPort().Name)
 			for _, p := range test.before {
 				if p.Frontends == nil {
 					require.NoError(t, c.UninstallService(p.Name))
@@ -387,7 +387,7 @@ func TestAffinityToAnEndpointThatAnotherPortGets(t *testing.T) {
 			require.NoError(t, c.InstallService(test.last))
 			requireAffinitiesEnd(t, fake, id, test.deletes)
 			if test.deletes {
-				require.Empty(t, c.state.lost)
+				require.Zero(t, lostEndpoints(c))
 			}
 		})
 	}

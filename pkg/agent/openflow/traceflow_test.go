@@ -38,7 +38,7 @@ func TestTraceflowGolden(t *testing.T) {
 			c.SetInterceptor(r)
 			r.changes = nil
 			require.NoError(t, c.InstallTraceflowFlows(5, test.flows))
-			requireGolden(t, test.file, render(c.current().names(), newFlows(base, fake.Flows())))
+			requireGolden(t, test.file, render(tableNames(c), newFlows(base, fake.Flows())))
 			installed := flowStrings(fake.Flows())
 			fake.Disconnect()
 			fake.Reconnect(true)

@@ -37,9 +37,9 @@ func (s *slowSwitch) Commit(ctx context.Context, mods []of.FlowMod) error {
 }
 
 // slowClient is an initialized client with pod-a installed. Call it in a synctest bubble.
-func slowClient(t *testing.T) (*slowSwitch, *client) {
+func slowClient(t *testing.T) (*slowSwitch, Client) {
 	s := &slowSwitch{Fake: of.NewFake(), resume: make(chan struct{})}
-	c := NewClient(s, noTableNames, oncacheFeatures).(*client)
+	c := NewClient(s, noTableNames, oncacheFeatures)
 	_, err := c.Initialize(t.Context(), RoundInfo{RoundNum: testRound}, testNode, testNetwork)
 	require.NoError(t, err)
 	require.NoError(t, installPodA(c))
@@ -48,29 +48,29 @@ func slowClient(t *testing.T) (*slowSwitch, *client) {
 
 // TestCallersOfAHungSwitch has calls queue behind a change that the switch does not answer. None waits longer than it may.
 func TestCallersOfAHungSwitch(t *testing.T) {
-	installB := func(ctx context.Context, c *client) error {
+	installB := func(ctx context.Context, c Client) error {
 		return c.InstallPodFlows(ctx, "pod-b", []netip.Addr{podBIP}, podBMAC, podBPort)
 	}
 	for _, tc := range []struct {
 		name string
-		call func(ctx context.Context, c *client) error
+		call func(ctx context.Context, c Client) error
 		// wait is the longest that the call may take, with a context of one second. A real switch is found to hang sooner.
 		wait time.Duration
 		err  error
 	}{
 		{"install a Pod", installB, time.Second, context.DeadlineExceeded},
-		{"remove a Pod", func(ctx context.Context, c *client) error { return c.UninstallPodFlows(ctx, "pod-a") }, time.Second, context.DeadlineExceeded},
-		{"a change without context", func(_ context.Context, c *client) error { return c.UninstallNodeFlows("n") }, 2 * flowstore.SwitchTimeout, context.DeadlineExceeded},
-		{"marks", func(_ context.Context, c *client) error {
+		{"remove a Pod", func(ctx context.Context, c Client) error { return c.UninstallPodFlows(ctx, "pod-a") }, time.Second, context.DeadlineExceeded},
+		{"a change without context", func(_ context.Context, c Client) error { return c.UninstallNodeFlows("n") }, 2 * flowstore.SwitchTimeout, context.DeadlineExceeded},
+		{"marks", func(_ context.Context, c Client) error {
 			return c.InstallMarkFlows([]coherency.Mark{{InterfaceName: "pod-a", OFPort: podAPort, Epoch: 1}})
 		}, 2 * flowstore.SwitchTimeout, context.DeadlineExceeded},
-		{"read a Pod's flows", func(_ context.Context, c *client) error {
+		{"read a Pod's flows", func(_ context.Context, c Client) error {
 			if len(c.GetPodFlowKeys("pod-a")) == 0 {
 				return context.Canceled
 			}
 			return nil
 		}, 0, nil},
-		{"read a rule's flows", func(_ context.Context, c *client) error { c.GetPolicyFlowKeys([]uint32{1}); return nil }, 0, nil},
+		{"read a rule's flows", func(_ context.Context, c Client) error { c.GetPolicyFlowKeys([]uint32{1}); return nil }, 0, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
