@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package openflow
+package openflow_test
 
 import (
 	"context"
@@ -15,6 +15,10 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/connectivity"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
 	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
@@ -22,12 +26,12 @@ import (
 func TestInitializeOrder(t *testing.T) {
 	fake := of.NewFake()
 	var named map[uint8]string
-	c := NewClient(fake, func(names map[uint8]string) error {
+	c := openflow.NewClient(fake, func(names map[uint8]string) error {
 		require.NotEmpty(t, fake.Flows(), "tables are named after the base flows are in")
 		named = names
 		return nil
-	}, oncacheFeatures)
-	reconnected, err := c.Initialize(context.Background(), RoundInfo{RoundNum: testRound}, testNode, testNetwork)
+	}, oftest.ONCacheFeatures)
+	reconnected, err := c.Initialize(context.Background(), openflow.RoundInfo{RoundNum: oftest.TestRound}, oftest.TestNode, oftest.TestNetwork)
 	require.NoError(t, err)
 
 	require.Equal(t, "PipelineRootClassifier", named[0])
@@ -50,8 +54,8 @@ func TestInitializeFailures(t *testing.T) {
 		nameErr error
 		want    string
 	}{
-		{name: "switch refuses", prepare: func(f *of.Fake, _ *config.NodeConfig, _ *config.NetworkConfig) { f.FailNext(errRefused) }, want: "refused"},
-		{name: "names refused", nameErr: errRefused, want: "name the OpenFlow tables"},
+		{name: "switch refuses", prepare: func(f *of.Fake, _ *config.NodeConfig, _ *config.NetworkConfig) { f.FailNext(oftest.ErrRefused) }, want: "refused"},
+		{name: "names refused", nameErr: oftest.ErrRefused, want: "name the OpenFlow tables"},
 		{name: "not encap", prepare: func(_ *of.Fake, _ *config.NodeConfig, n *config.NetworkConfig) {
 			n.TrafficEncapMode = config.TrafficEncapModeNoEncap
 		}, want: "noEncap"},
@@ -62,21 +66,21 @@ func TestInitializeFailures(t *testing.T) {
 		{name: "no Pod network", prepare: func(_ *of.Fake, n *config.NodeConfig, _ *config.NetworkConfig) { n.PodIPv4CIDR = netip.Prefix{} }, want: "Pod network"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			fake, node, network := of.NewFake(), *testNode, *testNetwork
+			fake, node, network := of.NewFake(), *oftest.TestNode, *oftest.TestNetwork
 			if test.prepare != nil {
 				test.prepare(fake, &node, &network)
 			}
-			c := NewClient(fake, func(map[uint8]string) error { return test.nameErr }, defaultFeatures)
-			_, err := c.Initialize(context.Background(), RoundInfo{RoundNum: testRound}, &node, &network)
+			c := openflow.NewClient(fake, func(map[uint8]string) error { return test.nameErr }, oftest.DefaultFeatures)
+			_, err := c.Initialize(context.Background(), openflow.RoundInfo{RoundNum: oftest.TestRound}, &node, &network)
 			require.ErrorContains(t, err, test.want)
 			require.False(t, c.IsConnected(), "no connection is left behind")
-			require.ErrorIs(t, installPodA(c), errNotInitialized)
+			require.ErrorIs(t, oftest.InstallPodA(c), pipeline.ErrNotInitialized)
 		})
 	}
 }
 
 func TestRefusedArguments(t *testing.T) {
-	c, fake := newTestClient(t, oncacheFeatures)
+	c, fake := oftest.NewTestClient(t, oftest.ONCacheFeatures)
 	before := fake.Flows()
 	for _, test := range []struct {
 		name string
@@ -84,47 +88,51 @@ func TestRefusedArguments(t *testing.T) {
 		want string
 	}{
 		{"interface without name", func() error {
-			return c.InstallPodFlows(context.Background(), "", []netip.Addr{podAIP}, podAMAC, podAPort)
+			return c.InstallPodFlows(context.Background(), "", []netip.Addr{oftest.PodAIP}, oftest.PodAMAC, oftest.PodAPort)
 		}, "without name"},
-		{"interface without address", func() error { return c.InstallPodFlows(context.Background(), "pod-a", nil, podAMAC, podAPort) }, "no address"},
+		{"interface without address", func() error {
+			return c.InstallPodFlows(context.Background(), "pod-a", nil, oftest.PodAMAC, oftest.PodAPort)
+		}, "no address"},
 		{"interface with an IPv4 address in IPv6 notation", func() error {
-			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{netip.MustParseAddr("::ffff:10.10.0.11")}, podAMAC, podAPort)
+			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{netip.MustParseAddr("::ffff:10.10.0.11")}, oftest.PodAMAC, oftest.PodAPort)
 		}, "::ffff:10.10.0.11"},
 		{"interface without MAC", func() error {
-			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podAIP}, nil, podAPort)
+			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{oftest.PodAIP}, nil, oftest.PodAPort)
 		}, "MAC"},
 		{"interface without port", func() error {
-			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podAIP}, podAMAC, 0)
+			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{oftest.PodAIP}, oftest.PodAMAC, 0)
 		}, "port 0"},
 		{"interface on a reserved port", func() error {
-			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podAIP}, podAMAC, of.PortController)
+			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{oftest.PodAIP}, oftest.PodAMAC, of.PortController)
 		}, "OpenFlow port"},
 		{"interface with the gateway's MAC", func() error {
-			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podAIP}, gwMAC, podAPort)
+			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{oftest.PodAIP}, oftest.GWMAC, oftest.PodAPort)
 		}, "belongs to the gateway"},
-		{"Node without name", func() error { return c.InstallNodeFlows("", remotePeers) }, "without name"},
-		{"Node without tunnel address", func() error { return c.InstallNodeFlows("node-b", peersVia(netip.Addr{})) }, "address invalid IP of the tunnel"},
+		{"Node without name", func() error { return c.InstallNodeFlows("", oftest.RemotePeers) }, "without name"},
+		{"Node without tunnel address", func() error { return c.InstallNodeFlows("node-b", oftest.PeersVia(netip.Addr{})) }, "address invalid IP of the tunnel"},
 		{"Node by a way without flows", func() error {
-			return c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR: {remoteGW, reach.Reach{Kind: reach.Direct, Address: remotePeer, Device: "eth0"}}})
+			return c.InstallNodeFlows("node-b", map[netip.Prefix]openflow.Peer{oftest.RemoteCIDR: {Gateway: oftest.RemoteGW, Reach: reach.Reach{Kind: reach.Direct, Address: oftest.RemotePeer, Device: "eth0"}}})
 		}, `remote Node node-b: the Pod network 10.10.1.0/24: flows cannot lead to a peer by "direct" (direct to 192.168.77.102 on eth0)`},
 		{"Node by an unknown way", func() error {
-			return c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR: {remoteGW, reach.Reach{Kind: 77, Address: remotePeer}}})
+			return c.InstallNodeFlows("node-b", map[netip.Prefix]openflow.Peer{oftest.RemoteCIDR: {Gateway: oftest.RemoteGW, Reach: reach.Reach{Kind: 77, Address: oftest.RemotePeer}}})
 		}, `by "kind 77"`},
 		{"Node by no way", func() error {
-			return c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR: {remoteGW, reach.Reach{Address: remotePeer}}})
+			return c.InstallNodeFlows("node-b", map[netip.Prefix]openflow.Peer{oftest.RemoteCIDR: {Gateway: oftest.RemoteGW, Reach: reach.Reach{Address: oftest.RemotePeer}}})
 		}, `by "kind 0"`},
 		{"Node without Pod network", func() error { return c.InstallNodeFlows("node-b", nil) }, "without Pod network"},
 		{"Node gateway outside its network", func() error {
-			return c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR: peerAt(gwIP, remotePeer)})
+			return c.InstallNodeFlows("node-b", map[netip.Prefix]openflow.Peer{oftest.RemoteCIDR: oftest.PeerAt(oftest.GWIP, oftest.RemotePeer)})
 		}, "must be an address in"},
 		{"Node with the local network", func() error {
-			return c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{testNode.PodIPv4CIDR: peerAt(gwIP, remotePeer)})
+			return c.InstallNodeFlows("node-b", map[netip.Prefix]openflow.Peer{oftest.TestNode.PodIPv4CIDR: oftest.PeerAt(oftest.GWIP, oftest.RemotePeer)})
 		}, "overlaps"},
-		{"mark with epoch 1024", func() error { return c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", podAPort, 1024)}) }, "epoch 1024"},
-		{"mark without port", func() error { return c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", 0, 1)}) }, "OpenFlow port"},
-		{"mark without interface", func() error { return c.InstallMarkFlows([]coherency.Mark{markOf("", podAPort, 1)}) }, "interface name"},
+		{"mark with epoch 1024", func() error {
+			return c.InstallMarkFlows([]coherency.Mark{oftest.MarkOf("pod-a", oftest.PodAPort, 1024)})
+		}, "epoch 1024"},
+		{"mark without port", func() error { return c.InstallMarkFlows([]coherency.Mark{oftest.MarkOf("pod-a", 0, 1)}) }, "OpenFlow port"},
+		{"mark without interface", func() error { return c.InstallMarkFlows([]coherency.Mark{oftest.MarkOf("", oftest.PodAPort, 1)}) }, "interface name"},
 		{"two marks of one interface", func() error {
-			return c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", podAPort, 1), markOf("pod-a", podAPort, 2)})
+			return c.InstallMarkFlows([]coherency.Mark{oftest.MarkOf("pod-a", oftest.PodAPort, 1), oftest.MarkOf("pod-a", oftest.PodAPort, 2)})
 		}, "two ONCache marks"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -136,15 +144,15 @@ func TestRefusedArguments(t *testing.T) {
 }
 
 func TestInstallSendsOnlyDifferences(t *testing.T) {
-	c, fake := newTestClient(t, defaultFeatures)
+	c, fake := oftest.NewTestClient(t, oftest.DefaultFeatures)
 	base := fake.Flows()
-	require.NoError(t, installPodA(c))
-	require.NoError(t, installPodA(c))
+	require.NoError(t, oftest.InstallPodA(c))
+	require.NoError(t, oftest.InstallPodA(c))
 	require.Len(t, fake.History(), 1, "the second install changes nothing")
 
 	fake.ClearHistory()
 	moved := netip.MustParseAddr("10.10.0.99")
-	require.NoError(t, c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{moved}, podAMAC, podAPort))
+	require.NoError(t, c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{moved}, oftest.PodAMAC, oftest.PodAPort))
 	require.Len(t, fake.History(), 1)
 	var deletes, adds int
 	for _, mod := range fake.History()[0] {
@@ -158,9 +166,9 @@ func TestInstallSendsOnlyDifferences(t *testing.T) {
 	require.Equal(t, 3, adds, "the flows that match the new address")
 
 	fake.ClearHistory()
-	require.NoError(t, installRemoteNode(c))
+	require.NoError(t, oftest.InstallRemoteNode(c))
 	otherPeer := netip.MustParseAddr("192.168.77.103")
-	require.NoError(t, c.InstallNodeFlows("node-b", peersVia(otherPeer)))
+	require.NoError(t, c.InstallNodeFlows("node-b", oftest.PeersVia(otherPeer)))
 	require.Len(t, fake.History()[1], 1, "only the tunnel destination changes")
 
 	require.NoError(t, c.UninstallPodFlows(context.Background(), "pod-a"))
@@ -175,29 +183,31 @@ func TestInstallSendsOnlyDifferences(t *testing.T) {
 func TestFailedChangeLeavesEverythingAsBefore(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		change func(c Client) error
+		change func(c openflow.Client) error
 	}{
-		{"new interface", installPodB},
-		{"changed interface", func(c Client) error {
-			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podBIP}, podBMAC, podBPort)
+		{"new interface", oftest.InstallPodB},
+		{"changed interface", func(c openflow.Client) error {
+			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{oftest.PodBIP}, oftest.PodBMAC, oftest.PodBPort)
 		}},
-		{"removed interface", func(c Client) error { return c.UninstallPodFlows(context.Background(), "pod-a") }},
-		{"changed Node", func(c Client) error {
-			return c.InstallNodeFlows("node-b", peersVia(netip.MustParseAddr("192.168.77.103")))
+		{"removed interface", func(c openflow.Client) error { return c.UninstallPodFlows(context.Background(), "pod-a") }},
+		{"changed Node", func(c openflow.Client) error {
+			return c.InstallNodeFlows("node-b", oftest.PeersVia(netip.MustParseAddr("192.168.77.103")))
 		}},
-		{"removed Node", func(c Client) error { return c.UninstallNodeFlows("node-b") }},
-		{"new mark", func(c Client) error { return c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", podAPort, 9)}) }},
-		{"removed mark", func(c Client) error { return c.UninstallMarkFlows([]string{"pod-a"}) }},
+		{"removed Node", func(c openflow.Client) error { return c.UninstallNodeFlows("node-b") }},
+		{"new mark", func(c openflow.Client) error {
+			return c.InstallMarkFlows([]coherency.Mark{oftest.MarkOf("pod-a", oftest.PodAPort, 9)})
+		}},
+		{"removed mark", func(c openflow.Client) error { return c.UninstallMarkFlows([]string{"pod-a"}) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c, fake := newTestClient(t, oncacheFeatures)
-			require.NoError(t, installPodA(c))
-			require.NoError(t, installRemoteNode(c))
-			require.NoError(t, c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", podAPort, 7)}))
+			c, fake := oftest.NewTestClient(t, oftest.ONCacheFeatures)
+			require.NoError(t, oftest.InstallPodA(c))
+			require.NoError(t, oftest.InstallRemoteNode(c))
+			require.NoError(t, c.InstallMarkFlows([]coherency.Mark{oftest.MarkOf("pod-a", oftest.PodAPort, 7)}))
 			before, podKeys, nodeKeys := fake.Flows(), c.GetPodFlowKeys("pod-a"), c.GetNodeFlowKeys("node-b")
 
-			fake.FailNext(errRefused)
-			require.ErrorIs(t, test.change(c), errRefused)
+			fake.FailNext(oftest.ErrRefused)
+			require.ErrorIs(t, test.change(c), oftest.ErrRefused)
 			require.Equal(t, before, fake.Flows())
 			require.Equal(t, podKeys, c.GetPodFlowKeys("pod-a"))
 			require.Equal(t, nodeKeys, c.GetNodeFlowKeys("node-b"))
@@ -212,16 +222,16 @@ func TestFailedChangeLeavesEverythingAsBefore(t *testing.T) {
 }
 
 func TestReplay(t *testing.T) {
-	c, fake := newTestClient(t, oncacheFeatures)
-	require.NoError(t, installPodA(c))
-	require.NoError(t, installPodB(c))
-	require.NoError(t, installRemoteNode(c))
-	require.NoError(t, c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", podAPort, 7), markOf("pod-b", podBPort, 8)}))
+	c, fake := oftest.NewTestClient(t, oftest.ONCacheFeatures)
+	require.NoError(t, oftest.InstallPodA(c))
+	require.NoError(t, oftest.InstallPodB(c))
+	require.NoError(t, oftest.InstallRemoteNode(c))
+	require.NoError(t, c.InstallMarkFlows([]coherency.Mark{oftest.MarkOf("pod-a", oftest.PodAPort, 7), oftest.MarkOf("pod-b", oftest.PodBPort, 8)}))
 	want := fake.Flows()
 
 	t.Run("after the switch lost its flows", func(t *testing.T) {
 		fake.Disconnect()
-		require.ErrorIs(t, installPodA(NewClient(fake, noTableNames, defaultFeatures)), errNotInitialized)
+		require.ErrorIs(t, oftest.InstallPodA(openflow.NewClient(fake, oftest.NoTableNames, oftest.DefaultFeatures)), pipeline.ErrNotInitialized)
 		require.ErrorIs(t, c.UninstallPodFlows(context.Background(), "pod-b"), of.ErrDisconnected)
 		fake.Reconnect(true)
 		require.Empty(t, fake.Flows())
@@ -229,48 +239,48 @@ func TestReplay(t *testing.T) {
 		require.Equal(t, want, fake.Flows())
 	})
 	t.Run("removes flows of unknown fate", func(t *testing.T) {
-		stray := podFlows(generatorOf(c), []netip.Addr{netip.MustParseAddr("10.10.0.66")}, podBMAC, 66)
+		stray := connectivity.PodFlows(oftest.GeneratorOf(c), []netip.Addr{netip.MustParseAddr("10.10.0.66")}, oftest.PodBMAC, 66)
 		require.NoError(t, fake.Commit(context.Background(), []of.FlowMod{{Flow: stray[0]}}))
 		require.NoError(t, c.ReplayFlows(func() {}))
 		require.Equal(t, want, fake.Flows())
 	})
 	t.Run("carries the marks of the interceptor", func(t *testing.T) {
-		r := &recorder{marks: []coherency.Mark{markOf("pod-a", podAPort, 20)}}
+		r := &oftest.Recorder{Marks: []coherency.Mark{oftest.MarkOf("pod-a", oftest.PodAPort, 20)}}
 		c.SetInterceptor(r)
-		r.changes = nil // the Nodes that are there
+		r.Changes = nil // the Nodes that are there
 		fake.ClearHistory()
 		require.NoError(t, c.ReplayFlows(func() {}))
 		require.Len(t, fake.History(), 1)
-		require.Equal(t, []coherency.Change{{Replay: true}}, r.changes)
-		require.Equal(t, slices.Repeat([]uint64{20}, 4), epochs(c, fake, podAPort))
-		require.Equal(t, slices.Repeat([]uint64{8}, 4), epochs(c, fake, podBPort))
+		require.Equal(t, []coherency.Change{{Replay: true}}, r.Changes)
+		require.Equal(t, slices.Repeat([]uint64{20}, 4), epochs(c, fake, oftest.PodAPort))
+		require.Equal(t, slices.Repeat([]uint64{8}, 4), epochs(c, fake, oftest.PodBPort))
 	})
 }
 
 func TestChangeOfUnknownFateIsCorrectedByTheNextOne(t *testing.T) {
 	for _, fate := range []error{of.ErrDisconnected, context.DeadlineExceeded} {
 		t.Run(fate.Error(), func(t *testing.T) {
-			c, fake := newTestClient(t, oncacheFeatures)
-			r := &recorder{}
+			c, fake := oftest.NewTestClient(t, oftest.ONCacheFeatures)
+			r := &oftest.Recorder{}
 			c.SetInterceptor(r)
-			require.NoError(t, installPodA(c))
+			require.NoError(t, oftest.InstallPodA(c))
 			want := fake.Flows()
 
 			// The switch makes the change, but its answer does not arrive.
-			require.NoError(t, installPodB(c))
+			require.NoError(t, oftest.InstallPodB(c))
 			done := fake.Flows()
 			require.NoError(t, c.UninstallPodFlows(context.Background(), "pod-b"))
 			fake.FailNext(fate)
-			require.ErrorIs(t, installPodB(c), fate)
-			for _, flow := range newFlows(want, done) {
+			require.ErrorIs(t, oftest.InstallPodB(c), fate)
+			for _, flow := range oftest.NewFlows(want, done) {
 				require.NoError(t, fake.Commit(context.Background(), []of.FlowMod{{Flow: flow}}))
 			}
 
 			require.NoError(t, c.UninstallPodFlows(context.Background(), "pod-b"))
 			require.Equal(t, want, fake.Flows())
-			require.True(t, r.changes[len(r.changes)-1].Replay)
-			require.NoError(t, installPodA(c))
-			require.False(t, r.changes[len(r.changes)-1].Replay, "once is enough")
+			require.True(t, r.Changes[len(r.Changes)-1].Replay)
+			require.NoError(t, oftest.InstallPodA(c))
+			require.False(t, r.Changes[len(r.Changes)-1].Replay, "once is enough")
 		})
 	}
 }
@@ -283,8 +293,8 @@ func TestDeleteStaleFlows(t *testing.T) {
 	foreign := of.Flow{Table: 201, Priority: 7, Cookie: 99}
 	require.NoError(t, fake.Commit(context.Background(), []of.FlowMod{{Flow: stale}, {Flow: foreign}}))
 	previous := uint16(4)
-	c := NewClient(fake, noTableNames, defaultFeatures)
-	_, err = c.Initialize(context.Background(), RoundInfo{RoundNum: testRound, PrevRoundNum: &previous}, testNode, testNetwork)
+	c := openflow.NewClient(fake, oftest.NoTableNames, oftest.DefaultFeatures)
+	_, err = c.Initialize(context.Background(), openflow.RoundInfo{RoundNum: oftest.TestRound, PrevRoundNum: &previous}, oftest.TestNode, oftest.TestNetwork)
 	require.NoError(t, err)
 	_, found := fake.Flow(stale.Key())
 	require.True(t, found, "flows of the previous round forward until the agent has installed everything")
@@ -298,10 +308,10 @@ func TestDeleteStaleFlows(t *testing.T) {
 
 // In a pipeline with other tables, flows of a former round mean something else. They go in the bundle of the base flows.
 func TestOtherTablesReplaceTheFlowsOfFormerRounds(t *testing.T) {
-	withProxy, withoutProxy := Features{AntreaProxy: true}, Features{}
-	namesOf := func(features Features) map[uint8]string {
-		c, _ := newTestClient(t, features)
-		return tableNames(c)
+	withProxy, withoutProxy := openflow.Features{AntreaProxy: true}, openflow.Features{}
+	namesOf := func(features openflow.Features) map[uint8]string {
+		c, _ := oftest.NewTestClient(t, features)
+		return oftest.TableNames(c)
 	}
 	for _, test := range []struct {
 		name                string
@@ -311,11 +321,11 @@ func TestOtherTablesReplaceTheFlowsOfFormerRounds(t *testing.T) {
 		kept                bool
 	}{
 		{name: "the same tables", former: namesOf(withoutProxy), want: []string{"20 names"}, kept: true},
-		{name: "the same but for those of ONCache", former: namesOf(Features{ONCache: true}), want: []string{"20 names"}, kept: true},
+		{name: "the same but for those of ONCache", former: namesOf(openflow.Features{ONCache: true}), want: []string{"20 names"}, kept: true},
 		{name: "other tables", former: namesOf(withProxy), want: []string{"0 names", "20 names"}},
 		{name: "the former agent has failed in between", former: map[uint8]string{}, want: []string{"0 names", "20 names"}},
-		{name: "the bundle is refused", former: namesOf(withProxy), commitFail: errRefused, want: []string{"0 names"}, kept: true},
-		{name: "names cannot be removed", former: namesOf(withProxy), nameErr: errRefused, want: []string{"0 names"}, kept: true},
+		{name: "the bundle is refused", former: namesOf(withProxy), commitFail: oftest.ErrRefused, want: []string{"0 names"}, kept: true},
+		{name: "names cannot be removed", former: namesOf(withProxy), nameErr: oftest.ErrRefused, want: []string{"0 names"}, kept: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			fake := of.NewFake()
@@ -329,11 +339,11 @@ func TestOtherTablesReplaceTheFlowsOfFormerRounds(t *testing.T) {
 			}
 			var named []string
 			previous := uint16(4)
-			c := NewClient(fake, func(names map[uint8]string) error {
+			c := openflow.NewClient(fake, func(names map[uint8]string) error {
 				named = append(named, fmt.Sprint(len(names), " names"))
 				return test.nameErr
 			}, withoutProxy)
-			_, err = c.Initialize(t.Context(), RoundInfo{RoundNum: testRound, PrevRoundNum: &previous, FormerTables: test.former}, testNode, testNetwork)
+			_, err = c.Initialize(t.Context(), openflow.RoundInfo{RoundNum: oftest.TestRound, PrevRoundNum: &previous, FormerTables: test.former}, oftest.TestNode, oftest.TestNetwork)
 			require.Equal(t, test.nameErr == nil && test.commitFail == nil, err == nil, "%v", err)
 			_, found := fake.Flow(stale.Key())
 			require.Equal(t, test.kept, found)
@@ -353,8 +363,8 @@ func TestDeleteStaleFlowsOfUnfinishedRounds(t *testing.T) {
 		require.NoError(t, fake.Commit(context.Background(), []of.FlowMod{{Flow: stale[i]}}))
 	}
 	previous := uint16(65535)
-	c := NewClient(fake, noTableNames, defaultFeatures)
-	_, err = c.Initialize(context.Background(), RoundInfo{RoundNum: 2, PrevRoundNum: &previous}, testNode, testNetwork)
+	c := openflow.NewClient(fake, oftest.NoTableNames, oftest.DefaultFeatures)
+	_, err = c.Initialize(context.Background(), openflow.RoundInfo{RoundNum: 2, PrevRoundNum: &previous}, oftest.TestNode, oftest.TestNetwork)
 	require.NoError(t, err)
 	require.NoError(t, c.DeleteStaleFlows())
 	for i, want := range []bool{true, false, false, false} {
@@ -364,7 +374,7 @@ func TestDeleteStaleFlowsOfUnfinishedRounds(t *testing.T) {
 }
 
 func TestDeleteStaleFlowsOnFirstStart(t *testing.T) {
-	c, fake := newTestClient(t, defaultFeatures)
+	c, fake := oftest.NewTestClient(t, oftest.DefaultFeatures)
 	require.NoError(t, c.DeleteStaleFlows())
 	require.Empty(t, fake.History())
 }
@@ -373,22 +383,22 @@ func TestDeleteStaleFlowsOnFirstStart(t *testing.T) {
 func TestNetworksOfTwoNodesDoNotOverlap(t *testing.T) {
 	for name, overlapping := range map[string]string{"equal": "10.10.1.0/24", "a part": "10.10.1.0/25", "a part without the gateway": "10.10.1.128/25"} {
 		t.Run(name, func(t *testing.T) {
-			c, fake := newTestClient(t, defaultFeatures)
-			r := &recorder{}
+			c, fake := oftest.NewTestClient(t, oftest.DefaultFeatures)
+			r := &oftest.Recorder{}
 			c.SetInterceptor(r)
-			require.NoError(t, installRemoteNode(c))
+			require.NoError(t, oftest.InstallRemoteNode(c))
 			want := fake.Flows()
 			cidr := netip.MustParsePrefix(overlapping)
-			other := map[netip.Prefix]Peer{cidr: peerAt(cidr.Addr().Next(), netip.MustParseAddr("192.168.77.103"))}
-			require.ErrorContains(t, c.InstallNodeFlows("node-c", other), "overlaps "+remoteCIDR.String()+" of remote Node node-b")
+			other := map[netip.Prefix]openflow.Peer{cidr: oftest.PeerAt(cidr.Addr().Next(), netip.MustParseAddr("192.168.77.103"))}
+			require.ErrorContains(t, c.InstallNodeFlows("node-c", other), "overlaps "+oftest.RemoteCIDR.String()+" of remote Node node-b")
 			require.NoError(t, c.UninstallNodeFlows("node-c"))
 			require.Equal(t, want, fake.Flows())
 
 			require.NoError(t, c.UninstallNodeFlows("node-b"))
 			require.NoError(t, c.InstallNodeFlows("node-c", other))
-			require.ErrorContains(t, installRemoteNode(c), "of remote Node node-c")
-			require.NotContains(t, render(tableNames(c), fake.Flows()), remotePeer.String())
-			for _, change := range r.changes {
+			require.ErrorContains(t, oftest.InstallRemoteNode(c), "of remote Node node-c")
+			require.NotContains(t, oftest.Render(oftest.TableNames(c), fake.Flows()), oftest.RemotePeer.String())
+			for _, change := range r.Changes {
 				require.False(t, change.All)
 			}
 		})
@@ -396,13 +406,13 @@ func TestNetworksOfTwoNodesDoNotOverlap(t *testing.T) {
 }
 
 func TestFlowTableStatus(t *testing.T) {
-	c, _ := newTestClient(t, defaultFeatures)
-	require.NoError(t, installPodA(c))
+	c, _ := oftest.NewTestClient(t, oftest.DefaultFeatures)
+	require.NoError(t, oftest.InstallPodA(c))
 	status, err := c.GetFlowTableStatus(t.Context())
 	require.NoError(t, err)
 	require.Len(t, status, 29)
-	require.Equal(t, TableStatus{ID: 1, Name: "ARPSpoofGuard", FlowCount: 3}, status[1])
-	require.Equal(t, TableStatus{ID: 13, Name: "EgressRule", FlowCount: 1}, status[13])
+	require.Equal(t, openflow.TableStatus{ID: 1, Name: "ARPSpoofGuard", FlowCount: 3}, status[1])
+	require.Equal(t, openflow.TableStatus{ID: 13, Name: "EgressRule", FlowCount: 1}, status[13])
 	require.NoError(t, c.Disconnect())
 	_, err = c.GetFlowTableStatus(t.Context())
 	require.ErrorIs(t, err, of.ErrDisconnected)
@@ -410,17 +420,17 @@ func TestFlowTableStatus(t *testing.T) {
 
 // TestDroppedByMeters: each purpose has a number, also where Open vSwitch has no meters.
 func TestDroppedByMeters(t *testing.T) {
-	c, _ := newTestClient(t, defaultFeatures)
+	c, _ := oftest.NewTestClient(t, oftest.DefaultFeatures)
 	dropped, err := c.DroppedByMeters(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, map[Purpose]uint64{
+	require.Equal(t, map[openflow.Purpose]uint64{
 		"PacketInMeterNetworkPolicy": 0, "PacketInMeterTraceflow": 0, "PacketInMeterDNSInterception": 0, "PacketInMeterServiceReject": 0,
 	}, dropped)
 }
 
 // TestMissingFlows: base flows that somebody has deleted are noticed in every table, and other flows do not stand in for them in an empty one.
 func TestMissingFlows(t *testing.T) {
-	c, fake := newTestClient(t, oncacheFeatures)
+	c, fake := oftest.NewTestClient(t, oftest.ONCacheFeatures)
 	requireMissing := func(name string) {
 		t.Helper()
 		missing, err := c.MissingFlows(t.Context())
@@ -429,13 +439,13 @@ func TestMissingFlows(t *testing.T) {
 		require.Contains(t, missing, name)
 	}
 	requireMissing("")
-	require.NoError(t, installPodA(c))
+	require.NoError(t, oftest.InstallPodA(c))
 	requireMissing("")
 	for _, flow := range fake.Flows() {
 		before := fake.Flows()
 		require.NoError(t, fake.Commit(t.Context(), []of.FlowMod{{Command: of.DeleteStrict, Flow: flow}}))
-		requireMissing("table " + tableNames(c)[flow.Table] + " has ")
-		require.NoError(t, replay(c))
+		requireMissing("table " + oftest.TableNames(c)[flow.Table] + " has ")
+		require.NoError(t, oftest.Replay(c))
 		requireMissing("")
 		require.Equal(t, before, fake.Flows())
 	}
@@ -445,10 +455,10 @@ func TestMissingFlows(t *testing.T) {
 }
 
 func TestFlowKeys(t *testing.T) {
-	c, _ := newTestClient(t, minimalFeatures)
+	c, _ := oftest.NewTestClient(t, oftest.MinimalFeatures)
 	require.Nil(t, c.GetPodFlowKeys("pod-a"))
-	require.NoError(t, installPodA(c))
-	require.NoError(t, installRemoteNode(c))
+	require.NoError(t, oftest.InstallPodA(c))
+	require.NoError(t, oftest.InstallRemoteNode(c))
 	require.Equal(t, []string{
 		"table=3,in_port=11",
 		"table=13,dl_dst=0a:00:00:00:00:11",
@@ -463,32 +473,32 @@ func TestFlowKeys(t *testing.T) {
 }
 
 func TestIPv6AddressesGetNoFlowsWithoutIPv6PodNetwork(t *testing.T) {
-	c, fake := newTestClient(t, defaultFeatures)
-	require.NoError(t, installPodA(c))
+	c, fake := oftest.NewTestClient(t, oftest.DefaultFeatures)
+	require.NoError(t, oftest.InstallPodA(c))
 	want := fake.Flows()
 	v6 := netip.MustParseAddr("fd00::11")
-	require.NoError(t, c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podAIP, v6}, podAMAC, podAPort))
+	require.NoError(t, c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{oftest.PodAIP, v6}, oftest.PodAMAC, oftest.PodAPort))
 	require.Equal(t, want, fake.Flows())
-	require.NoError(t, c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR6: peerAt(remoteGW6, remotePeer)}))
+	require.NoError(t, c.InstallNodeFlows("node-b", map[netip.Prefix]openflow.Peer{oftest.RemoteCIDR6: oftest.PeerAt(oftest.RemoteGW6, oftest.RemotePeer)}))
 	require.Equal(t, want, fake.Flows())
 }
 
 func TestInstalledFlowsDoNotShareMemoryWithTheCaller(t *testing.T) {
-	c, fake := newTestClient(t, defaultFeatures)
-	mac := slices.Clone(podAMAC)
-	require.NoError(t, c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podAIP}, mac, podAPort))
-	want := flowStrings(fake.Flows())
+	c, fake := oftest.NewTestClient(t, oftest.DefaultFeatures)
+	mac := slices.Clone(oftest.PodAMAC)
+	require.NoError(t, c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{oftest.PodAIP}, mac, oftest.PodAPort))
+	want := oftest.FlowStrings(fake.Flows())
 	copy(mac, net.HardwareAddr{0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
 	require.NoError(t, c.ReplayFlows(func() {}))
-	require.Equal(t, want, flowStrings(fake.Flows()))
+	require.Equal(t, want, oftest.FlowStrings(fake.Flows()))
 }
 
 // epochs returns the epochs that the mark flows of the port load.
-func epochs(c Client, fake *of.Fake, port uint32) []uint64 {
+func epochs(c openflow.Client, fake *of.Fake, port uint32) []uint64 {
 	var out []uint64
-	marks := []uint8{generatorOf(c).id(tableONCacheMark), generatorOf(c).id(tableONCacheLocalMark)}
+	marks := []uint8{oftest.GeneratorOf(c).ID(pipeline.TableONCacheMark), oftest.GeneratorOf(c).ID(pipeline.TableONCacheLocalMark)}
 	for _, flow := range fake.Flows() {
-		if !slices.Contains(marks, flow.Table) || flow.Priority == priorityMiss {
+		if !slices.Contains(marks, flow.Table) || flow.Priority == pipeline.PriorityMiss {
 			continue
 		}
 		own := slices.ContainsFunc(flow.Match, func(m of.Match) bool {

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package openflow
+package openflow_test
 
 import (
 	"encoding/binary"
@@ -13,6 +13,9 @@ import (
 	"github.com/gopacket/gopacket/layers"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
 )
 
 // icmpError is an error message about a packet. Its sender is a router, or an end of the connection.
@@ -40,9 +43,9 @@ var errorKinds = map[string][2]errorKind{
 
 // sendError lets the port receive the message.
 func (w *wire) sendError(port uint32, e icmpError) {
-	w.t.Helper()
-	network, transport := e.about.headers(w.t)
-	inner := serialize(w.t, network.(gopacket.SerializableLayer), transport)
+	w.T.Helper()
+	network, transport := e.about.headers(w.T)
+	inner := serialize(w.T, network.(gopacket.SerializableLayer), transport)
 	from, to := netip.MustParseAddr(e.from), netip.MustParseAddr(e.to)
 	if from.Is4() {
 		w.inject(port, networkHeader(from, to, layers.IPProtocolICMPv4), &layers.ICMPv4{
@@ -51,13 +54,13 @@ func (w *wire) sendError(port uint32, e icmpError) {
 		return
 	}
 	header, icmp := networkHeader(from, to, layers.IPProtocolICMPv6), &layers.ICMPv6{TypeCode: layers.CreateICMPv6TypeCode(e.kind.messageType, e.kind.code)}
-	require.NoError(w.t, icmp.SetNetworkLayerForChecksum(header))
+	require.NoError(w.T, icmp.SetNetworkLayerForChecksum(header))
 	w.inject(port, header, icmp, gopacket.Payload(append(binary.BigEndian.AppendUint32(nil, e.kind.parameter), inner...)))
 }
 
 // nextError waits for the next packet that the port sends, and requires that it is an error message whose checksums are right.
 func (w *wire) nextError(port uint32) (e icmpError) {
-	w.t.Helper()
+	w.T.Helper()
 	packet := gopacket.NewPacket(w.links[port].next(), layers.LayerTypeEthernet, gopacket.Default)
 	e.from, e.to = packet.NetworkLayer().NetworkFlow().Src().String(), packet.NetworkLayer().NetworkFlow().Dst().String()
 	var message []byte
@@ -65,22 +68,22 @@ func (w *wire) nextError(port uint32) (e icmpError) {
 	switch icmp := packet.Layers()[2].(type) {
 	case *layers.ICMPv4:
 		message = append(icmp.Contents, icmp.Payload...)
-		require.Zero(w.t, onesComplement(message), "ICMP checksum: %v", packet)
+		require.Zero(w.T, onesComplement(message), "ICMP checksum: %v", packet)
 	case *layers.ICMPv6:
 		message, innerType = append(icmp.Contents, icmp.Payload...), layers.LayerTypeIPv6
 		ip := packet.NetworkLayer().(*layers.IPv6)
 		pseudo := append(append([]byte{}, ip.SrcIP...), ip.DstIP...)
 		pseudo = append(binary.BigEndian.AppendUint32(pseudo, uint32(len(message))), 0, 0, 0, byte(layers.IPProtocolICMPv6))
-		require.Zero(w.t, onesComplement(append(pseudo, message...)), "ICMPv6 checksum: %v", packet)
+		require.Zero(w.T, onesComplement(append(pseudo, message...)), "ICMPv6 checksum: %v", packet)
 	default:
-		require.Fail(w.t, "not an ICMP message", packet.String())
+		require.Fail(w.T, "not an ICMP message", packet.String())
 	}
 	e.kind = errorKind{message[0], message[1], binary.BigEndian.Uint32(message[4:])}
 	inner := gopacket.NewPacket(message[8:], innerType, gopacket.Default)
 	if ip, isIPv4 := inner.NetworkLayer().(*layers.IPv4); isIPv4 {
-		require.Zero(w.t, onesComplement(ip.Contents), "checksum of the header in the message: %v", packet)
+		require.Zero(w.T, onesComplement(ip.Contents), "checksum of the header in the message: %v", packet)
 	}
-	e.about = segmentOf(w.t, inner)
+	e.about = segmentOf(w.T, inner)
 	return e
 }
 
@@ -100,27 +103,27 @@ func onesComplement(data []byte) uint16 {
 func TestWireErrorsAboutServiceConnections(t *testing.T) { eachDatapath(t, testServiceErrors) }
 
 func testServiceErrors(t *testing.T, w *wire) {
-	require.NoError(t, w.c.SetNodePortAddresses([]netip.Addr{nodeIP, netip.MustParseAddr(inIPv6(nodeIP.String()))}))
+	require.NoError(t, w.C.SetNodePortAddresses([]netip.Addr{oftest.NodeIP, netip.MustParseAddr(inIPv6(oftest.NodeIP.String()))}))
 	for _, test := range serviceConnections {
 		t.Run(test.name, func(t *testing.T) {
-			w.t = t
+			w.T = t
 			w.serviceErrors(test.port, test.translated, 0)
 		})
 		t.Run("IPv6, "+test.name, func(t *testing.T) {
 			if !w.kernel {
 				t.Skip("the datapath in user space damages the packet in an ICMPv6 error whose addresses it translates")
 			}
-			w.t = t
-			w.serviceErrors(test.port.each(inIPv6), test.translated.each(inIPv6), 1)
+			w.T = t
+			w.serviceErrors(translatePort(test.port, inIPv6), test.translated.each(inIPv6), 1)
 		})
 	}
 }
 
 // serviceErrors opens a connection over TCP, and one over UDP, and sends errors of all kinds about them. version is the index of errorKinds.
-func (w *wire) serviceErrors(port ServicePort, c translated, version int) {
-	w.t.Helper()
-	udp := with(port, over(corev1.ProtocolUDP), named("udp"))
-	require.NoError(w.t, w.c.InstallService(udp))
+func (w *wire) serviceErrors(port openflow.ServicePort, c translated, version int) {
+	w.T.Helper()
+	udp := oftest.With(port, oftest.Over(corev1.ProtocolUDP), oftest.Named("udp"))
+	require.NoError(w.T, w.C.InstallService(udp))
 	w.install(port)
 	w.open(c)
 	w.datagrams(c)
@@ -129,41 +132,41 @@ func (w *wire) serviceErrors(port ServicePort, c translated, version int) {
 		w.errorsArrive(name, c, "A", kinds[version])
 		w.errorsArrive(name, c, "", kinds[version])
 	}
-	require.Equal(w.t, connections, w.connections(), "errors are no connections")
-	require.NoError(w.t, w.c.UninstallService(udp.Name))
-	require.NoError(w.t, w.c.UninstallService(port.Name))
+	require.Equal(w.T, connections, w.connections(), "errors are no connections")
+	require.NoError(w.T, w.C.UninstallService(udp.Name))
+	require.NoError(w.T, w.C.UninstallService(port.Name))
 }
 
 // serviceConnections are ways through the pipeline: what is translated, and where the client and the Endpoint are.
 var serviceConnections = []struct {
 	name string
-	port ServicePort
+	port openflow.ServicePort
 	translated
 }{
-	{"from a Pod, to a Pod on this Node", clusterPort(localEndpointB), translated{podAPort, podBPort, "10.10.0.11:3001", "10.96.0.10:80", "10.10.0.11:3001", "10.10.0.12:8080"}},
-	{"from a Pod, to a remote Pod", clusterPort(elsewhereEndpoint), translated{podAPort, tunnelPort, "10.10.0.11:3002", "10.96.0.10:80", "10.10.0.11:3002", "10.10.1.20:8080"}},
-	{"from a Pod, to itself", clusterPort(localEndpoint), translated{podAPort, podAPort, "10.10.0.11:3003", "10.96.0.10:80", "10.10.0.1:3003", "10.10.0.11:8080"}},
-	{"from a Pod, to another host", clusterPort(hostEndpoint), translated{podAPort, gwPort, "10.10.0.11:3004", "10.96.0.10:80", "10.10.0.11:3004", "192.168.77.103:6443"}},
-	{"from the Node, to a Pod", clusterPort(localEndpoint), translated{gwPort, podAPort, "10.10.0.1:3005", "10.96.0.10:80", "10.10.0.1:3005", "10.10.0.11:8080"}},
-	{"from the Node, to a remote Pod", clusterPort(elsewhereEndpoint), translated{gwPort, tunnelPort, "10.10.0.1:3006", "10.96.0.10:80", "10.10.0.1:3006", "10.10.1.20:8080"}},
-	{"from the Node, to another host", clusterPort(hostEndpoint), translated{gwPort, gwPort, "10.10.0.1:3007", "10.96.0.10:80", "169.254.0.253:3007", "192.168.77.103:6443"}},
-	{"from outside, to a NodePort of a Pod", with(externalLocal(), servedLocally(localEndpoint)),
-		translated{gwPort, podAPort, "198.51.100.7:3008", "169.254.0.252:30080", "198.51.100.7:3008", "10.10.0.11:8080"}},
-	{"from outside, to a remote Pod", with(clusterPort(elsewhereEndpoint), at(Frontend{Address: loadBalancerIP, External: true})),
-		translated{gwPort, tunnelPort, "198.51.100.7:3010", "203.0.113.10:80", "10.10.0.1:3010", "10.10.1.20:8080"}},
-	{"from outside, to another host", with(clusterPort(hostEndpoint), at(Frontend{Address: loadBalancerIP, External: true})),
-		translated{gwPort, gwPort, "198.51.100.7:3011", "203.0.113.10:80", "169.254.0.253:3011", "192.168.77.103:6443"}},
+	{"from a Pod, to a Pod on this Node", oftest.ClusterPort(oftest.LocalEndpointB), translated{oftest.PodAPort, oftest.PodBPort, "10.10.0.11:3001", "10.96.0.10:80", "10.10.0.11:3001", "10.10.0.12:8080"}},
+	{"from a Pod, to a remote Pod", oftest.ClusterPort(oftest.ElsewhereEndpoint), translated{oftest.PodAPort, oftest.TunnelPort, "10.10.0.11:3002", "10.96.0.10:80", "10.10.0.11:3002", "10.10.1.20:8080"}},
+	{"from a Pod, to itself", oftest.ClusterPort(oftest.LocalEndpoint), translated{oftest.PodAPort, oftest.PodAPort, "10.10.0.11:3003", "10.96.0.10:80", "10.10.0.1:3003", "10.10.0.11:8080"}},
+	{"from a Pod, to another host", oftest.ClusterPort(oftest.HostEndpoint), translated{oftest.PodAPort, oftest.GWPort, "10.10.0.11:3004", "10.96.0.10:80", "10.10.0.11:3004", "192.168.77.103:6443"}},
+	{"from the Node, to a Pod", oftest.ClusterPort(oftest.LocalEndpoint), translated{oftest.GWPort, oftest.PodAPort, "10.10.0.1:3005", "10.96.0.10:80", "10.10.0.1:3005", "10.10.0.11:8080"}},
+	{"from the Node, to a remote Pod", oftest.ClusterPort(oftest.ElsewhereEndpoint), translated{oftest.GWPort, oftest.TunnelPort, "10.10.0.1:3006", "10.96.0.10:80", "10.10.0.1:3006", "10.10.1.20:8080"}},
+	{"from the Node, to another host", oftest.ClusterPort(oftest.HostEndpoint), translated{oftest.GWPort, oftest.GWPort, "10.10.0.1:3007", "10.96.0.10:80", "169.254.0.253:3007", "192.168.77.103:6443"}},
+	{"from outside, to a NodePort of a Pod", oftest.With(oftest.ExternalLocal(), oftest.ServedLocally(oftest.LocalEndpoint)),
+		translated{oftest.GWPort, oftest.PodAPort, "198.51.100.7:3008", "169.254.0.252:30080", "198.51.100.7:3008", "10.10.0.11:8080"}},
+	{"from outside, to a remote Pod", oftest.With(oftest.ClusterPort(oftest.ElsewhereEndpoint), oftest.At(openflow.Frontend{Address: oftest.LoadBalancerIP, External: true})),
+		translated{oftest.GWPort, oftest.TunnelPort, "198.51.100.7:3010", "203.0.113.10:80", "10.10.0.1:3010", "10.10.1.20:8080"}},
+	{"from outside, to another host", oftest.With(oftest.ClusterPort(oftest.HostEndpoint), oftest.At(openflow.Frontend{Address: oftest.LoadBalancerIP, External: true})),
+		translated{oftest.GWPort, oftest.GWPort, "198.51.100.7:3011", "203.0.113.10:80", "169.254.0.253:3011", "192.168.77.103:6443"}},
 }
 
 // errorsArrive sends an error of the kind from each end, and from a router in front of it if there can be one, to the other end.
 func (w *wire) errorsArrive(name string, c translated, flags string, kind errorKind) {
-	w.t.Helper()
+	w.T.Helper()
 	router := "192.0.2.1"
 	if strings.Contains(c.client, "[") {
 		router = inIPv6(router)
 	}
 	for _, sender := range []string{hostOf(c.client), router} {
-		if sender == router && c.clientPort == podAPort {
+		if sender == router && c.clientPort == oftest.PodAPort {
 			continue // a Pod sends from its own address only
 		}
 		arrives := sender
@@ -174,7 +177,7 @@ func (w *wire) errorsArrive(name string, c translated, flags string, kind errorK
 			c.serverPort, icmpError{arrives, hostOf(c.endpoint), segment{c.endpoint, c.source, flags}, kind})
 	}
 	for _, sender := range []string{hostOf(c.endpoint), router} {
-		if sender == router && (c.serverPort == podAPort || c.serverPort == podBPort) {
+		if sender == router && (c.serverPort == oftest.PodAPort || c.serverPort == oftest.PodBPort) {
 			continue
 		}
 		w.errorArrives(name, c.serverPort, icmpError{sender, hostOf(c.source), segment{c.source, c.endpoint, flags}, kind},
@@ -183,23 +186,23 @@ func (w *wire) errorsArrive(name string, c translated, flags string, kind errorK
 }
 
 func (w *wire) errorArrives(name string, from uint32, e icmpError, to uint32, want icmpError) {
-	w.t.Helper()
+	w.T.Helper()
 	w.sendError(from, e)
-	require.Equal(w.t, want, w.nextError(to), "%s: %+v from %s", name, e, portNames[from])
+	require.Equal(w.T, want, w.nextError(to), "%s: %+v from %s", name, e, portNames[from])
 	for port, link := range w.links {
-		require.False(w.t, link.pending(), "%s: another packet at %s", name, portNames[port])
+		require.False(w.T, link.pending(), "%s: another packet at %s", name, portNames[port])
 	}
 }
 
 // connections is the number of connections that conntrack has.
 func (w *wire) connections() int {
-	w.t.Helper()
+	w.T.Helper()
 	return strings.Count(w.Appctl("dpctl/dump-conntrack"), "zone=")
 }
 
 // ipv6Twins has the IPv6 address of whoever has an IPv4 address in these tests.
 var ipv6Twins = map[string]string{
-	"10.10.0.11": podA6IP.String(), "10.10.0.12": podB6IP.String(), "10.10.0.1": gw6IP.String(), "10.10.1.20": remotePod6.String(),
+	"10.10.0.11": oftest.PodA6IP.String(), "10.10.0.12": oftest.PodB6IP.String(), "10.10.0.1": oftest.GW6IP.String(), "10.10.1.20": oftest.RemotePod6.String(),
 	"10.96.0.10": "fd00:96::10", "192.168.77.103": "fd00:77::103", "192.168.77.101": "fd00:77::101", "203.0.113.10": "2001:db8:1::10",
 	"198.51.100.7": "2001:db8::7", "192.0.2.1": "2001:db8:2::1", "169.254.0.253": "fc01::aabb:ccdd:eeff", "169.254.0.252": "fc01::aabb:ccdd:eefe",
 }
@@ -217,15 +220,15 @@ func (c translated) each(translate func(string) string) translated {
 	return translated{c.clientPort, c.serverPort, translate(c.client), translate(c.frontend), translate(c.source), translate(c.endpoint)}
 }
 
-// each returns the port with all addresses translated.
-func (p ServicePort) each(translate func(string) string) ServicePort {
-	frontends, endpoints := p.Frontends, [2][]Endpoint{p.Cluster, p.Local}
+// translatePort returns the port with all addresses translated.
+func translatePort(p openflow.ServicePort, translate func(string) string) openflow.ServicePort {
+	frontends, endpoints := p.Frontends, [2][]openflow.Endpoint{p.Cluster, p.Local}
 	p.Frontends, p.Cluster, p.Local = nil, nil, nil
 	for _, f := range frontends {
 		f.Address = netip.MustParseAddrPort(translate(f.Address.String()))
 		p.Frontends = append(p.Frontends, f)
 	}
-	for i, list := range []*[]Endpoint{&p.Cluster, &p.Local} {
+	for i, list := range []*[]openflow.Endpoint{&p.Cluster, &p.Local} {
 		for _, e := range endpoints[i] {
 			e.Address = netip.MustParseAddrPort(translate(e.Address.String()))
 			*list = append(*list, e)
@@ -241,29 +244,29 @@ func TestWireErrorsOpenNothing(t *testing.T) { eachDatapath(t, testErrorsOpenNot
 
 func testErrorsOpenNothing(t *testing.T, w *wire) {
 	const client, frontend, endpoint = "10.10.0.11:3001", "10.96.0.10:80", "10.10.0.12:8080"
-	w.install(clusterPort(localEndpointB))
+	w.install(oftest.ClusterPort(oftest.LocalEndpointB))
 	kind := errorKinds["too big"][0]
 	ofClient := icmpError{hostOf(client), hostOf(frontend), segment{frontend, client, "A"}, kind}
 	ofServer := icmpError{hostOf(endpoint), hostOf(client), segment{client, endpoint, "A"}, kind}
 	nothing := func(what string) {
 		t.Helper()
-		w.nothingElse(podAPort)
-		w.nothingElse(podBPort)
+		w.nothingElse(oftest.PodAPort)
+		w.nothingElse(oftest.PodBPort)
 		before := w.connections()
-		w.sendError(podAPort, ofClient)
-		w.nothingElse(podAPort)
-		w.sendError(podBPort, ofServer)
-		w.nothingElse(podBPort)
+		w.sendError(oftest.PodAPort, ofClient)
+		w.nothingElse(oftest.PodAPort)
+		w.sendError(oftest.PodBPort, ofServer)
+		w.nothingElse(oftest.PodBPort)
 		require.Equal(t, before, w.connections(), what)
 	}
 	nothing("an error without connection")
-	w.open(translated{podAPort, podBPort, client, frontend, client, endpoint})
-	w.errorArrives("too big", podAPort, ofClient, podBPort, icmpError{hostOf(client), hostOf(endpoint), segment{endpoint, client, "A"}, kind})
+	w.open(translated{oftest.PodAPort, oftest.PodBPort, client, frontend, client, endpoint})
+	w.errorArrives("too big", oftest.PodAPort, ofClient, oftest.PodBPort, icmpError{hostOf(client), hostOf(endpoint), segment{endpoint, client, "A"}, kind})
 	w.Appctl("dpctl/flush-conntrack")
 	nothing("an error about a former connection")
 
-	require.NoError(t, install(egress(2, policyPodA, prefixes("10.10.9.0/24")))(w.c))
+	require.NoError(t, oftest.Install(oftest.Egress(2, oftest.PolicyPodA, oftest.Prefixes("10.10.9.0/24")))(w.C))
 	w.settle()
-	w.swallow(podAPort, segment{client, frontend, "S"})
+	w.swallow(oftest.PodAPort, segment{client, frontend, "S"})
 	nothing("an error about a connection that a policy refuses")
 }

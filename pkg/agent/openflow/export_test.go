@@ -3,5 +3,9 @@
 
 package openflow
 
-// coreOf returns what the client is built on.
-func coreOf(c Client) *core { return c.(*client).core }
+import (
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
+)
+
+// CoreOf returns what the client is built on.
+func CoreOf(c Client) *pipeline.Core { return c.(*client).Core }

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package openflow
+package openflow_test
 
 import (
 	"context"
@@ -13,19 +13,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/metertest"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/networkpolicy"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
 )
 
 // newMeteredClient returns an initialized client that also has the example feature.
-func newMeteredClient(t *testing.T, sw of.Switch, round RoundInfo) (Client, *podMeter, <-chan struct{}) {
+func newMeteredClient(t *testing.T, sw of.Switch, round openflow.RoundInfo) (openflow.Client, *metertest.Meters, <-chan struct{}) {
 	t.Helper()
-	c := NewClient(sw, noTableNames, oncacheFeatures)
-	meter := newPodMeter(coreOf(c)) // the line to add to NewClient
+	c := openflow.NewClient(sw, oftest.NoTableNames, oftest.ONCacheFeatures)
+	meter := metertest.New(openflow.CoreOf(c)) // the line to add to NewClient
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	reconnected, err := c.Initialize(ctx, round, testNode, testNetwork)
+	reconnected, err := c.Initialize(ctx, round, oftest.TestNode, oftest.TestNetwork)
 	require.NoError(t, err)
 	return c, meter, reconnected
 }
@@ -33,7 +38,7 @@ func newMeteredClient(t *testing.T, sw of.Switch, round RoundInfo) (Client, *pod
 // meterFlows returns the flows of the example feature, except for its table's miss, and their rounds.
 func meterFlows(flows []of.Flow) (own []string, rounds []uint16) {
 	for _, flow := range flows {
-		if categoryOf(&flow) == cookiePodMeter {
+		if pipeline.CategoryOf(&flow) == metertest.Cookie {
 			own = append(own, flow.Key())
 			rounds = append(rounds, uint16(flow.Cookie>>48))
 		}
@@ -56,17 +61,17 @@ func meterGroups(t *testing.T, sw of.Reader) (ids []uint32) {
 // A feature that is known only to its own file and to its registration is part of the pipeline, and is replayed.
 func TestExampleFeature(t *testing.T) {
 	fake := of.NewFake()
-	c, meter, _ := newMeteredClient(t, fake, RoundInfo{RoundNum: testRound})
-	names, id := tableNames(c), generatorOf(c).id(tablePodMeter)
-	require.Equal(t, []string{tableEgressMark, tablePodMeter, tableL3DecTTL}, []string{names[id-1], names[id], names[id+1]})
+	c, meter, _ := newMeteredClient(t, fake, openflow.RoundInfo{RoundNum: oftest.TestRound})
+	names, id := oftest.TableNames(c), oftest.GeneratorOf(c).ID(metertest.Table)
+	require.Equal(t, []string{pipeline.TableEgressMark, metertest.Table, pipeline.TableL3DecTTL}, []string{names[id-1], names[id], names[id+1]})
 	own, _ := meterFlows(fake.Flows())
 	require.Len(t, own, 1, "the base flow")
 
-	r := &recorder{}
+	r := &oftest.Recorder{}
 	c.SetInterceptor(r)
-	require.NoError(t, meter.InstallMeter("pod-a", podAPort))
-	require.Equal(t, []coherency.Change{{Interfaces: []string{"pod-a"}}}, r.changes, "the change goes through Turn.Commit")
-	require.NoError(t, installPodA(c))
+	require.NoError(t, meter.InstallMeter("pod-a", oftest.PodAPort))
+	require.Equal(t, []coherency.Change{{Interfaces: []string{"pod-a"}}}, r.Changes, "the change goes through Turn.Commit")
+	require.NoError(t, oftest.InstallPodA(c))
 	want := fake.Flows()
 	own, _ = meterFlows(want)
 	require.Len(t, own, 2)
@@ -82,34 +87,34 @@ func TestExampleFeature(t *testing.T) {
 	})
 	t.Run("a change of another feature has an unknown fate", func(t *testing.T) {
 		fake.FailNext(of.ErrDisconnected)
-		require.ErrorIs(t, installPodB(c), of.ErrDisconnected)
+		require.ErrorIs(t, oftest.InstallPodB(c), of.ErrDisconnected)
 		fake.Reconnect(true)
 		require.NoError(t, c.UninstallPodFlows(t.Context(), "pod-b"))
 		require.Equal(t, want, fake.Flows())
 	})
 	t.Run("a change of its own has an unknown fate", func(t *testing.T) {
 		fake.FailNext(of.ErrDisconnected)
-		require.ErrorIs(t, meter.InstallMeter("pod-b", podBPort), of.ErrDisconnected)
+		require.ErrorIs(t, meter.InstallMeter("pod-b", oftest.PodBPort), of.ErrDisconnected)
 		require.NoError(t, c.ReplayFlows(func() {}))
 		require.Equal(t, want, fake.Flows(), "what the switch did not accept is not replayed")
 		require.Equal(t, []uint32{1}, meterGroups(t, fake))
 	})
 	t.Run("another round", func(t *testing.T) {
-		require.NoError(t, meter.InstallMeter("pod-b", podBPort))
+		require.NoError(t, meter.InstallMeter("pod-b", oftest.PodBPort))
 		require.NoError(t, meter.InstallMeter("pod-c", 13))
 		require.NoError(t, meter.UninstallMeter("pod-c"))
 		require.Equal(t, []uint32{1, 2}, meterGroups(t, fake))
-		previous := uint16(testRound)
-		c, meter, _ := newMeteredClient(t, fake, RoundInfo{RoundNum: testRound + 1, PrevRoundNum: &previous})
-		require.NoError(t, meter.InstallMeter("pod-a", podAPort))
+		previous := uint16(oftest.TestRound)
+		c, meter, _ := newMeteredClient(t, fake, openflow.RoundInfo{RoundNum: oftest.TestRound + 1, PrevRoundNum: &previous})
+		require.NoError(t, meter.InstallMeter("pod-a", oftest.PodAPort))
 		own, rounds := meterFlows(fake.Flows())
 		require.Len(t, own, 3)
-		require.ElementsMatch(t, []uint16{testRound, testRound + 1, testRound + 1}, rounds, "pod-b's flow stays until everything is installed")
+		require.ElementsMatch(t, []uint16{oftest.TestRound, oftest.TestRound + 1, oftest.TestRound + 1}, rounds, "pod-b's flow stays until everything is installed")
 		require.Equal(t, []uint32{1, 2, 3}, meterGroups(t, fake))
 		require.NoError(t, c.DeleteStaleFlows())
 		own, rounds = meterFlows(fake.Flows())
 		require.Len(t, own, 2)
-		require.Equal(t, []uint16{testRound + 1, testRound + 1}, rounds)
+		require.Equal(t, []uint16{oftest.TestRound + 1, oftest.TestRound + 1}, rounds)
 		require.Equal(t, []uint32{3}, meterGroups(t, fake))
 	})
 }
@@ -117,19 +122,19 @@ func TestExampleFeature(t *testing.T) {
 // The same on a real switch that is killed.
 func TestExampleFeatureAfterSwitchRestart(t *testing.T) {
 	o := ovstest.Start(t)
-	socket := o.AddBridge(bridgeName)
-	former, meter, _ := newMeteredClient(t, of.NewSwitch(socket), RoundInfo{RoundNum: testRound})
-	require.NoError(t, meter.InstallMeter("pod-b", podBPort))
+	socket := o.AddBridge(oftest.BridgeName)
+	former, meter, _ := newMeteredClient(t, of.NewSwitch(socket), openflow.RoundInfo{RoundNum: oftest.TestRound})
+	require.NoError(t, meter.InstallMeter("pod-b", oftest.PodBPort))
 	require.NoError(t, former.Disconnect())
 
-	previous := uint16(testRound)
+	previous := uint16(oftest.TestRound)
 	sw := of.NewSwitch(socket)
-	c, meter, reconnected := newMeteredClient(t, sw, RoundInfo{RoundNum: testRound + 1, PrevRoundNum: &previous})
+	c, meter, reconnected := newMeteredClient(t, sw, openflow.RoundInfo{RoundNum: oftest.TestRound + 1, PrevRoundNum: &previous})
 	defer func() { require.NoError(t, c.Disconnect()) }()
-	require.NoError(t, meter.InstallMeter("pod-a", podAPort))
-	require.Contains(t, strings.Join(dumpFlows(o), "\n"), "in_port=12")
+	require.NoError(t, meter.InstallMeter("pod-a", oftest.PodAPort))
+	require.Contains(t, strings.Join(oftest.DumpFlows(o), "\n"), "in_port=12")
 	require.NoError(t, c.DeleteStaleFlows())
-	want := dumpFlows(o)
+	want := oftest.DumpFlows(o)
 	require.NotContains(t, strings.Join(want, "\n"), "in_port=12")
 	require.Contains(t, strings.Join(want, "\n"), "in_port=11")
 	require.Equal(t, []uint32{2}, meterGroups(t, sw))
@@ -142,30 +147,30 @@ func TestExampleFeatureAfterSwitchRestart(t *testing.T) {
 		t.Fatal("no reconnection")
 	}
 	require.NoError(t, c.ReplayFlows(func() {}))
-	require.Equal(t, want, dumpFlows(o))
+	require.Equal(t, want, oftest.DumpFlows(o))
 	require.Equal(t, []uint32{2}, meterGroups(t, sw))
 }
 
 // Flows that would not be replayed, or would outlive their round, do not reach the switch.
 func TestOnlyReplayedFlowsAreInstalled(t *testing.T) {
-	_, other, _ := newMeteredClient(t, of.NewFake(), RoundInfo{RoundNum: testRound})
+	_, other, _ := newMeteredClient(t, of.NewFake(), openflow.RoundInfo{RoundNum: oftest.TestRound})
 	for _, test := range []struct {
 		name  string
-		cache func(m *podMeter) *flowstore.Cache
+		cache func(m *metertest.Meters) *flowstore.Cache
 		round uint16
 		want  string
 	}{
-		{"a cache made by the feature itself", func(*podMeter) *flowstore.Cache { return &flowstore.Cache{} }, testRound, "would not be replayed"},
-		{"a cache of another client", func(*podMeter) *flowstore.Cache { return other.meters }, testRound, "would not be replayed"},
-		{"a flow of another round", func(m *podMeter) *flowstore.Cache { return m.meters }, testRound - 1, "of another round"},
+		{"a cache made by the feature itself", func(*metertest.Meters) *flowstore.Cache { return &flowstore.Cache{} }, oftest.TestRound, "would not be replayed"},
+		{"a cache of another client", func(*metertest.Meters) *flowstore.Cache { return other.Meters }, oftest.TestRound, "would not be replayed"},
+		{"a flow of another round", func(m *metertest.Meters) *flowstore.Cache { return m.Meters }, oftest.TestRound - 1, "of another round"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			fake := of.NewFake()
-			c, meter, _ := newMeteredClient(t, fake, RoundInfo{RoundNum: testRound})
+			c, meter, _ := newMeteredClient(t, fake, openflow.RoundInfo{RoundNum: oftest.TestRound})
 			want := fake.Flows()
-			flow := generatorOf(c).flow(cookiePodMeter, tablePodMeter, priorityNormal, matches(of.InPort(podAPort)))
-			flow.Cookie = cookie(test.round, cookiePodMeter)
-			err := meter.socket.change(func(t turn) error {
+			flow := oftest.GeneratorOf(c).Flow(metertest.Cookie, metertest.Table, pipeline.PriorityNormal, pipeline.Matches(of.InPort(oftest.PodAPort)))
+			flow.Cookie = pipeline.Cookie(test.round, metertest.Cookie)
+			err := meter.Socket.Change(func(t pipeline.Turn) error {
 				return t.Commit(coherency.Change{}, nil, test.cache(meter).Plan("pod-a", []of.Flow{flow}))
 			})
 			require.ErrorContains(t, err, test.want)
@@ -176,43 +181,43 @@ func TestOnlyReplayedFlowsAreInstalled(t *testing.T) {
 
 // clash is a feature with tables and base flows that others have, too.
 type clash struct {
-	specs []tableSpec
-	base  func(*generator) []of.Flow
+	specs []pipeline.TableSpec
+	base  func(*pipeline.Generator) []of.Flow
 }
 
-func (f clash) tables(Features) []tableSpec { return f.specs }
+func (f clash) Tables(openflow.Features) []pipeline.TableSpec { return f.specs }
 
-func (f clash) baseFlows(g *generator) []of.Flow { return f.base(g) }
+func (f clash) BaseFlows(g *pipeline.Generator) []of.Flow { return f.base(g) }
 
 func TestFeaturesDoNotClash(t *testing.T) {
-	none := func(*generator) []of.Flow { return nil }
-	initialize := func(f feature) error {
-		c := NewClient(of.NewFake(), noTableNames, defaultFeatures)
-		coreOf(c).register("clash", f)
-		_, err := c.Initialize(t.Context(), RoundInfo{RoundNum: testRound}, testNode, testNetwork)
+	none := func(*pipeline.Generator) []of.Flow { return nil }
+	initialize := func(f pipeline.Feature) error {
+		c := openflow.NewClient(of.NewFake(), oftest.NoTableNames, oftest.DefaultFeatures)
+		openflow.CoreOf(c).Register("clash", f)
+		_, err := c.Initialize(t.Context(), openflow.RoundInfo{RoundNum: oftest.TestRound}, oftest.TestNode, oftest.TestNetwork)
 		return err
 	}
-	require.ErrorContains(t, initialize(clash{base: func(g *generator) []of.Flow {
-		return []of.Flow{g.flow(cookiePodMeter, tableOutput, priorityMiss, nil)}
+	require.ErrorContains(t, initialize(clash{base: func(g *pipeline.Generator) []of.Flow {
+		return []of.Flow{g.Flow(metertest.Cookie, pipeline.TableOutput, pipeline.PriorityMiss, nil)}
 	}}), `tables and clash have the same base flow "table=28,priority=0"`)
-	c, _ := newTestClient(t, defaultFeatures)
-	require.PanicsWithValue(t, "the feature clash is registered after Initialize", func() { coreOf(c).register("clash", clash{}) })
-	c = NewClient(of.NewFake(), noTableNames, defaultFeatures)
-	require.PanicsWithValue(t, "two features are registered as NetworkPolicy", func() { newNetworkPolicy(coreOf(c)) })
+	c, _ := oftest.NewTestClient(t, oftest.DefaultFeatures)
+	require.PanicsWithValue(t, "the feature clash is registered after Initialize", func() { openflow.CoreOf(c).Register("clash", clash{}) })
+	c = openflow.NewClient(of.NewFake(), oftest.NoTableNames, oftest.DefaultFeatures)
+	require.PanicsWithValue(t, "two features are registered as NetworkPolicy", func() { networkpolicy.New(openflow.CoreOf(c)) })
 	for _, test := range []struct {
 		name string
-		spec tableSpec
+		spec pipeline.TableSpec
 		want string
 	}{
-		{"a table that exists", tableSpec{name: tableOutput, stage: stageOutput, before: tableOutput}, "two tables are named Output"},
-		{"a stage that has tables", tableSpec{name: tablePodMeter, stage: stageOutput}, "table PodMeter must be placed before or after another one: a different feature has tables in its stage, too"},
-		{"next to a table that does not exist", tableSpec{name: tablePodMeter, stage: stageOutput, after: tableSNAT},
+		{"a table that exists", pipeline.TableSpec{Name: pipeline.TableOutput, Stage: pipeline.StageOutput, Before: pipeline.TableOutput}, "two tables are named Output"},
+		{"a stage that has tables", pipeline.TableSpec{Name: metertest.Table, Stage: pipeline.StageOutput}, "table PodMeter must be placed before or after another one: a different feature has tables in its stage, too"},
+		{"next to a table that does not exist", pipeline.TableSpec{Name: metertest.Table, Stage: pipeline.StageOutput, After: pipeline.TableSNAT},
 			"table PodMeter must be next to SNAT, but its stage has no such table"},
-		{"next to a table of another stage", tableSpec{name: tablePodMeter, stage: stageOutput, after: tableL3DecTTL},
+		{"next to a table of another stage", pipeline.TableSpec{Name: metertest.Table, Stage: pipeline.StageOutput, After: pipeline.TableL3DecTTL},
 			"table PodMeter must be next to L3DecTTL, but its stage has no such table"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			require.PanicsWithValue(t, test.want, func() { _ = initialize(clash{[]tableSpec{test.spec}, none}) })
+			require.PanicsWithValue(t, test.want, func() { _ = initialize(clash{[]pipeline.TableSpec{test.spec}, none}) })
 		})
 	}
 }

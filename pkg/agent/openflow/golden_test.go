@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package openflow
+package openflow_test
 
 import (
 	"context"
@@ -20,67 +20,70 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
 func TestBasePipelineGolden(t *testing.T) {
 	for _, test := range []struct {
 		file     string
-		features Features
+		features openflow.Features
 		node     *config.NodeConfig
 	}{
-		{"base_default.txt", defaultFeatures, testNode},
-		{"base_oncache.txt", oncacheFeatures, testNode},
-		{"base_minimal.txt", minimalFeatures, testNode},
-		{"base_dualstack.txt", oncacheFeatures, dualStackNode},
-		{"base_ipv6.txt", oncacheFeatures, ipv6Node},
-		{"base_all.txt", Features{AntreaProxy: true, AntreaPolicy: true, Egress: true, TrafficControl: true, ONCache: true, CutConnections: true}, testNode},
-		{"base_proxyall.txt", proxyAllFeatures, dualStackNode},
+		{"base_default.txt", oftest.DefaultFeatures, oftest.TestNode},
+		{"base_oncache.txt", oftest.ONCacheFeatures, oftest.TestNode},
+		{"base_minimal.txt", oftest.MinimalFeatures, oftest.TestNode},
+		{"base_dualstack.txt", oftest.ONCacheFeatures, oftest.DualStackNode},
+		{"base_ipv6.txt", oftest.ONCacheFeatures, oftest.Ipv6Node},
+		{"base_all.txt", openflow.Features{AntreaProxy: true, AntreaPolicy: true, Egress: true, TrafficControl: true, ONCache: true, CutConnections: true}, oftest.TestNode},
+		{"base_proxyall.txt", oftest.ProxyAllFeatures, oftest.DualStackNode},
 	} {
 		t.Run(test.file, func(t *testing.T) {
-			c, fake := newTestClientOf(t, test.features, test.node)
+			c, fake := oftest.NewTestClientOf(t, test.features, test.node)
 			var b strings.Builder
-			names := tableNames(c)
+			names := oftest.TableNames(c)
 			for id := range uint8(len(names)) {
 				fmt.Fprintf(&b, "%d %s\n", id, names[id])
 			}
-			b.WriteString("\n" + render(tableNames(c), fake.Flows()))
-			requireGolden(t, test.file, b.String())
+			b.WriteString("\n" + oftest.Render(oftest.TableNames(c), fake.Flows()))
+			oftest.RequireGolden(t, test.file, b.String())
 		})
 	}
 }
 
 func TestObjectFlowsGolden(t *testing.T) {
-	installMark := func(c Client) error {
-		return c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", podAPort, 7)})
+	installMark := func(c openflow.Client) error {
+		return c.InstallMarkFlows([]coherency.Mark{oftest.MarkOf("pod-a", oftest.PodAPort, 7)})
 	}
 	for _, test := range []struct {
 		file    string
 		node    *config.NodeConfig
-		install func(Client) error
+		install func(openflow.Client) error
 	}{
-		{"pod.txt", testNode, installPodA},
-		{"node.txt", testNode, installRemoteNode},
-		{"mark.txt", testNode, installMark},
-		{"pod_dualstack.txt", dualStackNode, func(c Client) error {
-			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podAIP, podA6IP}, podAMAC, podAPort)
+		{"pod.txt", oftest.TestNode, oftest.InstallPodA},
+		{"node.txt", oftest.TestNode, oftest.InstallRemoteNode},
+		{"mark.txt", oftest.TestNode, installMark},
+		{"pod_dualstack.txt", oftest.DualStackNode, func(c openflow.Client) error {
+			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{oftest.PodAIP, oftest.PodA6IP}, oftest.PodAMAC, oftest.PodAPort)
 		}},
-		{"pod_ipv6.txt", ipv6Node, func(c Client) error {
-			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podA6IP}, podAMAC, podAPort)
+		{"pod_ipv6.txt", oftest.Ipv6Node, func(c openflow.Client) error {
+			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{oftest.PodA6IP}, oftest.PodAMAC, oftest.PodAPort)
 		}},
-		{"node_dualstack.txt", dualStackNode, func(c Client) error {
-			return c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR: peerAt(remoteGW, remotePeer), remoteCIDR6: peerAt(remoteGW6, remotePeer6)})
+		{"node_dualstack.txt", oftest.DualStackNode, func(c openflow.Client) error {
+			return c.InstallNodeFlows("node-b", map[netip.Prefix]openflow.Peer{oftest.RemoteCIDR: oftest.PeerAt(oftest.RemoteGW, oftest.RemotePeer), oftest.RemoteCIDR6: oftest.PeerAt(oftest.RemoteGW6, oftest.RemotePeer6)})
 		}},
-		{"mark_dualstack.txt", dualStackNode, installMark},
-		{"mark_gateway.txt", dualStackNode, func(c Client) error {
-			return c.InstallMarkFlows([]coherency.Mark{markOf("antrea-gw0", gwPort, 7)})
+		{"mark_dualstack.txt", oftest.DualStackNode, installMark},
+		{"mark_gateway.txt", oftest.DualStackNode, func(c openflow.Client) error {
+			return c.InstallMarkFlows([]coherency.Mark{oftest.MarkOf("antrea-gw0", oftest.GWPort, 7)})
 		}},
 	} {
 		t.Run(test.file, func(t *testing.T) {
-			c, fake := newTestClientOf(t, oncacheFeatures, test.node)
+			c, fake := oftest.NewTestClientOf(t, oftest.ONCacheFeatures, test.node)
 			base := fake.Flows()
 			require.NoError(t, test.install(c))
-			requireGolden(t, test.file, render(tableNames(c), newFlows(base, fake.Flows())))
+			oftest.RequireGolden(t, test.file, oftest.Render(oftest.TableNames(c), oftest.NewFlows(base, fake.Flows())))
 		})
 	}
 }
@@ -90,20 +93,20 @@ func TestObjectFlowsGolden(t *testing.T) {
 // they recirculate has the mark of SNAT in the connection's zone before, and in SNAT's zone behind, which the mark flows exclude
 // (TestMarksExcludeSNAT).
 func TestNoRecirculationBetweenPolicyAndMark(t *testing.T) {
-	for name, features := range map[string]Features{"": oncacheFeatures, "proxyAll": proxyAllFeatures} {
+	for name, features := range map[string]openflow.Features{"": oftest.ONCacheFeatures, "proxyAll": oftest.ProxyAllFeatures} {
 		t.Run(name, func(t *testing.T) {
-			c, fake := newTestClient(t, features)
-			require.NoError(t, installPodA(c))
-			require.NoError(t, installRemoteNode(c))
-			require.NoError(t, c.InstallService(clusterPort(localEndpoint, elsewhereEndpoint)))
+			c, fake := oftest.NewTestClient(t, features)
+			require.NoError(t, oftest.InstallPodA(c))
+			require.NoError(t, oftest.InstallRemoteNode(c))
+			require.NoError(t, c.InstallService(oftest.ClusterPort(oftest.LocalEndpoint, oftest.ElsewhereEndpoint)))
 			requireNoRecirculation(t, c, fake)
 		})
 	}
 }
 
-func requireNoRecirculation(t *testing.T, c Client, fake *of.Fake) {
+func requireNoRecirculation(t *testing.T, c openflow.Client, fake *of.Fake) {
 	t.Helper()
-	first, mark := generatorOf(c).firstOf(stageEgressSecurity), generatorOf(c).id(tableONCacheLocalMark)
+	first, mark := oftest.GeneratorOf(c).FirstOf(pipeline.StageEgressSecurity), oftest.GeneratorOf(c).ID(pipeline.TableONCacheLocalMark)
 	for _, flow := range fake.Flows() {
 		if flow.Table < first || flow.Table > mark {
 			continue
@@ -115,14 +118,14 @@ func requireNoRecirculation(t *testing.T, c Client, fake *of.Fake) {
 			}
 			isNew := strings.Contains(flow.Key(), "ct_state=+new+trk")
 			switch flow.Table {
-			case generatorOf(c).id(tableSNATMark):
+			case oftest.GeneratorOf(c).ID(pipeline.TableSNATMark):
 				require.True(t, isNew, "established packets are recirculated: %s", flow.String())
-				require.Contains(t, ct.Exec, snatCT.load(), "the connection could be learned: %s", flow.String())
-			case generatorOf(c).id(tableSNAT):
+				require.Contains(t, ct.Exec, pipeline.SNATCT.Load(), "the connection could be learned: %s", flow.String())
+			case oftest.GeneratorOf(c).ID(pipeline.TableSNAT):
 				require.Regexp(t, "ct_mark=0x[24]0/", flow.Key(), "any connection: %s", flow.String())
 				// The mark flows exclude what is related, and it is no new connection.
 				related := strings.Contains(flow.Key(), "ct_state=-new+rel")
-				require.True(t, !ct.Commit || related || slices.Contains(ct.Exec, snatCT.load()), "the connection could be learned: %s", flow.String())
+				require.True(t, !ct.Commit || related || slices.Contains(ct.Exec, pipeline.SNATCT.Load()), "the connection could be learned: %s", flow.String())
 			default:
 				require.Greater(t, ct.Table, mark, "recirculation into the mark: %s", flow.String())
 				require.True(t, isNew, "established packets are recirculated: %s", flow.String())
@@ -135,8 +138,10 @@ func requireNoRecirculation(t *testing.T, c Client, fake *of.Fake) {
 func TestZonesOfFlows(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	require.NoError(t, err)
+	features, err := filepath.Glob("internal/*/testdata/*.txt")
+	require.NoError(t, err)
 	found := map[uint16]bool{}
-	for _, file := range files {
+	for _, file := range append(files, features...) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		for _, match := range regexp.MustCompile(`\bzone=(\d+)`).FindAllStringSubmatch(string(text), -1) {
@@ -145,5 +150,5 @@ func TestZonesOfFlows(t *testing.T) {
 			found[uint16(zone)] = true
 		}
 	}
-	require.ElementsMatch(t, AllConntrackZones, slices.Collect(maps.Keys(found)))
+	require.ElementsMatch(t, openflow.AllConntrackZones, slices.Collect(maps.Keys(found)))
 }

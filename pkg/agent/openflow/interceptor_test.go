@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package openflow
+package openflow_test
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
 	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
@@ -24,27 +26,27 @@ func TestInterceptorOrder(t *testing.T) {
 		want []string
 	}{
 		{"accepted", nil, []string{"begin", "commit", "end"}},
-		{"refused", errRefused, []string{"begin", "commit", "end with error"}},
+		{"refused", oftest.ErrRefused, []string{"begin", "commit", "end with error"}},
 		{"fate unknown", of.ErrDisconnected, []string{"begin", "commit", "end with error"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := &recorder{}
-			sw := &recordingSwitch{Fake: of.NewFake(), recorder: r}
-			c := NewClient(sw, noTableNames, oncacheFeatures)
-			_, err := c.Initialize(context.Background(), RoundInfo{RoundNum: testRound}, testNode, testNetwork)
+			r := &oftest.Recorder{}
+			sw := &oftest.RecordingSwitch{Fake: of.NewFake(), Recorder: r}
+			c := openflow.NewClient(sw, oftest.NoTableNames, oftest.ONCacheFeatures)
+			_, err := c.Initialize(context.Background(), openflow.RoundInfo{RoundNum: oftest.TestRound}, oftest.TestNode, oftest.TestNetwork)
 			require.NoError(t, err)
 			c.SetInterceptor(r)
 			for name, change := range map[string]func() error{
-				"Pod":    func() error { return installPodA(c) },
-				"Node":   func() error { return installRemoteNode(c) },
-				"replay": func() error { return replay(c) },
+				"Pod":    func() error { return oftest.InstallPodA(c) },
+				"Node":   func() error { return oftest.InstallRemoteNode(c) },
+				"replay": func() error { return oftest.Replay(c) },
 			} {
-				r.events = nil
+				r.Events = nil
 				if test.fail != nil {
 					sw.FailNext(test.fail)
 				}
 				require.ErrorIs(t, change(), test.fail, name)
-				require.Equal(t, test.want, r.events, name)
+				require.Equal(t, test.want, r.Events, name)
 			}
 		})
 	}
@@ -52,10 +54,10 @@ func TestInterceptorOrder(t *testing.T) {
 
 // TestAcceptedReplay: what has to happen before the cache evicts comes when the switch has all flows, and not at all when it does not.
 func TestAcceptedReplay(t *testing.T) {
-	r := &recorder{}
-	sw := &recordingSwitch{Fake: of.NewFake(), recorder: r}
-	c := NewClient(sw, noTableNames, oncacheFeatures)
-	_, err := c.Initialize(context.Background(), RoundInfo{RoundNum: testRound}, testNode, testNetwork)
+	r := &oftest.Recorder{}
+	sw := &oftest.RecordingSwitch{Fake: of.NewFake(), Recorder: r}
+	c := openflow.NewClient(sw, oftest.NoTableNames, oftest.ONCacheFeatures)
+	_, err := c.Initialize(context.Background(), openflow.RoundInfo{RoundNum: oftest.TestRound}, oftest.TestNode, oftest.TestNetwork)
 	require.NoError(t, err)
 	c.SetInterceptor(r)
 	inEffect := func() bool {
@@ -64,203 +66,203 @@ func TestAcceptedReplay(t *testing.T) {
 		return missing == ""
 	}
 	accepted := func() {
-		r.events = append(r.events, "accepted")
+		r.Events = append(r.Events, "accepted")
 		require.False(t, inEffect(), "leases are held until the cache has evicted")
 	}
-	r.events = nil
+	r.Events = nil
 	require.True(t, inEffect())
 	require.NoError(t, c.ReplayFlows(accepted))
 	require.True(t, inEffect())
-	require.Equal(t, []string{"begin", "commit", "accepted", "end"}, r.events)
-	r.events = nil
+	require.Equal(t, []string{"begin", "commit", "accepted", "end"}, r.Events)
+	r.Events = nil
 	sw.FailNext(of.ErrDisconnected)
 	require.ErrorIs(t, c.ReplayFlows(accepted), of.ErrDisconnected)
-	require.Equal(t, []string{"begin", "commit", "end with error"}, r.events)
+	require.Equal(t, []string{"begin", "commit", "end with error"}, r.Events)
 	require.True(t, inEffect(), "no replay is going on")
 }
 
 func TestInterceptorIsTold(t *testing.T) {
-	nodeB := coherency.Node{Name: "node-b", Reach: reach.ThroughTunnel(remotePeer), PodCIDRs: []netip.Prefix{remoteCIDR}}
+	nodeB := coherency.Node{Name: "node-b", Reach: reach.ThroughTunnel(oftest.RemotePeer), PodCIDRs: []netip.Prefix{oftest.RemoteCIDR}}
 	moved := nodeB
 	moved.Reach.Address = netip.MustParseAddr("192.168.77.103")
 	for _, test := range []struct {
 		name   string
-		before func(Client) error
-		change func(Client) error
+		before func(openflow.Client) error
+		change func(openflow.Client) error
 		want   coherency.Change
 	}{
-		{"new interface", nil, installPodA, coherency.Change{}},
-		{"identical interface", installPodA, installPodA, coherency.Change{}},
-		{"interface with a new address", installPodA, func(c Client) error {
-			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podBIP}, podAMAC, podAPort)
+		{"new interface", nil, oftest.InstallPodA, coherency.Change{}},
+		{"identical interface", oftest.InstallPodA, oftest.InstallPodA, coherency.Change{}},
+		{"interface with a new address", oftest.InstallPodA, func(c openflow.Client) error {
+			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{oftest.PodBIP}, oftest.PodAMAC, oftest.PodAPort)
 		}, coherency.Change{Interfaces: []string{"pod-a"}}},
-		{"interface with a second address", installPodA, func(c Client) error {
-			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podAIP, podBIP}, podAMAC, podAPort)
+		{"interface with a second address", oftest.InstallPodA, func(c openflow.Client) error {
+			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{oftest.PodAIP, oftest.PodBIP}, oftest.PodAMAC, oftest.PodAPort)
 		}, coherency.Change{Interfaces: []string{"pod-a"}}},
-		{"interface that takes the port of another one", installPodA, func(c Client) error {
-			return c.InstallPodFlows(context.Background(), "pod-b", []netip.Addr{podBIP}, podBMAC, podAPort)
+		{"interface that takes the port of another one", oftest.InstallPodA, func(c openflow.Client) error {
+			return c.InstallPodFlows(context.Background(), "pod-b", []netip.Addr{oftest.PodBIP}, oftest.PodBMAC, oftest.PodAPort)
 		}, coherency.Change{All: true}},
-		{"closed interface", installPodA, closePodA, coherency.Change{Interfaces: []string{"pod-a"}}},
-		{"closed interface that a former round has connected", nil, closePodA, coherency.Change{Interfaces: []string{"pod-a"}}},
-		{"interface that is closed already", closePodA, closePodA, coherency.Change{}},
-		{"opened interface", closePodA, installPodA, coherency.Change{Interfaces: []string{"pod-a"}}},
-		{"removed interface", installPodA, func(c Client) error { return c.UninstallPodFlows(context.Background(), "pod-a") },
+		{"closed interface", oftest.InstallPodA, oftest.ClosePodA, coherency.Change{Interfaces: []string{"pod-a"}}},
+		{"closed interface that a former round has connected", nil, oftest.ClosePodA, coherency.Change{Interfaces: []string{"pod-a"}}},
+		{"interface that is closed already", oftest.ClosePodA, oftest.ClosePodA, coherency.Change{}},
+		{"opened interface", oftest.ClosePodA, oftest.InstallPodA, coherency.Change{Interfaces: []string{"pod-a"}}},
+		{"removed interface", oftest.InstallPodA, func(c openflow.Client) error { return c.UninstallPodFlows(context.Background(), "pod-a") },
 			coherency.Change{RemovedInterfaces: []string{"pod-a"}}},
-		{"unknown interface removed", nil, func(c Client) error { return c.UninstallPodFlows(context.Background(), "pod-a") },
+		{"unknown interface removed", nil, func(c openflow.Client) error { return c.UninstallPodFlows(context.Background(), "pod-a") },
 			coherency.Change{RemovedInterfaces: []string{"pod-a"}}},
-		{"new Node", nil, installRemoteNode, coherency.Change{Nodes: []coherency.Node{nodeB}}},
-		{"identical Node", installRemoteNode, installRemoteNode, coherency.Change{Nodes: []coherency.Node{nodeB}}},
-		{"Node with a new address", installRemoteNode, func(c Client) error {
-			return c.InstallNodeFlows("node-b", peersVia(moved.Reach.Address))
+		{"new Node", nil, oftest.InstallRemoteNode, coherency.Change{Nodes: []coherency.Node{nodeB}}},
+		{"identical Node", oftest.InstallRemoteNode, oftest.InstallRemoteNode, coherency.Change{Nodes: []coherency.Node{nodeB}}},
+		{"Node with a new address", oftest.InstallRemoteNode, func(c openflow.Client) error {
+			return c.InstallNodeFlows("node-b", oftest.PeersVia(moved.Reach.Address))
 		}, coherency.Change{Nodes: []coherency.Node{moved}}},
-		{"removed Node", installRemoteNode, func(c Client) error { return c.UninstallNodeFlows("node-b") },
+		{"removed Node", oftest.InstallRemoteNode, func(c openflow.Client) error { return c.UninstallNodeFlows("node-b") },
 			coherency.Change{RemovedNodes: []string{"node-b"}}},
-		{"new Service", installPodA, installClusterPort, coherency.Change{Services: map[netip.Addr]bool{clusterIP.Addr(): true}}},
-		{"Service with another Endpoint", installClusterPort, func(c Client) error { return c.InstallService(clusterPort(elsewhereEndpoint)) },
+		{"new Service", oftest.InstallPodA, oftest.InstallClusterPort, coherency.Change{Services: map[netip.Addr]bool{oftest.ClusterIP.Addr(): true}}},
+		{"Service with another Endpoint", oftest.InstallClusterPort, func(c openflow.Client) error { return c.InstallService(oftest.ClusterPort(oftest.ElsewhereEndpoint)) },
 			coherency.Change{}},
-		{"Service without a Pod", installClusterPort, func(c Client) error { return c.InstallService(clusterPort(hostEndpoint)) },
-			coherency.Change{Services: map[netip.Addr]bool{clusterIP.Addr(): false}}},
-		{"removed Service", installClusterPort, func(c Client) error { return c.UninstallService(clusterPort().Name) },
-			coherency.Change{Services: map[netip.Addr]bool{clusterIP.Addr(): false}}},
-		{"replay", installPodA, replay, coherency.Change{Replay: true}},
-		{"no stale flows deleted", installPodA, Client.DeleteStaleFlows, coherency.Change{}},
+		{"Service without a Pod", oftest.InstallClusterPort, func(c openflow.Client) error { return c.InstallService(oftest.ClusterPort(oftest.HostEndpoint)) },
+			coherency.Change{Services: map[netip.Addr]bool{oftest.ClusterIP.Addr(): false}}},
+		{"removed Service", oftest.InstallClusterPort, func(c openflow.Client) error { return c.UninstallService(oftest.ClusterPort().Name) },
+			coherency.Change{Services: map[netip.Addr]bool{oftest.ClusterIP.Addr(): false}}},
+		{"replay", oftest.InstallPodA, oftest.Replay, coherency.Change{Replay: true}},
+		{"no stale flows deleted", oftest.InstallPodA, openflow.Client.DeleteStaleFlows, coherency.Change{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			previous := uint16(testRound - 1)
-			c := NewClient(of.NewFake(), noTableNames, oncacheFeatures)
-			_, err := c.Initialize(context.Background(), RoundInfo{RoundNum: testRound, PrevRoundNum: &previous}, testNode, testNetwork)
+			previous := uint16(oftest.TestRound - 1)
+			c := openflow.NewClient(of.NewFake(), oftest.NoTableNames, oftest.ONCacheFeatures)
+			_, err := c.Initialize(context.Background(), openflow.RoundInfo{RoundNum: oftest.TestRound, PrevRoundNum: &previous}, oftest.TestNode, oftest.TestNetwork)
 			require.NoError(t, err)
 			if test.before != nil {
 				require.NoError(t, test.before(c))
 			}
-			r := &recorder{}
+			r := &oftest.Recorder{}
 			c.SetInterceptor(r)
-			r.changes = nil // the Nodes that are there
+			r.Changes = nil // the Nodes that are there
 			require.NoError(t, test.change(c))
-			require.Equal(t, []coherency.Change{test.want}, r.changes)
+			require.Equal(t, []coherency.Change{test.want}, r.Changes)
 		})
 	}
 }
 
 // The cache of an agent begins when Open vSwitch forwards: then there are Nodes already.
 func TestInterceptorIsToldOfExistingNodes(t *testing.T) {
-	c, fake := newTestClient(t, oncacheFeatures)
-	require.NoError(t, installPodA(c))
-	require.NoError(t, c.InstallNodeFlows("node-c", peersVia(netip.MustParseAddr("192.168.77.104"))))
+	c, fake := oftest.NewTestClient(t, oftest.ONCacheFeatures)
+	require.NoError(t, oftest.InstallPodA(c))
+	require.NoError(t, c.InstallNodeFlows("node-c", oftest.PeersVia(netip.MustParseAddr("192.168.77.104"))))
 	require.NoError(t, c.UninstallNodeFlows("node-c"))
-	require.NoError(t, installRemoteNode(c))
+	require.NoError(t, oftest.InstallRemoteNode(c))
 	moved := netip.MustParseAddr("192.168.77.103")
-	fake.FailNext(errRefused)
-	require.Error(t, c.InstallNodeFlows("node-b", peersVia(netip.MustParseAddr("192.168.77.199"))))
-	require.NoError(t, c.InstallNodeFlows("node-b", peersVia(moved)))
+	fake.FailNext(oftest.ErrRefused)
+	require.Error(t, c.InstallNodeFlows("node-b", oftest.PeersVia(netip.MustParseAddr("192.168.77.199"))))
+	require.NoError(t, c.InstallNodeFlows("node-b", oftest.PeersVia(moved)))
 	fake.ClearHistory()
 
-	r := &recorder{}
+	r := &oftest.Recorder{}
 	c.SetInterceptor(r)
-	want := coherency.Change{Nodes: []coherency.Node{{Name: "node-b", Reach: reach.ThroughTunnel(moved), PodCIDRs: []netip.Prefix{remoteCIDR}}}}
-	require.Equal(t, []coherency.Change{want}, r.changes)
-	require.Equal(t, []string{"begin", "end"}, r.events)
+	want := coherency.Change{Nodes: []coherency.Node{{Name: "node-b", Reach: reach.ThroughTunnel(moved), PodCIDRs: []netip.Prefix{oftest.RemoteCIDR}}}}
+	require.Equal(t, []coherency.Change{want}, r.Changes)
+	require.Equal(t, []string{"begin", "end"}, r.Events)
 	require.Empty(t, fake.History())
-	c.SetInterceptor(&recorder{})
-	require.Len(t, r.changes, 1)
+	c.SetInterceptor(&oftest.Recorder{})
+	require.Len(t, r.Changes, 1)
 }
 
 // The first Interceptor is told of addresses of Services that lead to other Nodes, because they may have been installed before.
 func TestInterceptorIsToldOfExistingServices(t *testing.T) {
-	c, _ := newTestClient(t, oncacheFeatures)
-	gone := with(clusterPort(elsewhereEndpoint), named("default/gone"), at(Frontend{Address: loadBalancerIP}))
-	require.NoError(t, c.InstallService(clusterPort(elsewhereEndpoint)))
+	c, _ := oftest.NewTestClient(t, oftest.ONCacheFeatures)
+	gone := oftest.With(oftest.ClusterPort(oftest.ElsewhereEndpoint), oftest.Named("default/gone"), oftest.At(openflow.Frontend{Address: oftest.LoadBalancerIP}))
+	require.NoError(t, c.InstallService(oftest.ClusterPort(oftest.ElsewhereEndpoint)))
 	require.NoError(t, c.InstallService(gone))
 	require.NoError(t, c.UninstallService(gone.Name))
-	r := &recorder{}
+	r := &oftest.Recorder{}
 	c.SetInterceptor(r)
-	require.Equal(t, []coherency.Change{{Services: map[netip.Addr]bool{clusterIP.Addr(): true}}}, r.changes)
+	require.Equal(t, []coherency.Change{{Services: map[netip.Addr]bool{oftest.ClusterIP.Addr(): true}}}, r.Changes)
 }
 
 func TestInitializeIsIntercepted(t *testing.T) {
-	r := &recorder{}
-	c := NewClient(of.NewFake(), noTableNames, oncacheFeatures)
+	r := &oftest.Recorder{}
+	c := openflow.NewClient(of.NewFake(), oftest.NoTableNames, oftest.ONCacheFeatures)
 	c.SetInterceptor(r)
-	_, err := c.Initialize(context.Background(), RoundInfo{RoundNum: testRound}, testNode, testNetwork)
+	_, err := c.Initialize(context.Background(), openflow.RoundInfo{RoundNum: oftest.TestRound}, oftest.TestNode, oftest.TestNetwork)
 	require.NoError(t, err)
-	require.Equal(t, []coherency.Change{{Replay: true}}, r.changes)
+	require.Equal(t, []coherency.Change{{Replay: true}}, r.Changes)
 }
 
 func TestMarksTravelWithTheChange(t *testing.T) {
-	c, fake := newTestClient(t, oncacheFeatures)
-	require.NoError(t, installPodA(c))
-	r := &recorder{marks: []coherency.Mark{markOf("pod-a", podAPort, 3)}}
+	c, fake := oftest.NewTestClient(t, oftest.ONCacheFeatures)
+	require.NoError(t, oftest.InstallPodA(c))
+	r := &oftest.Recorder{Marks: []coherency.Mark{oftest.MarkOf("pod-a", oftest.PodAPort, 3)}}
 	c.SetInterceptor(r)
 	fake.ClearHistory()
-	require.NoError(t, c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podBIP}, podAMAC, podAPort))
+	require.NoError(t, c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{oftest.PodBIP}, oftest.PodAMAC, oftest.PodAPort))
 	require.Len(t, fake.History(), 1, "the change and the mark are one bundle")
-	require.Equal(t, slices.Repeat([]uint64{3}, 4), epochs(c, fake, podAPort))
+	require.Equal(t, slices.Repeat([]uint64{3}, 4), epochs(c, fake, oftest.PodAPort))
 
 	t.Run("a refused bundle changes neither", func(t *testing.T) {
 		before := fake.Flows()
-		r.marks = []coherency.Mark{markOf("pod-a", podAPort, 4)}
-		fake.FailNext(errRefused)
-		require.ErrorIs(t, installPodA(c), errRefused)
+		r.Marks = []coherency.Mark{oftest.MarkOf("pod-a", oftest.PodAPort, 4)}
+		fake.FailNext(oftest.ErrRefused)
+		require.ErrorIs(t, oftest.InstallPodA(c), oftest.ErrRefused)
 		require.Equal(t, before, fake.Flows())
-		require.NoError(t, installPodA(c))
-		require.Equal(t, slices.Repeat([]uint64{4}, 4), epochs(c, fake, podAPort))
+		require.NoError(t, oftest.InstallPodA(c))
+		require.Equal(t, slices.Repeat([]uint64{4}, 4), epochs(c, fake, oftest.PodAPort))
 	})
 	t.Run("a new port moves the flows", func(t *testing.T) {
-		r.marks = []coherency.Mark{markOf("pod-a", podBPort, 5)}
-		require.NoError(t, c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podAIP}, podAMAC, podBPort))
-		require.Empty(t, epochs(c, fake, podAPort))
-		require.Equal(t, slices.Repeat([]uint64{5}, 4), epochs(c, fake, podBPort))
+		r.Marks = []coherency.Mark{oftest.MarkOf("pod-a", oftest.PodBPort, 5)}
+		require.NoError(t, c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{oftest.PodAIP}, oftest.PodAMAC, oftest.PodBPort))
+		require.Empty(t, epochs(c, fake, oftest.PodAPort))
+		require.Equal(t, slices.Repeat([]uint64{5}, 4), epochs(c, fake, oftest.PodBPort))
 	})
 	t.Run("a bad mark stops the change", func(t *testing.T) {
 		before := fake.Flows()
-		r.events, r.marks = nil, []coherency.Mark{markOf("pod-a", podBPort, 1024)}
-		require.ErrorContains(t, installPodB(c), "epoch 1024")
+		r.Events, r.Marks = nil, []coherency.Mark{oftest.MarkOf("pod-a", oftest.PodBPort, 1024)}
+		require.ErrorContains(t, oftest.InstallPodB(c), "epoch 1024")
 		require.Equal(t, before, fake.Flows())
-		require.Equal(t, []string{"begin", "end with error"}, r.events)
+		require.Equal(t, []string{"begin", "end with error"}, r.Events)
 	})
 	t.Run("removal of the interface removes the mark in the same bundle", func(t *testing.T) {
-		r.marks = nil
+		r.Marks = nil
 		fake.ClearHistory()
 		require.NoError(t, c.UninstallPodFlows(context.Background(), "pod-a"))
 		require.Len(t, fake.History(), 1)
-		require.Empty(t, epochs(c, fake, podBPort))
+		require.Empty(t, epochs(c, fake, oftest.PodBPort))
 	})
 }
 
 func TestMarksOutsideOfChanges(t *testing.T) {
-	c, fake := newTestClient(t, oncacheFeatures)
-	r := &recorder{}
+	c, fake := oftest.NewTestClient(t, oftest.ONCacheFeatures)
+	r := &oftest.Recorder{}
 	c.SetInterceptor(r)
 	base := fake.Flows()
-	marks := []coherency.Mark{markOf("pod-a", podAPort, 1), markOf("pod-b", podBPort, 2)}
+	marks := []coherency.Mark{oftest.MarkOf("pod-a", oftest.PodAPort, 1), oftest.MarkOf("pod-b", oftest.PodBPort, 2)}
 	require.NoError(t, c.InstallMarkFlows(marks))
 	require.NoError(t, c.InstallMarkFlows(marks))
 	require.Len(t, fake.History(), 1, "the second call changes nothing")
 	require.NoError(t, c.UninstallMarkFlows([]string{"pod-a", "unknown"}))
-	require.Empty(t, epochs(c, fake, podAPort))
-	require.Equal(t, slices.Repeat([]uint64{2}, 4), epochs(c, fake, podBPort))
+	require.Empty(t, epochs(c, fake, oftest.PodAPort))
+	require.Equal(t, slices.Repeat([]uint64{2}, 4), epochs(c, fake, oftest.PodBPort))
 	require.NoError(t, c.UninstallMarkFlows([]string{"pod-b"}))
 	require.Equal(t, base, fake.Flows())
-	require.Empty(t, r.events)
+	require.Empty(t, r.Events)
 }
 
 func TestMarksNeedTheFeatureGate(t *testing.T) {
-	c, fake := newTestClient(t, defaultFeatures)
-	require.ErrorContains(t, c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", podAPort, 1)}), "feature gate ONCache")
+	c, fake := oftest.NewTestClient(t, oftest.DefaultFeatures)
+	require.ErrorContains(t, c.InstallMarkFlows([]coherency.Mark{oftest.MarkOf("pod-a", oftest.PodAPort, 1)}), "feature gate ONCache")
 	require.NoError(t, c.UninstallMarkFlows([]string{"pod-a"}))
 	require.Empty(t, fake.History())
 }
 
 // The holder of the Interceptor's lock may install the marks of new endpoints.
 func TestMarkFlowsUnderTheInterceptorsLock(t *testing.T) {
-	c, fake := newTestClient(t, oncacheFeatures)
-	r := &recorder{}
+	c, fake := oftest.NewTestClient(t, oftest.ONCacheFeatures)
+	r := &oftest.Recorder{}
 	c.SetInterceptor(r)
-	r.onBegin = func() {
-		require.NoError(t, c.InstallMarkFlows([]coherency.Mark{markOf("pod-b", podBPort, 2)}))
+	r.OnBegin = func() {
+		require.NoError(t, c.InstallMarkFlows([]coherency.Mark{oftest.MarkOf("pod-b", oftest.PodBPort, 2)}))
 	}
-	require.NoError(t, installPodA(c))
-	require.Equal(t, slices.Repeat([]uint64{2}, 4), epochs(c, fake, podBPort))
+	require.NoError(t, oftest.InstallPodA(c))
+	require.Equal(t, slices.Repeat([]uint64{2}, 4), epochs(c, fake, oftest.PodBPort))
 }
 
 // overlapDetector fails when a change begins before the previous one has ended.
@@ -285,14 +287,14 @@ func (d *overlapDetector) Begin(coherency.Change) ([]coherency.Mark, func(error)
 }
 
 func TestChangesAreSerialized(t *testing.T) {
-	c, fake := newTestClient(t, oncacheFeatures)
+	c, fake := oftest.NewTestClient(t, oftest.ONCacheFeatures)
 	c.SetInterceptor(&overlapDetector{t: t})
 	calls := []func() error{
-		func() error { return installPodA(c) },
-		func() error { return installPodB(c) },
-		func() error { return installRemoteNode(c) },
-		func() error { return c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", podAPort, 1)}) },
-		func() error { return replay(c) },
+		func() error { return oftest.InstallPodA(c) },
+		func() error { return oftest.InstallPodB(c) },
+		func() error { return oftest.InstallRemoteNode(c) },
+		func() error { return c.InstallMarkFlows([]coherency.Mark{oftest.MarkOf("pod-a", oftest.PodAPort, 1)}) },
+		func() error { return oftest.Replay(c) },
 		func() error { c.GetPodFlowKeys("pod-a"); return nil },
 	}
 	var wg sync.WaitGroup

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package openflow
+package openflow_test
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
@@ -29,18 +31,18 @@ func (s *panickingSwitch) Commit(ctx context.Context, mods []of.FlowMod) error {
 // It is unknown what the switch has received: the cache must not learn, and the next change sends everything again.
 func TestPanicWithinAChange(t *testing.T) {
 	sw := &panickingSwitch{Fake: of.NewFake()}
-	c := NewClient(sw, noTableNames, oncacheFeatures)
-	_, err := c.Initialize(context.Background(), RoundInfo{RoundNum: testRound}, testNode, testNetwork)
+	c := openflow.NewClient(sw, oftest.NoTableNames, oftest.ONCacheFeatures)
+	_, err := c.Initialize(context.Background(), openflow.RoundInfo{RoundNum: oftest.TestRound}, oftest.TestNode, oftest.TestNetwork)
 	require.NoError(t, err)
-	r := &recorder{}
+	r := &oftest.Recorder{}
 	c.SetInterceptor(r)
 	sw.panics = true
 	// It happens in a goroutine, where no boundary of the caller would catch it.
-	require.True(t, recovery.Is(installPodA(c)))
-	require.Equal(t, []string{"begin", "end with error"}, r.events)
-	sw.panics, r.changes = false, nil
-	require.NoError(t, installPodA(c))
-	require.True(t, r.changes[0].Replay)
-	require.NoError(t, installPodB(c))
-	require.False(t, r.changes[1].Replay, "once is enough")
+	require.True(t, recovery.Is(oftest.InstallPodA(c)))
+	require.Equal(t, []string{"begin", "end with error"}, r.Events)
+	sw.panics, r.Changes = false, nil
+	require.NoError(t, oftest.InstallPodA(c))
+	require.True(t, r.Changes[0].Replay)
+	require.NoError(t, oftest.InstallPodB(c))
+	require.False(t, r.Changes[1].Replay, "once is enough")
 }

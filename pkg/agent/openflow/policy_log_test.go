@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package openflow
+package openflow_test
 
 import (
 	"fmt"
@@ -12,13 +12,15 @@ import (
 	"github.com/gopacket/gopacket/layers"
 	"github.com/stretchr/testify/require"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
 func TestParseLoggedPacket(t *testing.T) {
 	for _, userData := range [][]byte{nil, {1}, {4, 1}, {1, 0}, {1, 3, 'x'}} {
-		_, err := ParseLoggedPacket(&of.PacketIn{UserData: userData})
+		_, err := openflow.ParseLoggedPacket(&of.PacketIn{UserData: userData})
 		require.ErrorContains(t, err, "packet-in with the user data", userData)
 	}
 }
@@ -27,18 +29,18 @@ func TestParseLoggedPacket(t *testing.T) {
 func TestWirePolicyLog(t *testing.T) { eachDatapath(t, testPolicyLog) }
 
 func testPolicyLog(t *testing.T, w *wire) {
-	sw := of.NewSwitch(w.MgmtSocket(bridgeName))
+	sw := of.NewSwitch(w.MgmtSocket(oftest.BridgeName))
 	_, err := sw.Connect(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, sw.Close()) }()
-	packets, err := sw.PacketIns(t.Context(), PolicyLogController, 100)
+	packets, err := sw.PacketIns(t.Context(), openflow.PolicyLogController, 100)
 	require.NoError(t, err)
 	defer packets.Close()
 	next := func() string {
 		t.Helper()
 		select {
 		case p := <-packets.Packets():
-			logged, err := ParseLoggedPacket(p)
+			logged, err := openflow.ParseLoggedPacket(p)
 			require.NoError(t, err)
 			return fmt.Sprintf("%v %s %s %d %s %d", logged.Direction, logged.Reference, logged.Table, logged.Priority, ends(p.Data), logged.PodPort)
 		case <-time.After(20 * time.Second):
@@ -51,42 +53,44 @@ func testPolicyLog(t *testing.T, w *wire) {
 		refused = "Ingress  IngressDefaultRule 0 10.10.1.20:%d-10.10.0.11:81 11"
 	)
 	request := func(source, port int, flags string) segment {
-		return segment{withPort(remotePodIP, source), withPort(podAIP, port), flags}
+		return segment{withPort(oftest.RemotePodIP, source), withPort(oftest.PodAIP, port), flags}
 	}
-	arrives := func(s segment) { w.pass(tunnelPort, s, podAPort, s) }
+	arrives := func(s segment) { w.pass(oftest.TunnelPort, s, oftest.PodAPort, s) }
 	update := func(rules ...*policy.Rule) {
-		require.NoError(t, w.c.UpdatePolicyRules(rules, nil))
+		require.NoError(t, w.C.UpdatePolicyRules(rules, nil))
 		w.settle()
 	}
-	web := func() *policy.Rule { return ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80)) }
-	update(logged(web()), logged(egress(3, policyPodB, prefixes("10.10.1.0/24"), tcp(8080))))
+	web := func() *policy.Rule {
+		return oftest.Ingress(2, oftest.PolicyPodA, oftest.Prefixes("10.10.1.20/32"), oftest.Tcp(80))
+	}
+	update(oftest.Logged(web()), oftest.Logged(oftest.Egress(3, oftest.PolicyPodB, oftest.Prefixes("10.10.1.0/24"), oftest.Tcp(8080))))
 
 	// Only the packet that opens the connection is logged, not even a repetition of it.
 	syn := request(5001, 80, "S")
 	arrives(syn)
 	arrives(syn)
 	answer := segment{syn.dst, syn.src, "SA"}
-	w.pass(podAPort, answer, tunnelPort, answer)
+	w.pass(oftest.PodAPort, answer, oftest.TunnelPort, answer)
 	arrives(request(5001, 80, "A"))
 	require.Equal(t, fmt.Sprintf(allowed, 5001), next())
 
 	// Every packet that is dropped is logged.
-	w.send(tunnelPort, request(5002, 81, "S"))
-	w.send(tunnelPort, request(5002, 81, "S"))
+	w.send(oftest.TunnelPort, request(5002, 81, "S"))
+	w.send(oftest.TunnelPort, request(5002, 81, "S"))
 	require.Equal(t, fmt.Sprintf(refused, 5002), next())
 	require.Equal(t, fmt.Sprintf(refused, 5002), next())
-	w.send(tunnelPort, request(5003, 80, "")) // UDP
+	w.send(oftest.TunnelPort, request(5003, 80, "")) // UDP
 	require.Equal(t, "Ingress  IngressDefaultRule 0 10.10.1.20:5003-10.10.0.11:80 11", next())
 
 	// Egress policies see the Endpoint of a Service, and so does the log.
-	w.install(clusterPort(elsewhereEndpoint))
-	w.pass(podBPort, segment{"10.10.0.12:5004", "10.96.0.10:80", "S"}, tunnelPort, segment{"10.10.0.12:5004", "10.10.1.20:8080", "S"})
+	w.install(oftest.ClusterPort(oftest.ElsewhereEndpoint))
+	w.pass(oftest.PodBPort, segment{"10.10.0.12:5004", "10.96.0.10:80", "S"}, oftest.TunnelPort, segment{"10.10.0.12:5004", "10.10.1.20:8080", "S"})
 	require.Equal(t, "Egress K8sNetworkPolicy:shop/web EgressRule 190 10.10.0.12:5004-10.10.1.20:8080 12", next())
-	w.send(podBPort, segment{"10.10.0.12:5005", "10.10.9.9:80", "S"})
+	w.send(oftest.PodBPort, segment{"10.10.0.12:5005", "10.10.9.9:80", "S"})
 	require.Equal(t, "Egress  EgressDefaultRule 0 10.10.0.12:5005-10.10.9.9:80 12", next())
 
 	// A limited log loses entries, but no packets of connections.
-	w.Ofctl("-O", "OpenFlow15", "mod-meter", bridgeName, "meter=256,pktps,burst,band=type=drop,rate=1,burst_size=1")
+	w.Ofctl("-O", "OpenFlow15", "mod-meter", oftest.BridgeName, "meter=256,pktps,burst,band=type=drop,rate=1,burst_size=1")
 	arrives(request(5006, 80, "S"))
 	require.Equal(t, fmt.Sprintf(allowed, 5006), next())
 	for i := range 50 {
@@ -95,23 +99,23 @@ func testPolicyLog(t *testing.T, w *wire) {
 	require.Less(t, len(packets.Packets()), 50)
 
 	// Another rule that is applied to the Pod is not logged by itself, but what none of them allows is.
-	require.NoError(t, replay(w.c))
-	other := ingress(4, policyPodA, prefixes("10.10.1.20/32"), tcp(82))
-	update(web(), logged(ingress(3, policyPodA, nil)), other)
+	require.NoError(t, oftest.Replay(w.C))
+	other := oftest.Ingress(4, oftest.PolicyPodA, oftest.Prefixes("10.10.1.20/32"), oftest.Tcp(82))
+	update(web(), oftest.Logged(oftest.Ingress(3, oftest.PolicyPodA, nil)), other)
 	for len(packets.Packets()) > 0 {
 		<-packets.Packets()
 	}
 	arrives(request(5007, 80, "S"))
 	arrives(request(5008, 82, "S"))
-	w.send(tunnelPort, request(5009, 81, "S"))
+	w.send(oftest.TunnelPort, request(5009, 81, "S"))
 	require.Equal(t, fmt.Sprintf(refused, 5009), next())
 
 	// Without logging there are the same verdicts.
-	update(web(), ingress(3, policyPodA, nil), other)
+	update(web(), oftest.Ingress(3, oftest.PolicyPodA, nil), other)
 	arrives(request(5010, 80, "S"))
-	w.send(tunnelPort, request(5011, 81, "S"))
+	w.send(oftest.TunnelPort, request(5011, 81, "S"))
 	arrives(request(5012, 82, "S"))
-	update(logged(web()))
+	update(oftest.Logged(web()))
 	arrives(request(5013, 80, "S"))
 	require.Equal(t, fmt.Sprintf(allowed, 5013), next())
 }

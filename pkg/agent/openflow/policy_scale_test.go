@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package openflow
+package openflow_test
 
 import (
 	"fmt"
@@ -17,6 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
@@ -36,15 +38,15 @@ func BenchmarkPolicyScale(b *testing.B) {
 }
 
 func measurePolicyScale(b *testing.B, rules, pods int) {
-	bridge := newBridge(b, oncacheFeatures)
-	bridge.installAll()
-	c, o := bridge.c, bridge.OVS
+	bridge := oftest.NewBridge(b, oftest.ONCacheFeatures)
+	bridge.InstallAll()
+	c, o := bridge.C, bridge.OVS
 	rule := func(i int) *policy.Rule {
-		pod := policyPodA
+		pod := oftest.PolicyPodA
 		if n := i % pods; n > 0 {
-			pod = policy.Pod{InterfaceName: fmt.Sprint("pod-", n), OFPort: uint32(1000 + n), IPs: []netip.Addr{nthPeer(1<<20 + n)}}
+			pod = policy.Pod{InterfaceName: fmt.Sprint("pod-", n), OFPort: uint32(1000 + n), IPs: []netip.Addr{oftest.NthPeer(1<<20 + n)}}
 		}
-		return ingress(uint32(10+i), pod, []netip.Prefix{host(nthPeer(i))}, tcp(80))
+		return oftest.Ingress(uint32(10+i), pod, []netip.Prefix{pipeline.Host(oftest.NthPeer(i))}, oftest.Tcp(80))
 	}
 	report := func(name string, do func()) {
 		began, agent, vswitchd := time.Now(), cost.ProcessorTime(b), vswitchdTime(b, o)
@@ -70,19 +72,19 @@ func measurePolicyScale(b *testing.B, rules, pods int) {
 		flows += table.FlowCount
 	}
 	b.ReportMetric(float64(flows), "flows")
-	report("one-more", func() { require.NoError(b, install(rule(rules))(c)) })
+	report("one-more", func() { require.NoError(b, oftest.Install(rule(rules))(c)) })
 	report("one-less", func() { require.NoError(b, c.UpdatePolicyRules(nil, []uint32{10})) })
 	// This is the cost of a packet that matches no megaflow, plus the start of ovs-appctl.
 	trace := func(name string, peer netip.Addr, allowed bool) {
-		var w walk
+		var w oftest.Walk
 		report(name, func() {
-			w = bridge.trace(opening(policy.Connection{Source: peer, Destination: podAIP, Protocol: of.IPProtoTCP, DestinationPort: 80}), ctNew, ctNew)
+			w = bridge.Trace(oftest.Opening(policy.Connection{Source: peer, Destination: oftest.PodAIP, Protocol: of.IPProtoTCP, DestinationPort: 80}), oftest.CTNew, oftest.CTNew)
 		})
-		require.Equal(b, allowed, len(w.outputs) > 0, w.text)
+		require.Equal(b, allowed, len(w.Outputs) > 0, w.Text)
 	}
-	trace("trace-first", nthPeer(pods), true)
-	trace("trace-last", nthPeer(rules-pods), true)
-	trace("trace-none", nthPeer(1<<19), false)
+	trace("trace-first", oftest.NthPeer(pods), true)
+	trace("trace-last", oftest.NthPeer(rules-pods), true)
+	trace("trace-none", oftest.NthPeer(1<<19), false)
 	report("replay", func() { require.NoError(b, c.ReplayFlows(func() {})) })
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package openflow
+package openflow_test
 
 import (
 	"context"
@@ -10,22 +10,24 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
 // successor makes another agent with other features take the bridge over.
-func (w *wire) successor(features Features) {
-	w.t.Helper()
-	former := generatorOf(w.c)
-	require.NoError(w.t, w.c.Disconnect())
-	w.c = NewClient(of.NewSwitch(w.MgmtSocket(bridgeName)), noTableNames, features)
-	w.t.Cleanup(func() { _ = w.c.Disconnect() })
-	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+func (w *wire) successor(features openflow.Features) {
+	w.T.Helper()
+	former := oftest.GeneratorOf(w.C)
+	require.NoError(w.T, w.C.Disconnect())
+	w.C = openflow.NewClient(of.NewSwitch(w.MgmtSocket(oftest.BridgeName)), oftest.NoTableNames, features)
+	w.T.Cleanup(func() { _ = w.C.Disconnect() })
+	ctx, cancel := context.WithTimeout(w.T.Context(), 20*time.Second)
 	defer cancel()
-	_, err := w.c.Initialize(ctx, RoundInfo{RoundNum: former.round + 1, PrevRoundNum: &former.round, FormerTables: former.names()}, dualStackNode, testNetwork)
-	require.NoError(w.t, err)
+	_, err := w.C.Initialize(ctx, openflow.RoundInfo{RoundNum: former.Round + 1, PrevRoundNum: &former.Round, FormerTables: former.Names()}, oftest.DualStackNode, oftest.TestNetwork)
+	require.NoError(w.T, err)
 	w.connect()
-	require.NoError(w.t, w.c.DeleteStaleFlows())
+	require.NoError(w.T, w.C.DeleteStaleFlows())
 	w.settle()
 }
 
@@ -35,26 +37,26 @@ func TestWireConnectionsWithoutAntreaProxy(t *testing.T) {
 }
 
 func testConnectionsWithoutAntreaProxy(t *testing.T, w *wire) {
-	local := translated{podAPort, podBPort, "10.10.0.11:3001", "10.96.0.10:80", "10.10.0.11:3001", "10.10.0.12:8080"}
-	remote := translated{podAPort, tunnelPort, "10.10.0.11:3002", "10.96.0.10:80", "10.10.0.11:3002", "10.10.1.20:8080"}
-	w.install(clusterPort(localEndpointB))
+	local := translated{oftest.PodAPort, oftest.PodBPort, "10.10.0.11:3001", "10.96.0.10:80", "10.10.0.11:3001", "10.10.0.12:8080"}
+	remote := translated{oftest.PodAPort, oftest.TunnelPort, "10.10.0.11:3002", "10.96.0.10:80", "10.10.0.11:3002", "10.10.1.20:8080"}
+	w.install(oftest.ClusterPort(oftest.LocalEndpointB))
 	w.open(local)
-	w.install(clusterPort(elsewhereEndpoint))
+	w.install(oftest.ClusterPort(oftest.ElsewhereEndpoint))
 	w.open(remote)
 	// Policies have refused this one, which conntrack knows nevertheless.
-	require.NoError(t, install(egress(2, policyPodA, prefixes("10.10.9.0/24")))(w.c))
+	require.NoError(t, oftest.Install(oftest.Egress(2, oftest.PolicyPodA, oftest.Prefixes("10.10.9.0/24")))(w.C))
 	w.settle()
 	const refused = "10.10.0.11:3003"
-	w.install(clusterPort(localEndpointB))
-	w.swallow(podAPort, segment{refused, "10.96.0.10:80", "S"})
-	for _, features := range []Features{{AntreaPolicy: true}, proxyAllFeatures} {
+	w.install(oftest.ClusterPort(oftest.LocalEndpointB))
+	w.swallow(oftest.PodAPort, segment{refused, "10.96.0.10:80", "S"})
+	for _, features := range []openflow.Features{{AntreaPolicy: true}, oftest.ProxyAllFeatures} {
 		w.successor(features)
 		for _, c := range []translated{local, remote} {
 			w.use(c)
 			w.pass(c.serverPort, segment{c.endpoint, c.source, "A"}, c.clientPort, segment{c.frontend, c.client, "A"})
 		}
-		w.swallow(podBPort, segment{"10.10.0.12:8080", refused, "SA"})
+		w.swallow(oftest.PodBPort, segment{"10.10.0.12:8080", refused, "SA"})
 	}
-	w.successor(Features{})
-	w.pass(podAPort, segment{"10.10.0.11:3004", "10.96.0.10:80", "S"}, gwPort, segment{"10.10.0.11:3004", "10.96.0.10:80", "S"})
+	w.successor(openflow.Features{})
+	w.pass(oftest.PodAPort, segment{"10.10.0.11:3004", "10.96.0.10:80", "S"}, oftest.GWPort, segment{"10.10.0.11:3004", "10.96.0.10:80", "S"})
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package openflow
+package openflow_test
 
 import (
 	"context"
@@ -16,44 +16,47 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
 )
 
 // someServices are ports of all kinds.
-func someServices() []ServicePort {
-	return []ServicePort{
-		with(externalLocal(), withAffinity(time.Hour)),
-		with(clusterPort(), named("none"), over(corev1.ProtocolUDP)),
-		with(clusterPort(localEndpoint), named("sctp"), over(corev1.ProtocolSCTP)),
-		with(clusterPort6(localEndpoint6, remoteEndpoint6), withAffinity(time.Hour)),
+func someServices() []openflow.ServicePort {
+	return []openflow.ServicePort{
+		oftest.With(oftest.ExternalLocal(), oftest.WithAffinity(time.Hour)),
+		oftest.With(oftest.ClusterPort(), oftest.Named("none"), oftest.Over(corev1.ProtocolUDP)),
+		oftest.With(oftest.ClusterPort(oftest.LocalEndpoint), oftest.Named("sctp"), oftest.Over(corev1.ProtocolSCTP)),
+		oftest.With(oftest.ClusterPort6(oftest.LocalEndpoint6, oftest.RemoteEndpoint6), oftest.WithAffinity(time.Hour)),
 	}
 }
 
-func installServices(t testing.TB, c Client) {
+func installServices(t testing.TB, c openflow.Client) {
 	t.Helper()
 	for _, p := range someServices() {
 		require.NoError(t, c.InstallService(p))
 	}
-	require.NoError(t, c.SetNodePortAddresses([]netip.Addr{nodeIP}))
+	require.NoError(t, c.SetNodePortAddresses([]netip.Addr{oftest.NodeIP}))
 }
 
 // switchClient is a client and its switch.
 type switchClient struct {
-	Client
+	openflow.Client
 	sw of.Switch
 }
 
-func (c switchClient) current() *generator { return generatorOf(c.Client) }
+func (c switchClient) Current() *pipeline.Generator { return oftest.GeneratorOf(c.Client) }
 
 // onOVS is a client of a bridge in an Open vSwitch that others have used before.
-func onOVS(t *testing.T, socket string, round RoundInfo) (switchClient, <-chan struct{}) {
+func onOVS(t *testing.T, socket string, round openflow.RoundInfo) (switchClient, <-chan struct{}) {
 	t.Helper()
 	sw := of.NewSwitch(socket)
-	c := NewClient(sw, noTableNames, proxyAllFeatures)
+	c := openflow.NewClient(sw, oftest.NoTableNames, oftest.ProxyAllFeatures)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	reconnected, err := c.Initialize(ctx, round, dualStackNode, testNetwork)
+	reconnected, err := c.Initialize(ctx, round, oftest.DualStackNode, oftest.TestNetwork)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Disconnect() })
 	return switchClient{c, sw}, reconnected
@@ -62,7 +65,7 @@ func onOVS(t *testing.T, socket string, round RoundInfo) (switchClient, <-chan s
 // contents is what the switch has, in the syntax of ovs-ofctl.
 func contents(t *testing.T, o *ovstest.OVS, c switchClient) []string {
 	t.Helper()
-	all := append(dumpFlows(o), strings.Split(renderGroups(t, tableNames(c), c.sw), "\n")...)
+	all := append(oftest.DumpFlows(o), strings.Split(oftest.RenderGroups(t, oftest.TableNames(c), c.sw), "\n")...)
 	meters, err := c.sw.DumpMeters(t.Context())
 	require.NoError(t, err)
 	for _, m := range meters {
@@ -74,19 +77,19 @@ func contents(t *testing.T, o *ovstest.OVS, c switchClient) []string {
 // The switch has the flows and groups that the golden files show.
 func TestSwitchAgreesWithTheFakeOnServices(t *testing.T) {
 	o := ovstest.Start(t)
-	c, _ := onOVS(t, o.AddBridge(bridgeName), RoundInfo{RoundNum: testRound})
+	c, _ := onOVS(t, o.AddBridge(oftest.BridgeName), openflow.RoundInfo{RoundNum: oftest.TestRound})
 	installServices(t, c)
-	inMemory, fake := newTestClientOf(t, proxyAllFeatures, dualStackNode)
+	inMemory, fake := oftest.NewTestClientOf(t, oftest.ProxyAllFeatures, oftest.DualStackNode)
 	installServices(t, inMemory)
-	flows := flowStrings(fake.Flows())
+	flows := oftest.FlowStrings(fake.Flows())
 	slices.Sort(flows)
-	require.Equal(t, flows, dumpFlows(o))
-	require.Equal(t, renderGroups(t, tableNames(inMemory), fake), renderGroups(t, tableNames(c), c.sw))
+	require.Equal(t, flows, oftest.DumpFlows(o))
+	require.Equal(t, oftest.RenderGroups(t, oftest.TableNames(inMemory), fake), oftest.RenderGroups(t, oftest.TableNames(c), c.sw))
 	meters, err := c.sw.DumpMeters(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []of.MeterEntry{{ID: 256, Rate: 5000, Burst: 10000}, {ID: 257, Rate: 5000, Burst: 10000}, {ID: 259, Rate: 5000, Burst: 10000}}, meters)
 
-	requireNoneMissing(t, c)
+	oftest.RequireNoneMissing(t, c)
 	want := contents(t, o, c)
 	installServices(t, c)
 	require.Equal(t, want, contents(t, o, c), "installing again changes nothing")
@@ -96,18 +99,18 @@ func TestSwitchAgreesWithTheFakeOnServices(t *testing.T) {
 		require.NoError(t, c.UninstallService(p.Name))
 	}
 	require.NoError(t, c.SetNodePortAddresses(nil))
-	_, fake = newTestClientOf(t, proxyAllFeatures, dualStackNode)
-	base := flowStrings(fake.Flows())
+	_, fake = oftest.NewTestClientOf(t, oftest.ProxyAllFeatures, oftest.DualStackNode)
+	base := oftest.FlowStrings(fake.Flows())
 	slices.Sort(base)
-	require.Equal(t, base, dumpFlows(o))
-	require.Empty(t, renderGroups(t, tableNames(c), c.sw))
-	requireNoneMissing(t, c)
+	require.Equal(t, base, oftest.DumpFlows(o))
+	require.Empty(t, oftest.RenderGroups(t, oftest.TableNames(c), c.sw))
+	oftest.RequireNoneMissing(t, c)
 }
 
 // A killed vswitchd gets everything again, under the same ids.
 func TestServicesAfterSwitchRestart(t *testing.T) {
 	o := ovstest.Start(t)
-	c, reconnected := onOVS(t, o.AddBridge(bridgeName), RoundInfo{RoundNum: testRound})
+	c, reconnected := onOVS(t, o.AddBridge(oftest.BridgeName), openflow.RoundInfo{RoundNum: oftest.TestRound})
 	installServices(t, c)
 	want := contents(t, o, c)
 	o.KillVswitchd()
@@ -124,27 +127,27 @@ func TestServicesAfterSwitchRestart(t *testing.T) {
 // A bundle that the switch refuses leaves flows, groups and the client's records as they are.
 func TestRefusedServiceBundle(t *testing.T) {
 	o := ovstest.Start(t)
-	c, _ := onOVS(t, o.AddBridge(bridgeName), RoundInfo{RoundNum: testRound})
+	c, _ := onOVS(t, o.AddBridge(oftest.BridgeName), openflow.RoundInfo{RoundNum: oftest.TestRound})
 	installServices(t, c)
-	want, keys := contents(t, o, c), c.GetServiceFlowKeys(externalLocal().Name)
+	want, keys := contents(t, o, c), c.GetServiceFlowKeys(oftest.ExternalLocal().Name)
 	count := 0
-	table := generatorOf(c).id(tableEndpointDNAT)
+	table := oftest.GeneratorOf(c).ID(pipeline.TableEndpointDNAT)
 	for _, line := range want {
 		if strings.Contains(line, fmt.Sprintf("table=%d,", table)) && strings.HasPrefix(line, "cookie") {
 			count++
 		}
 	}
 	o.Vsctl("--id=@t", "create", "flow_table", fmt.Sprintf("flow_limit=%d", count), "overflow_policy=refuse",
-		"--", "set", "bridge", bridgeName, fmt.Sprintf("flow_tables:%d=@t", table))
-	more := with(externalLocal(), func(p *ServicePort) { p.Cluster = append(p.Cluster, localEndpointB) }, servedLocally())
-	added := with(clusterPort(localEndpointB), named("added"), at(Frontend{Address: netip.MustParseAddrPort("10.96.9.9:80")}))
-	for _, p := range []ServicePort{more, added} {
+		"--", "set", "bridge", oftest.BridgeName, fmt.Sprintf("flow_tables:%d=@t", table))
+	more := oftest.With(oftest.ExternalLocal(), func(p *openflow.ServicePort) { p.Cluster = append(p.Cluster, oftest.LocalEndpointB) }, oftest.ServedLocally())
+	added := oftest.With(oftest.ClusterPort(oftest.LocalEndpointB), oftest.Named("added"), oftest.At(openflow.Frontend{Address: netip.MustParseAddrPort("10.96.9.9:80")}))
+	for _, p := range []openflow.ServicePort{more, added} {
 		require.ErrorContains(t, c.InstallService(p), "install the Service port "+p.Name)
 		require.Equal(t, want, contents(t, o, c))
-		require.Equal(t, keys, c.GetServiceFlowKeys(externalLocal().Name))
+		require.Equal(t, keys, c.GetServiceFlowKeys(oftest.ExternalLocal().Name))
 		require.Nil(t, c.GetServiceFlowKeys("added"))
 	}
-	o.Vsctl("clear", "bridge", bridgeName, "flow_tables")
+	o.Vsctl("clear", "bridge", oftest.BridgeName, "flow_tables")
 	require.NoError(t, c.InstallService(more))
 	require.NoError(t, c.InstallService(added))
 	require.NoError(t, c.UninstallService("added"))
@@ -156,69 +159,69 @@ func TestRefusedServiceBundle(t *testing.T) {
 // replaces them under other group ids, and removes the rest.
 func TestAgentKilledBetweenServices(t *testing.T) {
 	o := ovstest.Start(t)
-	socket := o.AddBridge(bridgeName)
-	first, _ := onOVS(t, socket, RoundInfo{RoundNum: testRound})
+	socket := o.AddBridge(oftest.BridgeName)
+	first, _ := onOVS(t, socket, openflow.RoundInfo{RoundNum: oftest.TestRound})
 	installServices(t, first)
 	require.NoError(t, first.Disconnect())
 
-	round := uint16(testRound)
-	second, _ := onOVS(t, socket, RoundInfo{RoundNum: testRound + 1, PrevRoundNum: &round})
-	require.NoError(t, second.InstallService(with(clusterPort(localEndpointB), named("none"), over(corev1.ProtocolUDP))))
+	round := uint16(oftest.TestRound)
+	second, _ := onOVS(t, socket, openflow.RoundInfo{RoundNum: oftest.TestRound + 1, PrevRoundNum: &round})
+	require.NoError(t, second.InstallService(oftest.With(oftest.ClusterPort(oftest.LocalEndpointB), oftest.Named("none"), oftest.Over(corev1.ProtocolUDP))))
 	require.NoError(t, second.Disconnect()) // killed: nobody deletes what is stale
-	flows := strings.Join(dumpFlows(o), "\n")
+	flows := strings.Join(oftest.DumpFlows(o), "\n")
 	require.Contains(t, flows, "nat(dst=10.10.0.12:8080)", "the new state of one port")
 	require.Contains(t, flows, "nat(dst=10.10.1.20:8080)", "the former state of the others")
 
-	third, _ := onOVS(t, socket, RoundInfo{RoundNum: testRound + 2, PrevRoundNum: &round})
+	third, _ := onOVS(t, socket, openflow.RoundInfo{RoundNum: oftest.TestRound + 2, PrevRoundNum: &round})
 	installServices(t, third)
 	require.NoError(t, third.DeleteStaleFlows())
-	expected, fake := newTestClientOf(t, proxyAllFeatures, dualStackNode)
+	expected, fake := oftest.NewTestClientOf(t, oftest.ProxyAllFeatures, oftest.DualStackNode)
 	installServices(t, expected)
 	groups, err := third.sw.DumpGroups(t.Context())
 	require.NoError(t, err)
 	wanted, err := fake.DumpGroups(t.Context())
 	require.NoError(t, err)
 	require.Len(t, groups, len(wanted))
-	require.Len(t, dumpFlows(o), len(fake.Flows()))
-	for _, flow := range dumpFlows(o) {
-		require.Contains(t, flow, fmt.Sprintf("cookie=0x%x0", testRound+2))
+	require.Len(t, oftest.DumpFlows(o), len(fake.Flows()))
+	for _, flow := range oftest.DumpFlows(o) {
+		require.Contains(t, flow, fmt.Sprintf("cookie=0x%x0", oftest.TestRound+2))
 	}
-	require.NoError(t, third.UninstallService(externalLocal().Name))
+	require.NoError(t, third.UninstallService(oftest.ExternalLocal().Name))
 	installServices(t, third)
-	require.Len(t, dumpFlows(o), len(fake.Flows()))
+	require.Len(t, oftest.DumpFlows(o), len(fake.Flows()))
 }
 
 // Without AntreaProxy nothing of it is in the pipeline, whatever else is on, but what continues its connections.
 func TestNoServicesWithoutAntreaProxy(t *testing.T) {
 	for bits := range 32 {
-		features := Features{AntreaPolicy: bits&1 != 0, Egress: bits&2 != 0, TrafficControl: bits&4 != 0, ONCache: bits&8 != 0, CutConnections: bits&16 != 0}
-		for _, node := range []*config.NodeConfig{testNode, dualStackNode, ipv6Node} {
-			plain, fake := newTestClientOf(t, features, node)
-			text := render(tableNames(plain), fake.Flows())
+		features := openflow.Features{AntreaPolicy: bits&1 != 0, Egress: bits&2 != 0, TrafficControl: bits&4 != 0, ONCache: bits&8 != 0, CutConnections: bits&16 != 0}
+		for _, node := range []*config.NodeConfig{oftest.TestNode, oftest.DualStackNode, oftest.Ipv6Node} {
+			plain, fake := oftest.NewTestClientOf(t, features, node)
+			text := oftest.Render(oftest.TableNames(plain), fake.Flows())
 			for line := range strings.Lines(text) {
 				require.True(t, !strings.Contains(line, "cookie=0x503") || strings.Contains(line, "ct_mark=0x10/"), line)
 			}
-			for _, table := range []string{tableUnSNAT, tablePreRoutingClassifier, tableNodePortMark, tableSessionAffinity, tableServiceLB, tableEndpointDNAT, tableSNATMark, tableSNAT + ","} {
+			for _, table := range []string{pipeline.TableUnSNAT, pipeline.TablePreRoutingClassifier, pipeline.TableNodePortMark, pipeline.TableSessionAffinity, pipeline.TableServiceLB, pipeline.TableEndpointDNAT, pipeline.TableSNATMark, pipeline.TableSNAT + ","} {
 				require.NotContains(t, text, "table="+table)
 			}
 			features.ProxyAll, features.PacketInRate = true, 5000
-			_, other := newTestClientOf(t, features, node)
+			_, other := oftest.NewTestClientOf(t, features, node)
 			require.Equal(t, fake.Flows(), other.Flows(), "proxyAll alone changes nothing")
 			features.ProxyAll, features.PacketInRate = false, 0
-			require.Equal(t, uint32(259), uint32(meterServiceReject))
+			require.Equal(t, uint32(259), uint32(pipeline.MeterServiceReject))
 		}
 	}
 }
 
 // SCTP in the walk of a packet: the userspace datapath of the tests does not translate it. The hash stands for what chooses the bucket.
 func TestServiceWalks(t *testing.T) {
-	b := newBridge6(t, dualStackNode)
-	for _, p := range []ServicePort{
-		with(clusterPort(elsewhereEndpoint), over(corev1.ProtocolSCTP)),
-		with(clusterPort6(remoteEndpoint6), over(corev1.ProtocolSCTP)),
-		with(clusterPort(), over(corev1.ProtocolSCTP), named("none"), at(Frontend{Address: loadBalancerIP})),
+	b := oftest.NewBridge6(t, oftest.DualStackNode)
+	for _, p := range []openflow.ServicePort{
+		oftest.With(oftest.ClusterPort(oftest.ElsewhereEndpoint), oftest.Over(corev1.ProtocolSCTP)),
+		oftest.With(oftest.ClusterPort6(oftest.RemoteEndpoint6), oftest.Over(corev1.ProtocolSCTP)),
+		oftest.With(oftest.ClusterPort(), oftest.Over(corev1.ProtocolSCTP), oftest.Named("none"), oftest.At(openflow.Frontend{Address: oftest.LoadBalancerIP})),
 	} {
-		require.NoError(t, b.c.InstallService(p))
+		require.NoError(t, b.C.InstallService(p))
 	}
 	for _, test := range []struct {
 		name, packet string
@@ -226,24 +229,24 @@ func TestServiceWalks(t *testing.T) {
 		contains     []string
 		outputs      []int
 	}{
-		{"SCTP", fmt.Sprintf("sctp,in_port=%d,dl_src=%v,dl_dst=%v,nw_src=%v,nw_dst=10.96.0.10,nw_ttl=64,dp_hash=1,sctp_src=3000,sctp_dst=80", podAPort, podAMAC, gwMAC, podAIP),
-			[]string{ctNew, ctNew, ctNew}, []string{"nat(dst=10.10.1.20:8080)"}, nil},
-		{"SCTP over IPv6", fmt.Sprintf("sctp6,in_port=%d,dl_src=%v,dl_dst=%v,ipv6_src=%v,ipv6_dst=fd00:96::10,nw_ttl=64,dp_hash=1,sctp_src=3000,sctp_dst=80", podAPort, podAMAC, gwMAC, podA6IP),
-			[]string{ctNew, ctNew, ctNew}, []string{"nat(dst=[fd00:10:0:b::20]:8080)"}, nil},
-		{"SCTP without Endpoint", fmt.Sprintf("sctp,in_port=%d,dl_src=%v,dl_dst=%v,nw_src=%v,nw_dst=203.0.113.10,nw_ttl=64,dp_hash=1,sctp_src=3000,sctp_dst=80", podAPort, podAMAC, gwMAC, podAIP),
-			[]string{ctNew}, []string{"userdata=04"}, nil},
-		{"another port of the address", fmt.Sprintf("sctp,in_port=%d,dl_src=%v,dl_dst=%v,nw_src=%v,nw_dst=10.96.0.10,nw_ttl=64,dp_hash=1,sctp_src=3000,sctp_dst=81", podAPort, podAMAC, gwMAC, podAIP),
-			[]string{ctNew, ctNew}, []string{"EndpointDNAT"}, []int{gwPort}},
-		{"a connection that policies have refused", podAToRemote + ",ct_mark=0x10", []string{ctReply}, []string{"drop"}, nil},
-		{"an established one", podAToRemote + ",ct_mark=0x13", []string{ctEstablished}, []string{"ct_mark=0x13"}, []int{tunnelPort}},
+		{"SCTP", fmt.Sprintf("sctp,in_port=%d,dl_src=%v,dl_dst=%v,nw_src=%v,nw_dst=10.96.0.10,nw_ttl=64,dp_hash=1,sctp_src=3000,sctp_dst=80", oftest.PodAPort, oftest.PodAMAC, oftest.GWMAC, oftest.PodAIP),
+			[]string{oftest.CTNew, oftest.CTNew, oftest.CTNew}, []string{"nat(dst=10.10.1.20:8080)"}, nil},
+		{"SCTP over IPv6", fmt.Sprintf("sctp6,in_port=%d,dl_src=%v,dl_dst=%v,ipv6_src=%v,ipv6_dst=fd00:96::10,nw_ttl=64,dp_hash=1,sctp_src=3000,sctp_dst=80", oftest.PodAPort, oftest.PodAMAC, oftest.GWMAC, oftest.PodA6IP),
+			[]string{oftest.CTNew, oftest.CTNew, oftest.CTNew}, []string{"nat(dst=[fd00:10:0:b::20]:8080)"}, nil},
+		{"SCTP without Endpoint", fmt.Sprintf("sctp,in_port=%d,dl_src=%v,dl_dst=%v,nw_src=%v,nw_dst=203.0.113.10,nw_ttl=64,dp_hash=1,sctp_src=3000,sctp_dst=80", oftest.PodAPort, oftest.PodAMAC, oftest.GWMAC, oftest.PodAIP),
+			[]string{oftest.CTNew}, []string{"userdata=04"}, nil},
+		{"another port of the address", fmt.Sprintf("sctp,in_port=%d,dl_src=%v,dl_dst=%v,nw_src=%v,nw_dst=10.96.0.10,nw_ttl=64,dp_hash=1,sctp_src=3000,sctp_dst=81", oftest.PodAPort, oftest.PodAMAC, oftest.GWMAC, oftest.PodAIP),
+			[]string{oftest.CTNew, oftest.CTNew}, []string{"EndpointDNAT"}, []int{oftest.GWPort}},
+		{"a connection that policies have refused", oftest.PodAToRemote + ",ct_mark=0x10", []string{oftest.CTReply}, []string{"drop"}, nil},
+		{"an established one", oftest.PodAToRemote + ",ct_mark=0x13", []string{oftest.CTEstablished}, []string{"ct_mark=0x13"}, []int{oftest.TunnelPort}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w := b.trace(test.packet, test.ct...)
+			w := b.Trace(test.packet, test.ct...)
 			for _, part := range test.contains {
-				require.Contains(t, strings.Join(w.tables, " ")+w.text, part, w.text)
+				require.Contains(t, strings.Join(w.Tables, " ")+w.Text, part, w.Text)
 			}
 			if test.outputs != nil {
-				require.Equal(t, test.outputs, w.outputs, w.text)
+				require.Equal(t, test.outputs, w.Outputs, w.Text)
 			}
 		})
 	}

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package openflow
+package openflow_test
 
 import (
 	"fmt"
@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
@@ -22,49 +24,49 @@ import (
 func TestWireServiceConnections(t *testing.T) { eachDatapath(t, testServiceConnections) }
 
 func testServiceConnections(t *testing.T, w *wire) {
-	require.NoError(t, w.c.SetNodePortAddresses([]netip.Addr{nodeIP}))
+	require.NoError(t, w.C.SetNodePortAddresses([]netip.Addr{oftest.NodeIP}))
 	for _, test := range []struct {
 		name string
-		port ServicePort
+		port openflow.ServicePort
 		translated
 	}{
-		{"to a Pod on this Node", clusterPort(localEndpointB), translated{podAPort, podBPort, "10.10.0.11:3001", "10.96.0.10:80", "10.10.0.11:3001", "10.10.0.12:8080"}},
-		{"to a remote Pod", clusterPort(elsewhereEndpoint), translated{podAPort, tunnelPort, "10.10.0.11:3002", "10.96.0.10:80", "10.10.0.11:3002", "10.10.1.20:8080"}},
-		{"to itself", clusterPort(localEndpoint), translated{podAPort, podAPort, "10.10.0.11:3003", "10.96.0.10:80", "10.10.0.1:3003", "10.10.0.11:8080"}},
-		{"to another host", clusterPort(hostEndpoint), translated{podAPort, gwPort, "10.10.0.11:3004", "10.96.0.10:80", "10.10.0.11:3004", "192.168.77.103:6443"}},
-		{"IPv6, to a Pod on this Node", clusterPort6(Endpoint{Address: netip.AddrPortFrom(podB6IP, 8080), OnThisNode: true, PodNetwork: true}),
-			translated{podAPort, podBPort, "[fd00:10:0:a::11]:3001", "[fd00:96::10]:80", "[fd00:10:0:a::11]:3001", "[fd00:10:0:a::12]:8080"}},
-		{"IPv6, to a remote Pod", clusterPort6(remoteEndpoint6),
-			translated{podAPort, tunnelPort, "[fd00:10:0:a::11]:3002", "[fd00:96::10]:80", "[fd00:10:0:a::11]:3002", "[fd00:10:0:b::20]:8080"}},
-		{"IPv6, to itself", clusterPort6(localEndpoint6),
-			translated{podAPort, podAPort, "[fd00:10:0:a::11]:3003", "[fd00:96::10]:80", "[fd00:10:0:a::1]:3003", "[fd00:10:0:a::11]:8080"}},
-		{"from the Node, to a Pod", clusterPort(localEndpoint), translated{gwPort, podAPort, "10.10.0.1:3005", "10.96.0.10:80", "10.10.0.1:3005", "10.10.0.11:8080"}},
-		{"from the Node, to a remote Pod", clusterPort(elsewhereEndpoint), translated{gwPort, tunnelPort, "10.10.0.1:3006", "10.96.0.10:80", "10.10.0.1:3006", "10.10.1.20:8080"}},
-		{"from the Node, to another host", clusterPort(hostEndpoint), translated{gwPort, gwPort, "10.10.0.1:3007", "10.96.0.10:80", "169.254.0.253:3007", "192.168.77.103:6443"}},
-		{"from outside, through a NodePort, to a Pod", with(externalLocal(), servedLocally(localEndpoint)),
-			translated{gwPort, podAPort, "198.51.100.7:3008", "192.168.77.101:30080", "198.51.100.7:3008", "10.10.0.11:8080"}},
-		{"the same, translated by the host", with(externalLocal(), servedLocally(localEndpoint)),
-			translated{gwPort, podAPort, "198.51.100.7:3009", "169.254.0.252:30080", "198.51.100.7:3009", "10.10.0.11:8080"}},
-		{"from outside, to a remote Pod", with(clusterPort(elsewhereEndpoint), at(Frontend{Address: loadBalancerIP, External: true})),
-			translated{gwPort, tunnelPort, "198.51.100.7:3010", "203.0.113.10:80", "10.10.0.1:3010", "10.10.1.20:8080"}},
-		{"from outside, to another host", with(clusterPort(hostEndpoint), at(Frontend{Address: loadBalancerIP, External: true})),
-			translated{gwPort, gwPort, "198.51.100.7:3011", "203.0.113.10:80", "169.254.0.253:3011", "192.168.77.103:6443"}},
-		{"from a Pod, to the Node's Endpoints only by name", with(clusterPort(elsewhereEndpoint), at(Frontend{Address: loadBalancerIP, External: true, Local: true})),
-			translated{podAPort, tunnelPort, "10.10.0.11:3012", "203.0.113.10:80", "10.10.0.11:3012", "10.10.1.20:8080"}},
-		{"with affinity, to a Pod on this Node", with(clusterPort(localEndpointB), withAffinity(time.Hour)),
-			translated{podAPort, podBPort, "10.10.0.11:3013", "10.96.0.10:80", "10.10.0.11:3013", "10.10.0.12:8080"}},
-		{"IPv6, with affinity, to a remote Pod", with(clusterPort6(remoteEndpoint6), withAffinity(time.Hour)),
-			translated{podAPort, tunnelPort, "[fd00:10:0:a::11]:3014", "[fd00:96::10]:80", "[fd00:10:0:a::11]:3014", "[fd00:10:0:b::20]:8080"}},
+		{"to a Pod on this Node", oftest.ClusterPort(oftest.LocalEndpointB), translated{oftest.PodAPort, oftest.PodBPort, "10.10.0.11:3001", "10.96.0.10:80", "10.10.0.11:3001", "10.10.0.12:8080"}},
+		{"to a remote Pod", oftest.ClusterPort(oftest.ElsewhereEndpoint), translated{oftest.PodAPort, oftest.TunnelPort, "10.10.0.11:3002", "10.96.0.10:80", "10.10.0.11:3002", "10.10.1.20:8080"}},
+		{"to itself", oftest.ClusterPort(oftest.LocalEndpoint), translated{oftest.PodAPort, oftest.PodAPort, "10.10.0.11:3003", "10.96.0.10:80", "10.10.0.1:3003", "10.10.0.11:8080"}},
+		{"to another host", oftest.ClusterPort(oftest.HostEndpoint), translated{oftest.PodAPort, oftest.GWPort, "10.10.0.11:3004", "10.96.0.10:80", "10.10.0.11:3004", "192.168.77.103:6443"}},
+		{"IPv6, to a Pod on this Node", oftest.ClusterPort6(openflow.Endpoint{Address: netip.AddrPortFrom(oftest.PodB6IP, 8080), OnThisNode: true, PodNetwork: true}),
+			translated{oftest.PodAPort, oftest.PodBPort, "[fd00:10:0:a::11]:3001", "[fd00:96::10]:80", "[fd00:10:0:a::11]:3001", "[fd00:10:0:a::12]:8080"}},
+		{"IPv6, to a remote Pod", oftest.ClusterPort6(oftest.RemoteEndpoint6),
+			translated{oftest.PodAPort, oftest.TunnelPort, "[fd00:10:0:a::11]:3002", "[fd00:96::10]:80", "[fd00:10:0:a::11]:3002", "[fd00:10:0:b::20]:8080"}},
+		{"IPv6, to itself", oftest.ClusterPort6(oftest.LocalEndpoint6),
+			translated{oftest.PodAPort, oftest.PodAPort, "[fd00:10:0:a::11]:3003", "[fd00:96::10]:80", "[fd00:10:0:a::1]:3003", "[fd00:10:0:a::11]:8080"}},
+		{"from the Node, to a Pod", oftest.ClusterPort(oftest.LocalEndpoint), translated{oftest.GWPort, oftest.PodAPort, "10.10.0.1:3005", "10.96.0.10:80", "10.10.0.1:3005", "10.10.0.11:8080"}},
+		{"from the Node, to a remote Pod", oftest.ClusterPort(oftest.ElsewhereEndpoint), translated{oftest.GWPort, oftest.TunnelPort, "10.10.0.1:3006", "10.96.0.10:80", "10.10.0.1:3006", "10.10.1.20:8080"}},
+		{"from the Node, to another host", oftest.ClusterPort(oftest.HostEndpoint), translated{oftest.GWPort, oftest.GWPort, "10.10.0.1:3007", "10.96.0.10:80", "169.254.0.253:3007", "192.168.77.103:6443"}},
+		{"from outside, through a NodePort, to a Pod", oftest.With(oftest.ExternalLocal(), oftest.ServedLocally(oftest.LocalEndpoint)),
+			translated{oftest.GWPort, oftest.PodAPort, "198.51.100.7:3008", "192.168.77.101:30080", "198.51.100.7:3008", "10.10.0.11:8080"}},
+		{"the same, translated by the host", oftest.With(oftest.ExternalLocal(), oftest.ServedLocally(oftest.LocalEndpoint)),
+			translated{oftest.GWPort, oftest.PodAPort, "198.51.100.7:3009", "169.254.0.252:30080", "198.51.100.7:3009", "10.10.0.11:8080"}},
+		{"from outside, to a remote Pod", oftest.With(oftest.ClusterPort(oftest.ElsewhereEndpoint), oftest.At(openflow.Frontend{Address: oftest.LoadBalancerIP, External: true})),
+			translated{oftest.GWPort, oftest.TunnelPort, "198.51.100.7:3010", "203.0.113.10:80", "10.10.0.1:3010", "10.10.1.20:8080"}},
+		{"from outside, to another host", oftest.With(oftest.ClusterPort(oftest.HostEndpoint), oftest.At(openflow.Frontend{Address: oftest.LoadBalancerIP, External: true})),
+			translated{oftest.GWPort, oftest.GWPort, "198.51.100.7:3011", "203.0.113.10:80", "169.254.0.253:3011", "192.168.77.103:6443"}},
+		{"from a Pod, to the Node's Endpoints only by name", oftest.With(oftest.ClusterPort(oftest.ElsewhereEndpoint), oftest.At(openflow.Frontend{Address: oftest.LoadBalancerIP, External: true, Local: true})),
+			translated{oftest.PodAPort, oftest.TunnelPort, "10.10.0.11:3012", "203.0.113.10:80", "10.10.0.11:3012", "10.10.1.20:8080"}},
+		{"with affinity, to a Pod on this Node", oftest.With(oftest.ClusterPort(oftest.LocalEndpointB), oftest.WithAffinity(time.Hour)),
+			translated{oftest.PodAPort, oftest.PodBPort, "10.10.0.11:3013", "10.96.0.10:80", "10.10.0.11:3013", "10.10.0.12:8080"}},
+		{"IPv6, with affinity, to a remote Pod", oftest.With(oftest.ClusterPort6(oftest.RemoteEndpoint6), oftest.WithAffinity(time.Hour)),
+			translated{oftest.PodAPort, oftest.TunnelPort, "[fd00:10:0:a::11]:3014", "[fd00:96::10]:80", "[fd00:10:0:a::11]:3014", "[fd00:10:0:b::20]:8080"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w.t = t
+			w.T = t
 			w.install(test.port)
 			w.open(test.translated)
-			udp := with(test.port, over(corev1.ProtocolUDP), named("udp"))
+			udp := oftest.With(test.port, oftest.Over(corev1.ProtocolUDP), oftest.Named("udp"))
 			w.install(udp)
 			w.datagrams(test.translated)
-			require.NoError(t, w.c.UninstallService(udp.Name))
-			require.NoError(t, w.c.UninstallService(test.port.Name))
+			require.NoError(t, w.C.UninstallService(udp.Name))
+			require.NoError(t, w.C.UninstallService(test.port.Name))
 			w.settle()
 			w.use(test.translated)
 		})
@@ -76,18 +78,18 @@ func TestWireSourceRanges(t *testing.T) { eachDatapath(t, testSourceRanges) }
 
 func testSourceRanges(t *testing.T, w *wire) {
 	const admitted, refused = "198.51.100.7", "198.51.101.7"
-	port := with(restricted("198.51.100.0/24"), servedLocally(localEndpoint), withAffinity(time.Hour))
+	port := oftest.With(oftest.Restricted("198.51.100.0/24"), oftest.ServedLocally(oftest.LocalEndpoint), oftest.WithAffinity(time.Hour))
 	w.install(port)
 	from := func(client string, number int) segment {
-		return segment{fmt.Sprintf("%s:%d", client, number), loadBalancerIP.String(), "S"}
+		return segment{fmt.Sprintf("%s:%d", client, number), oftest.LoadBalancerIP.String(), "S"}
 	}
 	arrives := func(client string, number int) {
 		t.Helper()
-		w.pass(gwPort, from(client, number), podAPort, segment{from(client, number).src, "10.10.0.11:8080", "S"})
+		w.pass(oftest.GWPort, from(client, number), oftest.PodAPort, segment{from(client, number).src, "10.10.0.11:8080", "S"})
 	}
 	vanishes := func(client string, number int) {
 		t.Helper()
-		w.drop(gwPort, from(client, number))
+		w.drop(oftest.GWPort, from(client, number))
 		arrives(admitted, number)
 		for port, link := range w.links {
 			require.False(t, link.pending(), "%s arrived at %s", client, portNames[port])
@@ -95,8 +97,8 @@ func testSourceRanges(t *testing.T, w *wire) {
 	}
 	arrives(admitted, 3001)
 	vanishes(refused, 3002)
-	w.pass(gwPort, segment{refused + ":3003", "169.254.0.252:30080", "S"}, podAPort, segment{refused + ":3003", "10.10.0.11:8080", "S"})
-	w.install(with(port, restrictedTo("198.51.100.0/24", "198.51.101.0/24")))
+	w.pass(oftest.GWPort, segment{refused + ":3003", "169.254.0.252:30080", "S"}, oftest.PodAPort, segment{refused + ":3003", "10.10.0.11:8080", "S"})
+	w.install(oftest.With(port, oftest.RestrictedTo("198.51.100.0/24", "198.51.101.0/24")))
 	arrives(refused, 3004)
 	w.settle()
 	w.install(port)
@@ -107,30 +109,30 @@ func testSourceRanges(t *testing.T, w *wire) {
 func TestWireServicePackets(t *testing.T) { eachDatapath(t, testServicePacketsAreRouted) }
 
 func testServicePacketsAreRouted(t *testing.T, w *wire) {
-	w.install(clusterPort(localEndpointB))
-	c := translated{podAPort, podBPort, "10.10.0.11:3001", "10.96.0.10:80", "10.10.0.11:3001", "10.10.0.12:8080"}
-	got := w.pass(podAPort, segment{c.client, c.frontend, "S"}, podBPort, segment{c.source, c.endpoint, "S"})
-	require.Equal(t, []any{uint8(63), gwMAC.String(), podBMAC.String()}, []any{got.ttl, got.dlSrc, got.dlDst})
-	got = w.pass(podBPort, segment{c.endpoint, c.source, "SA"}, podAPort, segment{c.frontend, c.client, "SA"})
-	require.Equal(t, []any{uint8(63), gwMAC.String(), podAMAC.String()}, []any{got.ttl, got.dlSrc, got.dlDst})
-	w.install(clusterPort(elsewhereEndpoint))
-	got = w.pass(podAPort, segment{"10.10.0.11:3002", c.frontend, "S"}, tunnelPort, segment{"10.10.0.11:3002", "10.10.1.20:8080", "S"})
-	require.Equal(t, []any{uint8(63), gwMAC.String(), "aa:bb:cc:dd:ee:ff"}, []any{got.ttl, got.dlSrc, got.dlDst})
+	w.install(oftest.ClusterPort(oftest.LocalEndpointB))
+	c := translated{oftest.PodAPort, oftest.PodBPort, "10.10.0.11:3001", "10.96.0.10:80", "10.10.0.11:3001", "10.10.0.12:8080"}
+	got := w.pass(oftest.PodAPort, segment{c.client, c.frontend, "S"}, oftest.PodBPort, segment{c.source, c.endpoint, "S"})
+	require.Equal(t, []any{uint8(63), oftest.GWMAC.String(), oftest.PodBMAC.String()}, []any{got.ttl, got.dlSrc, got.dlDst})
+	got = w.pass(oftest.PodBPort, segment{c.endpoint, c.source, "SA"}, oftest.PodAPort, segment{c.frontend, c.client, "SA"})
+	require.Equal(t, []any{uint8(63), oftest.GWMAC.String(), oftest.PodAMAC.String()}, []any{got.ttl, got.dlSrc, got.dlDst})
+	w.install(oftest.ClusterPort(oftest.ElsewhereEndpoint))
+	got = w.pass(oftest.PodAPort, segment{"10.10.0.11:3002", c.frontend, "S"}, oftest.TunnelPort, segment{"10.10.0.11:3002", "10.10.1.20:8080", "S"})
+	require.Equal(t, []any{uint8(63), oftest.GWMAC.String(), "aa:bb:cc:dd:ee:ff"}, []any{got.ttl, got.dlSrc, got.dlDst})
 	w.use(c)
 }
 
 // endpointOf sends the first packet of a connection to the cluster IP and returns where it goes: Pod A, Pod B or the remote Pod.
 func (w *wire) endpointOf(client string) string {
-	w.t.Helper()
-	w.send(podAPort, segment{client, "10.96.0.10:80", "S"})
+	w.T.Helper()
+	w.send(oftest.PodAPort, segment{client, "10.96.0.10:80", "S"})
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		for _, port := range []uint32{podBPort, tunnelPort} {
+		for _, port := range []uint32{oftest.PodBPort, oftest.TunnelPort} {
 			if w.links[port].pending() {
 				return w.next(port).dst
 			}
 		}
 	}
-	require.Fail(w.t, "the packet went nowhere")
+	require.Fail(w.T, "the packet went nowhere")
 	return ""
 }
 
@@ -146,39 +148,39 @@ func testSelectionOfEndpoints(t *testing.T, w *wire) {
 		counts := map[string]int{}
 		for range connections {
 			next++
-			counts[w.endpointOf(withPort(podAIP, next))]++
+			counts[w.endpointOf(withPort(oftest.PodAIP, next))]++
 		}
 		return counts
 	}
 	// kept requires that all go where the first one goes.
 	kept := func() string {
 		next++
-		chosen := w.endpointOf(withPort(podAIP, next))
+		chosen := w.endpointOf(withPort(oftest.PodAIP, next))
 		w.settle()
 		require.Equal(t, map[string]int{chosen: connections}, spread())
 		return chosen
 	}
-	both := clusterPort(localEndpointB, elsewhereEndpoint)
-	only := func(address string) (p ServicePort) {
-		p = clusterPort(both.Cluster...)
-		p.Cluster = slices.DeleteFunc(slices.Clone(p.Cluster), func(e Endpoint) bool { return e.Address.String() != address })
-		return with(p, withAffinity(time.Hour))
+	both := oftest.ClusterPort(oftest.LocalEndpointB, oftest.ElsewhereEndpoint)
+	only := func(address string) (p openflow.ServicePort) {
+		p = oftest.ClusterPort(both.Cluster...)
+		p.Cluster = slices.DeleteFunc(slices.Clone(p.Cluster), func(e openflow.Endpoint) bool { return e.Address.String() != address })
+		return oftest.With(p, oftest.WithAffinity(time.Hour))
 	}
 	w.install(both)
 	require.Len(t, spread(), 2)
-	w.install(clusterPort(elsewhereEndpoint))
+	w.install(oftest.ClusterPort(oftest.ElsewhereEndpoint))
 	require.Equal(t, map[string]int{"10.10.1.20:8080": connections}, spread())
 
-	w.install(with(both, withAffinity(time.Hour)))
+	w.install(oftest.With(both, oftest.WithAffinity(time.Hour)))
 	first := kept()
 	other := map[string]string{"10.10.1.20:8080": "10.10.0.12:8080", "10.10.0.12:8080": "10.10.1.20:8080"}[first]
 	w.install(only(other))
 	require.Equal(t, other, kept(), "the Endpoint of the affinity is gone")
-	w.install(with(both, withAffinity(time.Hour)))
+	w.install(oftest.With(both, oftest.WithAffinity(time.Hour)))
 	require.Equal(t, other, kept(), "the new choice is kept")
 
 	// Another port keeps the flow of the Endpoint alive, to which this port's clients must not return.
-	w.install(with(both, named("other"), at(Frontend{Address: loadBalancerIP})))
+	w.install(oftest.With(both, oftest.Named("other"), oftest.At(openflow.Frontend{Address: oftest.LoadBalancerIP})))
 	w.install(only(first))
 	require.Equal(t, first, kept())
 
@@ -192,23 +194,23 @@ func TestWireAffinityAndTrafficPolicy(t *testing.T) {
 }
 
 func testAffinityEndsWithTheTrafficPolicy(t *testing.T, w *wire) {
-	policy := func(local bool) ServicePort {
-		return with(clusterPort(elsewhereEndpoint), servedLocally(localEndpoint), withAffinity(time.Hour),
-			at(Frontend{Address: clusterIP}, Frontend{Address: loadBalancerIP, External: true, Local: local}))
+	policy := func(local bool) openflow.ServicePort {
+		return oftest.With(oftest.ClusterPort(oftest.ElsewhereEndpoint), oftest.ServedLocally(oftest.LocalEndpoint), oftest.WithAffinity(time.Hour),
+			oftest.At(openflow.Frontend{Address: oftest.ClusterIP}, openflow.Frontend{Address: oftest.LoadBalancerIP, External: true, Local: local}))
 	}
 	next := 5000
 	opens := func(to uint32, source, endpoint string) {
 		t.Helper()
 		next++
-		w.pass(gwPort, segment{fmt.Sprint("198.51.100.7:", next), loadBalancerIP.String(), "S"}, to, segment{fmt.Sprintf("%s:%d", source, next), endpoint, "S"})
+		w.pass(oftest.GWPort, segment{fmt.Sprint("198.51.100.7:", next), oftest.LoadBalancerIP.String(), "S"}, to, segment{fmt.Sprintf("%s:%d", source, next), endpoint, "S"})
 		w.settle()
 	}
 	for range 2 {
 		w.install(policy(false))
-		opens(tunnelPort, "10.10.0.1", "10.10.1.20:8080")
-		opens(tunnelPort, "10.10.0.1", "10.10.1.20:8080")
+		opens(oftest.TunnelPort, "10.10.0.1", "10.10.1.20:8080")
+		opens(oftest.TunnelPort, "10.10.0.1", "10.10.1.20:8080")
 		w.install(policy(true))
-		opens(podAPort, "198.51.100.7", "10.10.0.11:8080")
+		opens(oftest.PodAPort, "198.51.100.7", "10.10.0.11:8080")
 	}
 }
 
@@ -218,15 +220,15 @@ func TestWireOpenConnections(t *testing.T) {
 }
 
 func testOpenConnectionsKeepTheirEndpoint(t *testing.T, w *wire) {
-	w.install(clusterPort(localEndpointB))
-	c := translated{podAPort, podBPort, "10.10.0.11:3001", "10.96.0.10:80", "10.10.0.11:3001", "10.10.0.12:8080"}
+	w.install(oftest.ClusterPort(oftest.LocalEndpointB))
+	c := translated{oftest.PodAPort, oftest.PodBPort, "10.10.0.11:3001", "10.96.0.10:80", "10.10.0.11:3001", "10.10.0.12:8080"}
 	w.open(c)
 	for _, change := range []func() error{
-		func() error { return w.c.InstallService(clusterPort(elsewhereEndpoint)) },
-		func() error { return w.c.InstallService(clusterPort()) },
-		func() error { return w.c.UninstallService(clusterPort().Name) },
-		func() error { return replay(w.c) },
-		w.c.DeleteStaleFlows,
+		func() error { return w.C.InstallService(oftest.ClusterPort(oftest.ElsewhereEndpoint)) },
+		func() error { return w.C.InstallService(oftest.ClusterPort()) },
+		func() error { return w.C.UninstallService(oftest.ClusterPort().Name) },
+		func() error { return oftest.Replay(w.C) },
+		w.C.DeleteStaleFlows,
 	} {
 		require.NoError(t, change())
 		w.settle()
@@ -237,21 +239,21 @@ func testOpenConnectionsKeepTheirEndpoint(t *testing.T, w *wire) {
 // A Service is no way around policies: neither for its client, nor for an Endpoint that answers what was refused.
 func TestWireEgressPolicy(t *testing.T) {
 	eachDatapath(t, func(t *testing.T, w *wire) {
-		testServicesAndPolicies(t, w, egress(2, policyPodA, prefixes("10.10.9.0/24")))
+		testServicesAndPolicies(t, w, oftest.Egress(2, oftest.PolicyPodA, oftest.Prefixes("10.10.9.0/24")))
 	})
 }
 
 func TestWireIngressPolicy(t *testing.T) {
 	eachDatapath(t, func(t *testing.T, w *wire) {
-		testServicesAndPolicies(t, w, ingress(2, policyPodB, prefixes("10.10.9.0/24")))
+		testServicesAndPolicies(t, w, oftest.Ingress(2, oftest.PolicyPodB, oftest.Prefixes("10.10.9.0/24")))
 	})
 }
 
 func testServicesAndPolicies(t *testing.T, w *wire, rule *policy.Rule) {
-	for _, p := range []ServicePort{clusterPort(localEndpointB), with(clusterPort(localEndpointB), over(corev1.ProtocolUDP), named("udp"))} {
+	for _, p := range []openflow.ServicePort{oftest.ClusterPort(oftest.LocalEndpointB), oftest.With(oftest.ClusterPort(oftest.LocalEndpointB), oftest.Over(corev1.ProtocolUDP), oftest.Named("udp"))} {
 		w.install(p)
 	}
-	require.NoError(t, install(rule)(w.c))
+	require.NoError(t, oftest.Install(rule)(w.C))
 	w.settle()
 	attempts := 1
 	if w.kernel {
@@ -261,16 +263,16 @@ func testServicesAndPolicies(t *testing.T, w *wire, rule *policy.Rule) {
 	const client, endpoint = "10.10.0.11:3001", "10.10.0.12:8080"
 	for _, flags := range []string{"S", ""} {
 		for range attempts {
-			w.swallow(podAPort, segment{client, "10.96.0.10:80", flags})
+			w.swallow(oftest.PodAPort, segment{client, "10.96.0.10:80", flags})
 		}
-		w.swallow(podBPort, segment{endpoint, client, strings.Replace(flags, "S", "SA", 1)})
+		w.swallow(oftest.PodBPort, segment{endpoint, client, strings.Replace(flags, "S", "SA", 1)})
 	}
-	w.swallow(podAPort, segment{client, "10.96.0.10:80", "A"})
-	w.swallow(podAPort, segment{client, "10.96.0.10:80", ""})
+	w.swallow(oftest.PodAPort, segment{client, "10.96.0.10:80", "A"})
+	w.swallow(oftest.PodAPort, segment{client, "10.96.0.10:80", ""})
 
-	require.NoError(t, w.c.UpdatePolicyRules(nil, []uint32{2}))
+	require.NoError(t, w.C.UpdatePolicyRules(nil, []uint32{2}))
 	w.settle()
-	allowed := translated{podAPort, podBPort, "10.10.0.11:3002", "10.96.0.10:80", "10.10.0.11:3002", endpoint}
+	allowed := translated{oftest.PodAPort, oftest.PodBPort, "10.10.0.11:3002", "10.96.0.10:80", "10.10.0.11:3002", endpoint}
 	w.datagrams(allowed)
 	w.open(allowed)
 }
@@ -281,21 +283,21 @@ func TestWireUnansweredConnections(t *testing.T) {
 		if !w.kernel {
 			t.Skip("the datapath in user space translates these before they get to the Service's tables, and sends them to the gateway")
 		}
-		for name, port := range map[string]ServicePort{
-			"without affinity": clusterPort(localEndpointB), "with affinity": with(clusterPort(localEndpointB), withAffinity(time.Hour)),
+		for name, port := range map[string]openflow.ServicePort{
+			"without affinity": oftest.ClusterPort(oftest.LocalEndpointB), "with affinity": oftest.With(oftest.ClusterPort(oftest.LocalEndpointB), oftest.WithAffinity(time.Hour)),
 		} {
 			for i, flags := range []string{"S", ""} {
-				client := withPort(podAIP, 3100+10*len(name)+i)
+				client := withPort(oftest.PodAIP, 3100+10*len(name)+i)
 				protocol := map[string]corev1.Protocol{"S": corev1.ProtocolTCP, "": corev1.ProtocolUDP}[flags]
 				sent, arrives := segment{client, "10.96.0.10:80", flags}, segment{client, "10.10.0.12:8080", flags}
-				port := with(port, over(protocol))
+				port := oftest.With(port, oftest.Over(protocol))
 				w.install(port)
-				w.pass(podAPort, sent, podBPort, arrives)
-				w.pass(podAPort, sent, podBPort, arrives)
-				port.Cluster = []Endpoint{elsewhereEndpoint}
+				w.pass(oftest.PodAPort, sent, oftest.PodBPort, arrives)
+				w.pass(oftest.PodAPort, sent, oftest.PodBPort, arrives)
+				port.Cluster = []openflow.Endpoint{oftest.ElsewhereEndpoint}
 				w.install(port)
-				w.pass(podAPort, sent, podBPort, arrives)
-				require.NoError(t, w.c.UninstallService(port.Name))
+				w.pass(oftest.PodAPort, sent, oftest.PodBPort, arrives)
+				require.NoError(t, w.C.UninstallService(port.Name))
 			}
 		}
 	})
@@ -305,27 +307,27 @@ func TestWireUnansweredConnections(t *testing.T) {
 func TestWireLocalWithoutEndpoints(t *testing.T) { eachDatapath(t, testLocalWithoutEndpoints) }
 
 func testLocalWithoutEndpoints(t *testing.T, w *wire) {
-	sw := of.NewSwitch(w.MgmtSocket(bridgeName))
+	sw := of.NewSwitch(w.MgmtSocket(oftest.BridgeName))
 	_, err := sw.Connect(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, sw.Close()) }()
-	rejects, err := sw.PacketIns(t.Context(), ServiceRejectController, 10)
+	rejects, err := sw.PacketIns(t.Context(), openflow.ServiceRejectController, 10)
 	require.NoError(t, err)
-	port := with(clusterPort(elsewhereEndpoint), at(Frontend{Address: clusterIP, Local: true}, Frontend{Address: loadBalancerIP, Local: true, External: true}),
-		func(p *ServicePort) { p.Elsewhere = true })
+	port := oftest.With(oftest.ClusterPort(oftest.ElsewhereEndpoint), oftest.At(openflow.Frontend{Address: oftest.ClusterIP, Local: true}, openflow.Frontend{Address: oftest.LoadBalancerIP, Local: true, External: true}),
+		func(p *openflow.ServicePort) { p.Elsewhere = true })
 	w.install(port)
-	w.drop(gwPort, segment{"198.51.100.7:3001", loadBalancerIP.String(), "S"})
-	w.nothingElse(podAPort)
-	w.swallow(podAPort, segment{"10.10.0.11:3002", clusterIP.String(), "S"})
+	w.drop(oftest.GWPort, segment{"198.51.100.7:3001", oftest.LoadBalancerIP.String(), "S"})
+	w.nothingElse(oftest.PodAPort)
+	w.swallow(oftest.PodAPort, segment{"10.10.0.11:3002", oftest.ClusterIP.String(), "S"})
 	require.Empty(t, rejects.Packets(), "they are not rejected")
-	w.pass(podAPort, segment{"10.10.0.11:3003", loadBalancerIP.String(), "S"}, tunnelPort, segment{"10.10.0.11:3003", "10.10.1.20:8080", "S"})
-	w.install(with(port, func(p *ServicePort) { p.Elsewhere, p.Cluster = false, nil }))
-	w.send(gwPort, segment{"198.51.100.7:3004", loadBalancerIP.String(), "S"})
+	w.pass(oftest.PodAPort, segment{"10.10.0.11:3003", oftest.LoadBalancerIP.String(), "S"}, oftest.TunnelPort, segment{"10.10.0.11:3003", "10.10.1.20:8080", "S"})
+	w.install(oftest.With(port, func(p *openflow.ServicePort) { p.Elsewhere, p.Cluster = false, nil }))
+	w.send(oftest.GWPort, segment{"198.51.100.7:3004", oftest.LoadBalancerIP.String(), "S"})
 	select {
 	case <-rejects.Packets():
 	case <-time.After(20 * time.Second):
 		t.Fatal("a connection without any Endpoint is not rejected")
 	}
-	w.install(with(port, servedLocally(localEndpoint), func(p *ServicePort) { p.Elsewhere = false }))
-	w.pass(gwPort, segment{"198.51.100.7:3001", loadBalancerIP.String(), "S"}, podAPort, segment{"198.51.100.7:3001", "10.10.0.11:8080", "S"})
+	w.install(oftest.With(port, oftest.ServedLocally(oftest.LocalEndpoint), func(p *openflow.ServicePort) { p.Elsewhere = false }))
+	w.pass(oftest.GWPort, segment{"198.51.100.7:3001", oftest.LoadBalancerIP.String(), "S"}, oftest.PodAPort, segment{"198.51.100.7:3001", "10.10.0.11:8080", "S"})
 }

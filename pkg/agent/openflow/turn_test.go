@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package openflow
+package openflow_test
 
 import (
 	"context"
@@ -14,7 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -37,40 +39,40 @@ func (s *slowSwitch) Commit(ctx context.Context, mods []of.FlowMod) error {
 }
 
 // slowClient is an initialized client with pod-a installed. Call it in a synctest bubble.
-func slowClient(t *testing.T) (*slowSwitch, Client) {
+func slowClient(t *testing.T) (*slowSwitch, openflow.Client) {
 	s := &slowSwitch{Fake: of.NewFake(), resume: make(chan struct{})}
-	c := NewClient(s, noTableNames, oncacheFeatures)
-	_, err := c.Initialize(t.Context(), RoundInfo{RoundNum: testRound}, testNode, testNetwork)
+	c := openflow.NewClient(s, oftest.NoTableNames, oftest.ONCacheFeatures)
+	_, err := c.Initialize(t.Context(), openflow.RoundInfo{RoundNum: oftest.TestRound}, oftest.TestNode, oftest.TestNetwork)
 	require.NoError(t, err)
-	require.NoError(t, installPodA(c))
+	require.NoError(t, oftest.InstallPodA(c))
 	return s, c
 }
 
 // TestCallersOfAHungSwitch has calls queue behind a change that the switch does not answer. None waits longer than it may.
 func TestCallersOfAHungSwitch(t *testing.T) {
-	installB := func(ctx context.Context, c Client) error {
-		return c.InstallPodFlows(ctx, "pod-b", []netip.Addr{podBIP}, podBMAC, podBPort)
+	installB := func(ctx context.Context, c openflow.Client) error {
+		return c.InstallPodFlows(ctx, "pod-b", []netip.Addr{oftest.PodBIP}, oftest.PodBMAC, oftest.PodBPort)
 	}
 	for _, tc := range []struct {
 		name string
-		call func(ctx context.Context, c Client) error
+		call func(ctx context.Context, c openflow.Client) error
 		// wait is the longest that the call may take, with a context of one second. A real switch is found to hang sooner.
 		wait time.Duration
 		err  error
 	}{
 		{"install a Pod", installB, time.Second, context.DeadlineExceeded},
-		{"remove a Pod", func(ctx context.Context, c Client) error { return c.UninstallPodFlows(ctx, "pod-a") }, time.Second, context.DeadlineExceeded},
-		{"a change without context", func(_ context.Context, c Client) error { return c.UninstallNodeFlows("n") }, 2 * flowstore.SwitchTimeout, context.DeadlineExceeded},
-		{"marks", func(_ context.Context, c Client) error {
-			return c.InstallMarkFlows([]coherency.Mark{{InterfaceName: "pod-a", OFPort: podAPort, Epoch: 1}})
+		{"remove a Pod", func(ctx context.Context, c openflow.Client) error { return c.UninstallPodFlows(ctx, "pod-a") }, time.Second, context.DeadlineExceeded},
+		{"a change without context", func(_ context.Context, c openflow.Client) error { return c.UninstallNodeFlows("n") }, 2 * flowstore.SwitchTimeout, context.DeadlineExceeded},
+		{"marks", func(_ context.Context, c openflow.Client) error {
+			return c.InstallMarkFlows([]coherency.Mark{{InterfaceName: "pod-a", OFPort: oftest.PodAPort, Epoch: 1}})
 		}, 2 * flowstore.SwitchTimeout, context.DeadlineExceeded},
-		{"read a Pod's flows", func(_ context.Context, c Client) error {
+		{"read a Pod's flows", func(_ context.Context, c openflow.Client) error {
 			if len(c.GetPodFlowKeys("pod-a")) == 0 {
 				return context.Canceled
 			}
 			return nil
 		}, 0, nil},
-		{"read a rule's flows", func(_ context.Context, c Client) error { c.GetPolicyFlowKeys([]uint32{1}); return nil }, 0, nil},
+		{"read a rule's flows", func(_ context.Context, c openflow.Client) error { c.GetPolicyFlowKeys([]uint32{1}); return nil }, 0, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -100,19 +102,19 @@ func TestChangeGoesOnWithoutItsCaller(t *testing.T) {
 		s.hung.Store(true)
 		ctx, cancel := context.WithCancel(t.Context())
 		left := make(chan error, 1)
-		ips, mac := []netip.Addr{podBIP}, append(podBMAC[:0:0], podBMAC...)
-		go func() { left <- c.InstallPodFlows(ctx, "pod-b", ips, mac, podBPort) }()
+		ips, mac := []netip.Addr{oftest.PodBIP}, append(oftest.PodBMAC[:0:0], oftest.PodBMAC...)
+		go func() { left <- c.InstallPodFlows(ctx, "pod-b", ips, mac, oftest.PodBPort) }()
 		synctest.Wait()
 		cancel()
 		require.ErrorIs(t, <-left, context.Canceled)
 		// The caller may reuse its arguments.
-		ips[0], mac[5] = podAIP, 0xff
+		ips[0], mac[5] = oftest.PodAIP, 0xff
 		s.hung.Store(false)
 		close(s.resume)
 		synctest.Wait()
 		require.Len(t, s.History(), 1)
 		require.NotEmpty(t, c.GetPodFlowKeys("pod-b"))
-		require.NoError(t, installPodB(c))
+		require.NoError(t, oftest.InstallPodB(c))
 		require.NoError(t, c.UninstallPodFlows(t.Context(), "pod-a"))
 		require.Len(t, s.History(), 2, "pod-b was there already, and pod-a went alone")
 	})
@@ -123,7 +125,7 @@ func TestTimeoutMakesTheNextChangeReplaceEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, c := slowClient(t)
 		s.hung.Store(true)
-		require.ErrorIs(t, installPodB(c), context.DeadlineExceeded)
+		require.ErrorIs(t, oftest.InstallPodB(c), context.DeadlineExceeded)
 		s.hung.Store(false)
 		s.ClearHistory()
 		require.NoError(t, c.UninstallPodFlows(t.Context(), "pod-b"))

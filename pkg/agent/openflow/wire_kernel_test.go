@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package openflow
+package openflow_test
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
 	"github.com/antrea-oncache/antrea/test/tools/afpacket"
 )
@@ -36,7 +37,7 @@ type dummyLink struct {
 }
 
 func newDummyLink(o *ovstest.OVS, name string, ofPort uint32) link {
-	o.Vsctl("add-port", bridgeName, name, "--", "set", "interface", name, "type=dummy", fmt.Sprintf("ofport_request=%d", ofPort))
+	o.Vsctl("add-port", oftest.BridgeName, name, "--", "set", "interface", name, "type=dummy", fmt.Sprintf("ofport_request=%d", ofPort))
 	return dummyLink{o, name, o.Capture(name)}
 }
 
@@ -61,7 +62,7 @@ func newVethLink(t testing.TB, o *ovstest.OVS, name string, ofPort uint32) link 
 	socket, err := afpacket.Open(peer.Attrs().Index, false)
 	require.NoError(t, err)
 	t.Cleanup(socket.Close)
-	o.Vsctl("add-port", bridgeName, name, "--", "set", "interface", name, fmt.Sprintf("ofport_request=%d", ofPort))
+	o.Vsctl("add-port", oftest.BridgeName, name, "--", "set", "interface", name, fmt.Sprintf("ofport_request=%d", ofPort))
 	return &vethLink{t: t, socket: socket}
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package openflow
+package openflow_test
 
 import (
 	"fmt"
@@ -18,17 +18,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
 )
 
 // wire sends real packets through a bridge, whose datapath tracks and translates connections.
 type wire struct {
-	*bridge
+	*oftest.Bridge
 	links  map[uint32]link
 	kernel bool
 }
 
-var portNames = map[uint32]string{tunnelPort: "antrea-tun0", gwPort: "antrea-gw0", podAPort: "pod-a", podBPort: "pod-b"}
+var portNames = map[uint32]string{oftest.TunnelPort: "antrea-tun0", oftest.GWPort: "antrea-gw0", oftest.PodAPort: "pod-a", oftest.PodBPort: "pod-b"}
 
 // newWire makes a bridge with two Pods and a remote Node. With the kernel's datapath, the calling thread is in a network namespace of
 // its own. The tunnel is an ordinary port.
@@ -41,11 +43,11 @@ func newWire(t *testing.T, kernel bool) *wire {
 	} else {
 		o = ovstest.Start(t)
 	}
-	socket := o.AddBridge(bridgeName)
+	socket := o.AddBridge(oftest.BridgeName)
 	// What settle waits for, in ms; Open vSwitch takes nothing shorter.
 	o.Vsctl("set", "Open_vSwitch", ".", "other_config:max-revalidator=100")
 	if kernel {
-		o.Vsctl("set", "bridge", bridgeName, "datapath_type=system")
+		o.Vsctl("set", "bridge", oftest.BridgeName, "datapath_type=system")
 	}
 	for port, name := range portNames {
 		if kernel {
@@ -59,22 +61,22 @@ func newWire(t *testing.T, kernel bool) *wire {
 			t.Logf("Connections:\n%s\nFlows of the datapath:\n%s", o.Appctl("dpctl/dump-conntrack"), o.Appctl("dpctl/dump-flows"))
 		}
 	})
-	w.bridge = &bridge{OVS: o, t: t, c: newBridgeClient(t, socket, proxyAllFeatures, dualStackNode)}
+	w.Bridge = &oftest.Bridge{OVS: o, T: t, C: oftest.NewBridgeClient(t, socket, oftest.ProxyAllFeatures, oftest.DualStackNode)}
 	w.connect()
 	return w
 }
 
 // connect installs the flows of the Pods and the remote Node.
 func (w *wire) connect() {
-	w.t.Helper()
+	w.T.Helper()
 	for name, pod := range map[string]struct {
 		ips  []netip.Addr
 		mac  net.HardwareAddr
 		port uint32
-	}{"pod-a": {[]netip.Addr{podAIP, podA6IP}, podAMAC, podAPort}, "pod-b": {[]netip.Addr{podBIP, podB6IP}, podBMAC, podBPort}} {
-		require.NoError(w.t, w.c.InstallPodFlows(w.t.Context(), name, pod.ips, pod.mac, pod.port))
+	}{"pod-a": {[]netip.Addr{oftest.PodAIP, oftest.PodA6IP}, oftest.PodAMAC, oftest.PodAPort}, "pod-b": {[]netip.Addr{oftest.PodBIP, oftest.PodB6IP}, oftest.PodBMAC, oftest.PodBPort}} {
+		require.NoError(w.T, w.C.InstallPodFlows(w.T.Context(), name, pod.ips, pod.mac, pod.port))
 	}
-	require.NoError(w.t, w.c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR: peerAt(remoteGW, remotePeer), remoteCIDR6: peerAt(remoteGW6, remotePeer6)}))
+	require.NoError(w.T, w.C.InstallNodeFlows("node-b", map[netip.Prefix]openflow.Peer{oftest.RemoteCIDR: oftest.PeerAt(oftest.RemoteGW, oftest.RemotePeer), oftest.RemoteCIDR6: oftest.PeerAt(oftest.RemoteGW6, oftest.RemotePeer6)}))
 }
 
 // segment is a packet on the wire. A packet without flags is a UDP datagram.
@@ -88,9 +90,9 @@ type segment struct {
 const clientSeq, serverSeq = 1000, 2000
 
 // install changes a Service, and waits until the datapath follows.
-func (w *wire) install(p ServicePort) {
-	w.t.Helper()
-	require.NoError(w.t, w.c.InstallService(p))
+func (w *wire) install(p openflow.ServicePort) {
+	w.T.Helper()
+	require.NoError(w.T, w.C.InstallService(p))
 	w.settle()
 }
 
@@ -99,27 +101,27 @@ func (w *wire) settle() { w.Appctl("revalidator/wait") }
 
 // macs are the Ethernet addresses of packets that arrive at a port.
 var macs = map[uint32][2]net.HardwareAddr{
-	tunnelPort: {mustMAC("0a:00:00:00:01:01"), config.GlobalVirtualMAC},
-	gwPort:     {gwMAC, config.GlobalVirtualMAC},
-	podAPort:   {podAMAC, gwMAC},
-	podBPort:   {podBMAC, gwMAC},
+	oftest.TunnelPort: {oftest.MustMAC("0a:00:00:00:01:01"), config.GlobalVirtualMAC},
+	oftest.GWPort:     {oftest.GWMAC, config.GlobalVirtualMAC},
+	oftest.PodAPort:   {oftest.PodAMAC, oftest.GWMAC},
+	oftest.PodBPort:   {oftest.PodBMAC, oftest.GWMAC},
 }
 
 // send lets the port receive the segment.
 func (w *wire) send(port uint32, s segment) {
-	w.t.Helper()
-	network, transport := s.headers(w.t)
+	w.T.Helper()
+	network, transport := s.headers(w.T)
 	w.inject(port, network, transport)
 }
 
 // inject lets the port receive a packet of the layers from the network on.
 func (w *wire) inject(port uint32, network gopacket.NetworkLayer, rest ...gopacket.SerializableLayer) {
-	w.t.Helper()
+	w.T.Helper()
 	eth := &layers.Ethernet{SrcMAC: macs[port][0], DstMAC: macs[port][1], EthernetType: layers.EthernetTypeIPv4}
 	if network.LayerType() == layers.LayerTypeIPv6 {
 		eth.EthernetType = layers.EthernetTypeIPv6
 	}
-	w.links[port].inject(serialize(w.t, append([]gopacket.SerializableLayer{eth, network.(gopacket.SerializableLayer)}, rest...)...))
+	w.links[port].inject(serialize(w.T, append([]gopacket.SerializableLayer{eth, network.(gopacket.SerializableLayer)}, rest...)...))
 }
 
 func serialize(t testing.TB, all ...gopacket.SerializableLayer) []byte {
@@ -173,10 +175,10 @@ type received struct {
 
 // next waits for the next packet that the port sends.
 func (w *wire) next(port uint32) received {
-	w.t.Helper()
+	w.T.Helper()
 	packet := gopacket.NewPacket(w.links[port].next(), layers.LayerTypeEthernet, gopacket.Default)
 	eth := packet.Layer(layers.LayerTypeEthernet).(*layers.Ethernet)
-	r := received{segment: segmentOf(w.t, packet), dlSrc: eth.SrcMAC.String(), dlDst: eth.DstMAC.String()}
+	r := received{segment: segmentOf(w.T, packet), dlSrc: eth.SrcMAC.String(), dlDst: eth.DstMAC.String()}
 	switch ip := packet.NetworkLayer().(type) {
 	case *layers.IPv4:
 		r.ttl = ip.TTL
@@ -217,16 +219,16 @@ func segmentOf(t testing.TB, packet gopacket.Packet) (s segment) {
 
 // pass sends the segment into a port, and requires that it leaves through another one as want.
 func (w *wire) pass(from uint32, s segment, to uint32, want segment) received {
-	w.t.Helper()
+	w.T.Helper()
 	w.send(from, s)
 	got := w.next(to)
-	require.Equal(w.t, want, got.segment, "%v from %s", s, portNames[from])
+	require.Equal(w.T, want, got.segment, "%v from %s", s, portNames[from])
 	return got
 }
 
 // swallow requires that a Pod's segment goes nowhere.
 func (w *wire) swallow(from uint32, s segment) {
-	w.t.Helper()
+	w.T.Helper()
 	w.drop(from, s)
 	w.nothingElse(from)
 }
@@ -234,10 +236,10 @@ func (w *wire) swallow(from uint32, s segment) {
 // drop sends the segment into a port, and waits until a flow has dropped it. No other packet can stand for that: one that needs fewer upcalls
 // overtakes it in the kernel's datapath, and the next packet would come before the connection of this one is known.
 func (w *wire) drop(from uint32, s segment) {
-	w.t.Helper()
+	w.T.Helper()
 	before := w.drops()
 	w.send(from, s)
-	require.Eventually(w.t, func() bool { return w.drops() > before }, 20*time.Second, time.Millisecond, "no flow has dropped %v from %s", s, portNames[from])
+	require.Eventually(w.T, func() bool { return w.drops() > before }, 20*time.Second, time.Millisecond, "no flow has dropped %v from %s", s, portNames[from])
 }
 
 var packetsDropped = regexp.MustCompile(`(?m)n_packets=(\d+),.* actions=drop$`)
@@ -245,9 +247,9 @@ var packetsDropped = regexp.MustCompile(`(?m)n_packets=(\d+),.* actions=drop$`)
 // drops is the number of packets that the flows that drop have counted, with those of the datapath's flows.
 func (w *wire) drops() (sum int) {
 	w.settle()
-	for _, m := range packetsDropped.FindAllStringSubmatch(w.Ofctl("dump-flows", bridgeName), -1) {
+	for _, m := range packetsDropped.FindAllStringSubmatch(w.Ofctl("dump-flows", oftest.BridgeName), -1) {
 		n, err := strconv.Atoi(m[1])
-		require.NoError(w.t, err)
+		require.NoError(w.T, err)
 		sum += n
 	}
 	return sum
@@ -256,12 +258,12 @@ func (w *wire) drops() (sum int) {
 // nothingElse requires that nothing has arrived anywhere of what the Pod has sent. A datagram that the Pod sends behind it to the world
 // arrives; policies must let it pass.
 func (w *wire) nothingElse(from uint32) {
-	w.t.Helper()
-	marker := segment{src: map[uint32]string{podAPort: "10.10.0.11:9", podBPort: "10.10.0.12:9"}[from], dst: "10.10.9.9:9"}
-	w.pass(from, marker, gwPort, marker)
+	w.T.Helper()
+	marker := segment{src: map[uint32]string{oftest.PodAPort: "10.10.0.11:9", oftest.PodBPort: "10.10.0.12:9"}[from], dst: "10.10.9.9:9"}
+	w.pass(from, marker, oftest.GWPort, marker)
 	for port, link := range w.links {
 		if link.pending() {
-			require.Fail(w.t, "another packet has arrived", "%s: %v", portNames[port], gopacket.NewPacket(link.next(), layers.LayerTypeEthernet, gopacket.Default))
+			require.Fail(w.T, "another packet has arrived", "%s: %v", portNames[port], gopacket.NewPacket(link.next(), layers.LayerTypeEthernet, gopacket.Default))
 		}
 	}
 }
@@ -275,7 +277,7 @@ type translated struct {
 
 // open opens the connection with a handshake, both ways.
 func (w *wire) open(c translated) {
-	w.t.Helper()
+	w.T.Helper()
 	w.pass(c.clientPort, segment{c.client, c.frontend, "S"}, c.serverPort, segment{c.source, c.endpoint, "S"})
 	w.pass(c.serverPort, segment{c.endpoint, c.source, "SA"}, c.clientPort, segment{c.frontend, c.client, "SA"})
 	w.use(c)
@@ -283,13 +285,13 @@ func (w *wire) open(c translated) {
 
 // use sends a segment of the open connection.
 func (w *wire) use(c translated) {
-	w.t.Helper()
+	w.T.Helper()
 	w.pass(c.clientPort, segment{c.client, c.frontend, "A"}, c.serverPort, segment{c.source, c.endpoint, "A"})
 }
 
 // datagrams sends one each way.
 func (w *wire) datagrams(c translated) {
-	w.t.Helper()
+	w.T.Helper()
 	w.pass(c.clientPort, segment{c.client, c.frontend, ""}, c.serverPort, segment{c.source, c.endpoint, ""})
 	w.pass(c.serverPort, segment{c.endpoint, c.source, ""}, c.clientPort, segment{c.frontend, c.client, ""})
 }

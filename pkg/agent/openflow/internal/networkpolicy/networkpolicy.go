@@ -1,0 +1,97 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+// Policies is the feature that admits connections by rules. Its part of Client is in policy_client.go.
+type Policies struct {
+	socket *pipeline.Socket
+	// policies has one object for each rule, and one for each flow that rules share.
+	policies *flowstore.Cache
+	// stalePoliciesDeleted says that no policy flow of a former round is left. It is read and written within changes.
+	stalePoliciesDeleted bool
+
+	// mu protects policy, which records which rules use which flows. It changes only within a change.
+	mu     sync.Mutex
+	policy *policyState
+}
+
+func New(c *pipeline.Core) *Policies {
+	n := &Policies{policy: newPolicyState()}
+	n.socket = c.Register("NetworkPolicy", n)
+	n.policies = n.socket.Cache("policyObjects")
+	return n
+}
+
+func (*Policies) Tables(features pipeline.Features) []pipeline.TableSpec {
+	specs := []pipeline.TableSpec{
+		{Name: pipeline.TableEgressRule, Stage: pipeline.StageEgressSecurity},
+		{Name: pipeline.TableEgressDefaultRule, Stage: pipeline.StageEgressSecurity},
+		{Name: pipeline.TableEgressMetric, Stage: pipeline.StageEgressSecurity},
+		{Name: pipeline.TableIngressSecurityClassifier, Stage: pipeline.StageIngressSecurity},
+		{Name: pipeline.TableIngressRule, Stage: pipeline.StageIngressSecurity},
+		{Name: pipeline.TableIngressDefaultRule, Stage: pipeline.StageIngressSecurity},
+		{Name: pipeline.TableIngressMetric, Stage: pipeline.StageIngressSecurity},
+	}
+	if features.AntreaPolicy {
+		specs = append(specs,
+			pipeline.TableSpec{Name: pipeline.TableAntreaPolicyEgressRule, Stage: pipeline.StageEgressSecurity, Before: pipeline.TableEgressRule},
+			pipeline.TableSpec{Name: pipeline.TableAntreaPolicyIngressRule, Stage: pipeline.StageIngressSecurity, Before: pipeline.TableIngressRule},
+		)
+	}
+	return specs
+}
+
+func (*Policies) BaseFlows(g *pipeline.Generator) []of.Flow {
+	return slices.Concat(policyBypassFlows(g), cutFlows(g))
+}
+
+// policyBypassFlows lets packets that policies do not apply to bypass the policy tables: packets of established connections (a
+// policy decides whether a connection may be opened), those of the Node itself, and, for ingress, those that leave the Node.
+func policyBypassFlows(g *pipeline.Generator) []of.Flow {
+	const category = pipeline.CookieNetworkPolicy
+	egressTable, ingressTable, priority := pipeline.TableEgressRule, pipeline.TableIngressRule, uint16(pipeline.PriorityHigh)
+	if g.Features.AntreaPolicy {
+		egressTable, ingressTable, priority = pipeline.TableAntreaPolicyEgressRule, pipeline.TableAntreaPolicyIngressRule, pipeline.PriorityEstablished
+	}
+	flows := []of.Flow{
+		// The receiving Node, if there is one, applies ingress policies.
+		g.Flow(category, pipeline.TableIngressSecurityClassifier, pipeline.PriorityNormal, pipeline.Matches(pipeline.ToGateway.Match()), g.ToTable(pipeline.TableIngressMetric)),
+		g.Flow(category, pipeline.TableIngressSecurityClassifier, pipeline.PriorityNormal, pipeline.Matches(pipeline.ToTunnel.Match()), g.ToTable(pipeline.TableIngressMetric)),
+	}
+	for _, f := range g.Families() {
+		flows = append(flows,
+			// The Node itself, kubelet's probes for example, may always open connections to its Pods.
+			g.Flow(category, pipeline.TableIngressSecurityClassifier, pipeline.PriorityHigh,
+				pipeline.Matches(f.EthType, of.CTState("-rpl+trk"), pipeline.HostLocalSource.Match()), g.ToTable(pipeline.TableConntrackCommit)),
+		)
+		for _, state := range []string{"-new+est", "-new+rel"} {
+			flows = append(flows,
+				g.Flow(category, egressTable, priority, pipeline.Matches(f.EthType, of.CTState(state)), g.ToTable(pipeline.TableEgressMetric)),
+				g.Flow(category, ingressTable, priority, pipeline.Matches(f.EthType, of.CTState(state)), g.ToTable(pipeline.TableIngressMetric)),
+			)
+		}
+	}
+	return flows
+}
+
+// cutFlows drops the packets of connections that were cut, in both directions, before any other flow can forward them.
+func cutFlows(g *pipeline.Generator) []of.Flow {
+	if !g.Features.CutConnections {
+		return nil
+	}
+	var flows []of.Flow
+	for _, f := range g.Families() {
+		flows = append(flows, g.Flow(pipeline.CookieNetworkPolicy, pipeline.TableConntrackState, pipeline.PriorityNormal, pipeline.Matches(f.EthType, of.CTState("+trk"), pipeline.CutCT.Match())))
+	}
+	return flows
+}

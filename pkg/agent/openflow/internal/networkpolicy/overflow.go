@@ -1,0 +1,119 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"fmt"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
+)
+
+// MaxConjunctions is the maximum number of rules that share a flow: an OpenFlow message holds 4,090 conjunctions.
+const MaxConjunctions = 2000
+
+// Level is the distance of a rule's flows from the highest priority of its kind. Rules that share an address, port or service share a
+// flow, which has room for a limited number of them; the others go to the next level. All flows of a rule are at its level, because a
+// conjunction has one priority. Rules without an order among them, such as the rules of Kubernetes NetworkPolicies, may be at any level:
+// Open vSwitch tries lower priorities when no conjunction is complete at a higher one.
+type Level uint8
+
+// Levels is the number of levels of rules without an order: their lowest priority is 1, since 0 is the table's miss.
+const Levels = pipeline.PriorityNormal
+
+// at returns a key of level 0 at another level. Drops stay at level 0: they have no conjunctions, so any number of rules can share one.
+func (k clauseKey) at(t Level) clauseKey {
+	if !k.drop {
+		k.priority -= uint16(t)
+	}
+	return k
+}
+
+// levelOf returns the rule's level as it would be after the change.
+func (c *policyChange) levelOf(id uint32) Level {
+	if t, changed := c.levels[id]; changed {
+		return t
+	}
+	return c.state.levels[id]
+}
+
+// chooseLevel returns a level at which there is room for the rule's flows, if possible the present one. keys are at level 0.
+func (c *policyChange) chooseLevel(r *policy.Rule, present Level, keys map[clauseKey]dimension) (Level, error) {
+	id := r.FlowID
+	if c.rule(id) != nil && c.crowded(id, present, keys) == nil {
+		return present, nil
+	}
+	var first Level
+	for key := range keys {
+		first = max(first, c.firstFree(key))
+	}
+	_, levels := mustKind(r).priorities(r.Effect.Order)
+	var full clauseKey
+	for t := first; t < levels; t++ {
+		key := c.crowded(id, t, keys)
+		if key == nil {
+			return t, nil
+		}
+		full = *key
+	}
+	return 0, fmt.Errorf("policy rule %d finds no room in %d flows of %d rules each (the last was {%v}): at most %d rules can have an "+
+		"address, Pod or service in common", id, levels, c.state.maxUsers, full, int(levels)*c.state.maxUsers)
+}
+
+// crowded returns a key that has no room for the rule at the level, or nil. keys are at level 0.
+func (c *policyChange) crowded(id uint32, t Level, keys map[clauseKey]dimension) *clauseKey {
+	for key := range keys {
+		placed := key.at(t)
+		u := c.usersAt(placed)
+		if _, has := u[id]; has || key.drop || len(u) < c.state.maxUsers {
+			continue
+		}
+		if c.firstFree(key) == t {
+			c.free[key] = t + 1
+		}
+		return &placed
+	}
+	return nil
+}
+
+// usersAt returns the users of a flow, for reading only.
+func (c *policyChange) usersAt(key clauseKey) users {
+	if u, changed := c.users[key]; changed {
+		return u
+	}
+	return c.state.users[key]
+}
+
+// firstFree returns the first level at which the key may have room.
+func (c *policyChange) firstFree(base clauseKey) Level {
+	if t, changed := c.free[base]; changed {
+		return t
+	}
+	return c.state.free[base]
+}
+
+// vacate notes that the flow of a key of level 0 has lost a user at a level.
+func (c *policyChange) vacate(base clauseKey, t Level) {
+	if !base.drop && t < c.firstFree(base) {
+		c.free[base] = t
+	}
+}
+
+// applyLevels makes the state reflect that the switch has accepted the change.
+func (c *policyChange) applyLevels() {
+	for id, t := range c.levels {
+		if t == 0 {
+			delete(c.state.levels, id)
+		} else {
+			c.state.levels[id] = t
+		}
+	}
+	for base, t := range c.free {
+		if t == 0 {
+			delete(c.state.free, base)
+		} else {
+			c.state.free[base] = t
+		}
+	}
+}

@@ -1,0 +1,160 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+// PolicyClient is the part of Client for NetworkPolicies.
+type PolicyClient interface {
+	// UpdatePolicyRules removes rules by flow id and installs others, which replace installed ones with the same id. Pods
+	// that a changed rule is or was applied to are named to the Interceptor. The first call of a process, which may be without
+	// rules, also removes all policy rules of former rounds, in the same bundle.
+	UpdatePolicyRules(install []*policy.Rule, remove []uint32) error
+	// UpdatePolicyRulesOnTop does the same but leaves rules of former rounds in force in addition to the current ones, except for
+	// flows that both have. Call UpdatePolicyRules once all current rules are installed.
+	UpdatePolicyRulesOnTop(install []*policy.Rule, remove []uint32) error
+	// GetPolicyFlowKeys returns the match strings of the cached flows of policy rules, sorted.
+	GetPolicyFlowKeys(flowIDs []uint32) []string
+}
+
+func (n *Policies) UpdatePolicyRules(install []*policy.Rule, remove []uint32) error {
+	return n.updatePolicyRules(install, remove, true)
+}
+
+func (n *Policies) UpdatePolicyRulesOnTop(install []*policy.Rule, remove []uint32) error {
+	return n.updatePolicyRules(install, remove, false)
+}
+
+// updatePolicyRules changes rules, and removes those of former rounds if replace is set.
+func (n *Policies) updatePolicyRules(install []*policy.Rule, remove []uint32, replace bool) error {
+	for _, r := range install {
+		if err := validatePolicyRule(r); err != nil {
+			return err
+		}
+		if slices.Contains(remove, r.FlowID) {
+			return fmt.Errorf("policy rule %d is both installed and removed in one change", r.FlowID)
+		}
+	}
+	return n.socket.Change(func(t pipeline.Turn) error { return n.update(t, install, remove, replace) })
+}
+
+func (n *Policies) update(t pipeline.Turn, install []*policy.Rule, remove []uint32, replace bool) error {
+	change := n.policy.change(policyFlows{t.G})
+	for _, id := range remove {
+		if err := change.set(id, nil); err != nil {
+			return err
+		}
+	}
+	for _, r := range install {
+		if err := change.set(r.FlowID, r); err != nil {
+			return err
+		}
+	}
+	plans := change.plans(n.policies)
+	var stale []flowstore.Deletion
+	if replace {
+		stale = n.stalePolicies()
+	}
+	if len(stale) == 0 && !slices.ContainsFunc(plans, func(p flowstore.Plan) bool { return !p.Empty() }) && !t.NeedsResync() {
+		n.apply(change)
+		return nil
+	}
+	// It is unknown which Pods the rules of former rounds were applied to.
+	all := t.Affects(stale, plans...)
+	if err := t.Commit(coherency.Change{Interfaces: change.interfaces(), All: all}, stale, plans...); err != nil {
+		return fmt.Errorf("install %d and remove %d policy rules: %w", len(install), len(remove), err)
+	}
+	n.apply(change)
+	n.stalePoliciesDeleted = n.stalePoliciesDeleted || replace
+	return nil
+}
+
+// apply records a change that the switch has accepted.
+func (n *Policies) apply(change *policyChange) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	change.apply()
+}
+
+// stalePolicies returns deletions of the policy flows of former rounds. Those stay in force until the current policies are known;
+// from then on they must not complete the conjunctions of current rules. Call it within a change.
+func (n *Policies) stalePolicies() (deletions []flowstore.Deletion) {
+	if n.stalePoliciesDeleted {
+		return nil
+	}
+	for _, round := range n.socket.FormerRounds() {
+		deletions = append(deletions, flowstore.Deletion{
+			Cookie: pipeline.Cookie(round, pipeline.CookieNetworkPolicy), Mask: pipeline.CookieRoundMask | pipeline.CookieCategoryMask,
+		})
+	}
+	return deletions
+}
+
+func (n *Policies) GetPolicyFlowKeys(flowIDs []uint32) []string {
+	g := n.socket.Generator()
+	if g == nil {
+		return nil
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	objects := map[string]bool{}
+	for _, id := range flowIDs {
+		objects[ruleObject(id)] = true
+		for key := range (policyFlows{g}).keyDelta(nil, n.policy.rules[id]).added {
+			key = key.at(n.policy.levels[id])
+			objects[key.String()] = true
+		}
+	}
+	var keys []string
+	for object := range objects {
+		keys = append(keys, n.policies.MatchStrings(object)...)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func validatePolicyRule(r *policy.Rule) error {
+	if r.FlowID == 0 {
+		return fmt.Errorf("policy rule without id: %+v", r)
+	}
+	if err := r.Effect.Validate(); err != nil {
+		return fmt.Errorf("policy rule %d: %w", r.FlowID, err)
+	}
+	if _, err := kindOf(r.Effect); err != nil {
+		return fmt.Errorf("policy rule %d: %w", r.FlowID, err)
+	}
+	if r.Direction != policy.Ingress && r.Direction != policy.Egress {
+		return fmt.Errorf("policy rule %d: direction %v: must be %v or %v", r.FlowID, r.Direction, policy.Ingress, policy.Egress)
+	}
+	for _, pod := range r.AppliedTo {
+		if pod.InterfaceName == "" || len(pod.IPs) == 0 {
+			return fmt.Errorf("policy rule %d: Pod %+v must have an interface name and addresses", r.FlowID, pod)
+		}
+		if err := pipeline.ValidateOFPort(pod.OFPort); err != nil {
+			return fmt.Errorf("policy rule %d: Pod at interface %s: %w", r.FlowID, pod.InterfaceName, err)
+		}
+	}
+	if i := slices.IndexFunc(r.Peers, func(p netip.Prefix) bool { return !p.IsValid() || p.Addr().Is4In6() }); i >= 0 {
+		return fmt.Errorf("policy rule %d: peer %v is neither an IPv4 nor an IPv6 prefix", r.FlowID, r.Peers[i])
+	}
+	protocols := []uint8{of.IPProtoTCP, of.IPProtoUDP, of.IPProtoSCTP}
+	for _, s := range r.Services {
+		if !slices.Contains(protocols, s.Protocol) || s.Port&^s.Mask != 0 {
+			return fmt.Errorf("policy rule %d: service %+v: must have one of the protocols %s, and no bits of the port outside the mask", r.FlowID, s,
+				strings.Trim(fmt.Sprint(protocols), "[]"))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,220 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+// dimension is the place of a flow in a conjunction. In the default rule tables, where there are none, it only has logged.
+type dimension struct {
+	clause, clauses uint8
+	// logged says that the packets that the flow drops are logged.
+	logged bool
+}
+
+// users are the rules that share a flow, by flow id.
+type users map[uint32]dimension
+
+// policyState records which rules the switch holds, and which of them use each shared flow. The flows themselves are in the flow
+// cache. It is changed within changes, under the feature's mu.
+type policyState struct {
+	rules map[uint32]*policy.Rule
+	users map[clauseKey]users
+	// levels has the levels of the rules that are not at level 0.
+	levels map[uint32]Level
+	// free has, by the key at level 0, the first level at which a flow may have room, unless that is level 0.
+	free map[clauseKey]Level
+	// counters has the object ids in the cookies of the flows that count for a rule. Those of a rule that is installed again after it was
+	// removed have another one, which tells that they have counted from zero. nextCounter is the one of rules to come.
+	counters    map[uint32]uint32
+	nextCounter uint32
+	// maxUsers is MaxConjunctions, except in tests.
+	maxUsers int
+}
+
+func newPolicyState() *policyState {
+	return &policyState{
+		rules: map[uint32]*policy.Rule{}, users: map[clauseKey]users{}, levels: map[uint32]Level{}, free: map[clauseKey]Level{},
+		counters: map[uint32]uint32{}, nextCounter: 1,
+		maxUsers: MaxConjunctions,
+	}
+}
+
+// policyChange is a change of several rules that has been computed but not yet made.
+type policyChange struct {
+	state *policyState
+	g     policyFlows
+	// users holds the flows whose users change, in their new state.
+	users map[clauseKey]users
+	// rules holds the new state of changed rules; nil for removed ones.
+	rules map[uint32]*policy.Rule
+	// levels and free hold the new values of what changes in the state's.
+	levels map[uint32]Level
+	free   map[clauseKey]Level
+	// affected are interfaces of Pods that the changed rules are or were applied to.
+	affected map[string]bool
+}
+
+func (s *policyState) change(g policyFlows) *policyChange {
+	return &policyChange{
+		state: s, g: g, users: map[clauseKey]users{}, rules: map[uint32]*policy.Rule{}, levels: map[uint32]Level{}, free: map[clauseKey]Level{},
+		affected: map[string]bool{},
+	}
+}
+
+// rule returns the rule as it would be after the change.
+func (c *policyChange) rule(id uint32) *policy.Rule {
+	if r, changed := c.rules[id]; changed {
+		return r
+	}
+	return c.state.rules[id]
+}
+
+// set replaces the rule with this id by r; nil removes it. After an error the change must be discarded.
+func (c *policyChange) set(id uint32, r *policy.Rule) error {
+	old, from, to := c.rule(id), c.levelOf(id), Level(0)
+	delta := c.g.keyDelta(old, r)
+	if r != nil {
+		if baseKey(old) == baseKey(r) {
+			to = from
+		}
+		if c.crowded(id, to, delta.added) != nil {
+			all := c.g.keyDelta(nil, r).added
+			var err error
+			if to, err = c.chooseLevel(r, to, all); err != nil {
+				return err
+			}
+			if to != from {
+				delta = &keyDelta{removed: c.g.keyDelta(old, nil).removed, added: all}
+			}
+		}
+	}
+	for _, key := range delta.removed {
+		placed := key.at(from)
+		delete(c.usersOf(placed), id)
+		c.vacate(key, from)
+	}
+	for key, d := range delta.added {
+		c.usersOf(key.at(to))[id] = d
+	}
+	for _, rule := range []*policy.Rule{old, r} {
+		if rule != nil && !delta.empty() {
+			for _, pod := range rule.AppliedTo {
+				c.affected[pod.InterfaceName] = true
+			}
+		}
+	}
+	c.rules[id], c.levels[id] = r, to
+	return nil
+}
+
+// usersOf returns the users of a flow, for modification.
+func (c *policyChange) usersOf(key clauseKey) users {
+	u, cloned := c.users[key]
+	if !cloned {
+		if u = maps.Clone(c.state.users[key]); u == nil {
+			u = users{}
+		}
+		c.users[key] = u
+	}
+	return u
+}
+
+// plans returns the change as plans of the flow cache.
+func (c *policyChange) plans(cache *flowstore.Cache) []flowstore.Plan {
+	plans := make([]flowstore.Plan, 0, len(c.rules)+len(c.users))
+	for _, id := range slices.Sorted(maps.Keys(c.rules)) {
+		var flows []of.Flow
+		if counter, counts := c.counter(id); counts {
+			flows = mustKind(c.rules[id]).own(c.g, c.rules[id], counter)
+		}
+		plans = append(plans, cache.Plan(ruleObject(id), flows))
+	}
+	for key, u := range c.users {
+		var flows []of.Flow
+		if len(u) > 0 {
+			flows = []of.Flow{c.g.clauseFlow(key, u)}
+		}
+		plans = append(plans, cache.Plan(key.String(), flows))
+	}
+	return plans
+}
+
+// counter returns the object id of a changed rule's counters after the change; ok is false if it has no flows of its own.
+func (c *policyChange) counter(id uint32) (counter uint32, ok bool) {
+	if r := c.rules[id]; r == nil || c.g.layout(r) == (layout{}) {
+		return 0, false
+	}
+	return cmp.Or(c.state.counters[id], c.state.nextCounter), true
+}
+
+// applyCounters records the counters of changed rules.
+func (c *policyChange) applyCounters() {
+	installed, removed := map[uint32]uint32{}, false
+	for id := range c.rules {
+		if counter, ok := c.counter(id); ok {
+			installed[id] = counter
+		} else if _, had := c.state.counters[id]; had {
+			delete(c.state.counters, id)
+			removed = true
+		}
+	}
+	maps.Copy(c.state.counters, installed)
+	if removed {
+		c.state.nextCounter++
+	}
+}
+
+// ruleObject names a rule's own flows in the flow cache.
+func ruleObject(id uint32) string { return fmt.Sprintf("rule %d", id) }
+
+// conjunctions are the actions of a rule table's flow, in the order of ids.
+func (u users) conjunctions() []of.Action {
+	actions := make([]of.Action, 0, len(u))
+	for _, id := range slices.Sorted(maps.Keys(u)) {
+		actions = append(actions, of.Conjunction{ID: id, Clause: u[id].clause, NClauses: u[id].clauses})
+	}
+	return actions
+}
+
+// logged tells whether one of the rules that share a flow of a default rule table wants what it drops to be logged.
+func (u users) logged() bool {
+	for _, d := range u {
+		if d.logged {
+			return true
+		}
+	}
+	return false
+}
+
+// interfaces are the affected ones, sorted.
+func (c *policyChange) interfaces() []string { return slices.Sorted(maps.Keys(c.affected)) }
+
+// apply makes the state reflect that the switch has accepted the change.
+func (c *policyChange) apply() {
+	for id, r := range c.rules {
+		if r == nil {
+			delete(c.state.rules, id)
+		} else {
+			c.state.rules[id] = r
+		}
+	}
+	for key, u := range c.users {
+		if len(u) == 0 {
+			delete(c.state.users, key)
+		} else {
+			c.state.users[key] = u
+		}
+	}
+	c.applyLevels()
+	c.applyCounters()
+}

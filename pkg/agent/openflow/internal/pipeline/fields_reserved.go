@@ -1,0 +1,61 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+// Registers and marks of Antrea features that this project does not have yet, so that nothing else takes their bits.
+var (
+	apDenyField            = Reg(0, 10, 10)
+	apDispositionField     = Reg(0, 11, 12)
+	generatedRejectField   = Reg(0, 13, 13)
+	remoteSNATField        = Reg(0, 19, 19)
+	l7RedirectField        = Reg(0, 20, 20)
+	ctStateRestoredField   = Reg(0, 23, 23)
+	packetInOperationField = Reg(0, 25, 31)
+	packetInTableField     = Reg(2, 0, 7)
+	apDenyConjunctionID    = Reg(3, 0, 31)
+	antreaIPAMField        = Reg(4, 20, 20)
+	tcActionField          = Reg(4, 22, 23)
+	nestedServiceField     = Reg(4, 24, 24)
+	vlanIDField            = Reg(8, 0, 11)
+	ctZoneTypeField        = Reg(8, 12, 15)
+	tcOutputPortField      = Reg(9, 0, 31)
+
+	l7CTField         = ctMark(7, 7)
+	l7VLANCTLabel     = BitField{Field: of.FieldCTLabel, Bits: of.Range{From: 64, To: 75}}
+	egressSNATIDField = pktMark(0, 7)
+	egressReplyField  = pktMark(30, 30)
+)
+
+// Their values, and values of other fields that no flow here has.
+var (
+	fromUplink   = PacketSourceField.Is(4)
+	fromBridge   = PacketSourceField.Is(5)
+	fromTCReturn = PacketSourceField.Is(6)
+	fromL7Return = PacketSourceField.Is(7)
+	// toLocalPod is documented but never loaded: a local Pod is the destination when no other one is set.
+	toLocalPod         = PacketDestinationField.Is(3)
+	toUplink           = PacketDestinationField.Is(4)
+	toBridge           = PacketDestinationField.Is(5)
+	apDeny             = apDenyField.Is(1)
+	dispositionAllow   = apDispositionField.Is(0)
+	dispositionDrop    = apDispositionField.Is(1)
+	dispositionReject  = apDispositionField.Is(2)
+	dispositionPass    = apDispositionField.Is(3)
+	generatedReject    = generatedRejectField.Is(1)
+	remoteSNAT         = remoteSNATField.Is(1)
+	l7Redirect         = l7RedirectField.Is(1)
+	outputToController = outputKindField.Is(2)
+	ctStateRestored    = ctStateRestoredField.Is(1)
+	antreaIPAM         = antreaIPAMField.Is(1)
+	tcMirror           = tcActionField.Is(1)
+	tcRedirect         = tcActionField.Is(2)
+	nestedService      = nestedServiceField.Is(1)
+	dsr                = DSRField.Is(1)
+	l7CT               = l7CTField.Is(1)
+	egressReply        = egressReplyField.Is(1)
+)

@@ -1,0 +1,137 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package service
+
+import (
+	"net/netip"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+// selectionFlows leads packets of new connections through the choice of an Endpoint.
+func selectionFlows(g *pipeline.Generator) []of.Flow {
+	const category = pipeline.CookieService
+	flows := []of.Flow{
+		g.Flow(category, pipeline.TableEndpointDNAT, pipeline.PriorityNormal, pipeline.Matches(pipeline.SvcNoEndpoint.Match()),
+			g.ToAgent(ServiceRejectController, pipeline.MeterServiceReject, ServiceRejectCategory)),
+		g.Flow(category, pipeline.TableEndpointDNAT, pipeline.PriorityNormal, pipeline.Matches(pipeline.ServiceElsewhere.Match())),
+		// The Endpoint that the client has an affinity to no longer exists.
+		g.Flow(category, pipeline.TableEndpointDNAT, pipeline.PriorityLow, pipeline.Matches(pipeline.ServiceSelected.Match()),
+			pipeline.ServiceToSelect.Load(), of.Resubmit{Table: g.ID(pipeline.TableServiceLB)}),
+	}
+	classify := []string{pipeline.TableSessionAffinity, pipeline.TableServiceLB}
+	if g.Features.ProxyAll {
+		classify = append([]string{pipeline.TableNodePortMark}, classify...)
+	}
+	var resubmits []of.Action
+	for _, table := range classify {
+		resubmits = append(resubmits, of.Resubmit{Table: g.ID(table)})
+	}
+	for _, f := range g.Families() {
+		flows = append(flows, g.Flow(category, pipeline.TablePreRoutingClassifier, pipeline.PriorityNormal, pipeline.Matches(f.EthType), resubmits...))
+	}
+	return flows
+}
+
+// hairpinFlows sends packets of hairpin connections back to where they have come from, past ingress policies: a Pod may reach itself.
+func hairpinFlows(g *pipeline.Generator) []of.Flow {
+	return []of.Flow{
+		g.Flow(pipeline.CookieService, pipeline.TableIngressSecurityClassifier, pipeline.PriorityNormal, pipeline.Matches(pipeline.HairpinCT.Match()), g.ToTable(pipeline.TableConntrackCommit)),
+		g.Flow(pipeline.CookieService, pipeline.TableOutput, pipeline.PriorityHigh, pipeline.Matches(pipeline.HairpinCT.Match()), of.OutputInPort{}),
+	}
+}
+
+// errorOfClient matches ICMP errors about packets from the server, which are related to a known connection, in its direction.
+var errorOfClient = of.CTState("-new+rel-rpl+trk")
+
+// translatedFlows routes packets of connections that conntrack translates.
+func translatedFlows(g *pipeline.Generator, f pipeline.Family) []of.Flow {
+	const category = pipeline.CookieService
+	gatewayMAC := of.SetEthDst{MAC: g.Node.Gateway.MAC}
+	return []of.Flow{
+		// Both ends believe that the other one is behind the gateway.
+		g.Flow(category, pipeline.TableConntrackState, pipeline.PriorityLow, pipeline.Matches(f.EthType, of.CTState("-new+trk"), pipeline.ServiceCT.Match()),
+			pipeline.RewriteMAC.Load(), of.GotoTable{Table: g.FirstOf(pipeline.StageEgressSecurity)}),
+		// ICMP errors from the client's side. The kernel translates these only with commit (nf_ct_nat in net/netfilter/nf_nat_ovs.c), which
+		// commits nothing: the connection is known. They come back to this table, which drops them if their connection has ended meanwhile.
+		// The client is behind a Pod or the gateway, never behind the tunnel, whose packets have RewriteMAC from the beginning.
+		g.Flow(category, pipeline.TableConntrackState, pipeline.PriorityLow+1, pipeline.Matches(f.EthType, errorOfClient, pipeline.ServiceCT.Match(), pipeline.NoRewriteMAC.Match()),
+			pipeline.RewriteMAC.Load(), of.CT{Commit: true, Zone: f.CTZone, NAT: true, Table: g.ID(pipeline.TableConntrackState)}),
+		// EndpointDNAT has to enter a connection into conntrack before policies are asked. ConntrackCommit or SNATMark write the source
+		// into the mark when they have let the connection pass. Without this flow, an Endpoint could answer a connection that
+		// policies have refused, and so establish it.
+		g.Flow(category, pipeline.TableConntrackState, pipeline.PriorityNormal, pipeline.Matches(f.EthType, of.CTState("-new+trk"), pipeline.ServiceCT.Match(), pipeline.ConnSourceField.Is(0).Match())),
+		// An Endpoint that is neither a Pod nor on this Node, for a client behind the gateway.
+		g.Flow(category, pipeline.TableL3Forwarding, pipeline.PriorityLow, pipeline.Matches(f.EthType, pipeline.ServiceCT.Match(), pipeline.FromGateway.Match(), pipeline.RewriteMAC.Match()),
+			gatewayMAC, pipeline.ToGateway.Load(), g.ToTable(pipeline.TableL3DecTTL)),
+	}
+}
+
+// sourceTranslationFlows translates the source of new connections whose replies would not come back through this bridge otherwise.
+// SNATMark marks them in their zone, SNAT translates them in a second zone, which has a connection for each, with the same marks: the
+// tables behind it see only that zone's. UnSNAT undoes the translation for replies.
+func sourceTranslationFlows(g *pipeline.Generator, f pipeline.Family) []of.Flow {
+	const category = pipeline.CookieService
+	newConnection := of.CTState("+new+trk")
+	fromGatewayTo := func(destination pipeline.FieldValue) []of.Match {
+		return pipeline.Matches(f.EthType, newConnection, pipeline.ServiceCT.Match(), pipeline.FromGateway.Match(), destination.Match())
+	}
+	toSNAT := func(priority uint16, match []of.Match, source netip.Addr, marks ...pipeline.FieldValue) of.Flow {
+		return g.Flow(category, pipeline.TableSNAT, priority, append(match, f.EthType, newConnection),
+			of.CT{Commit: true, Zone: f.SNATZone, Table: g.Next(pipeline.TableSNAT), NATTo: &of.NATTo{Source: true, First: source},
+				Exec: loads(append(marks, pipeline.ServiceCT, pipeline.SNATCT))})
+	}
+	flows := []of.Flow{
+		g.Flow(category, pipeline.TableSNATMark, pipeline.PriorityNormal, fromGatewayTo(pipeline.ToGateway), markSNAT(g, f, pipeline.SNATCT, pipeline.HairpinCT)),
+		g.Flow(category, pipeline.TableSNATMark, pipeline.PriorityNormal, append(fromGatewayTo(pipeline.ToTunnel), pipeline.ExternalAddress.Match(), pipeline.DSRField.Is(0).Match()),
+			markSNAT(g, f, pipeline.SNATCT)),
+		toSNAT(pipeline.PriorityNormal, pipeline.Matches(pipeline.HairpinCT.Match(), pipeline.FromGateway.Match()), f.ServiceSource, pipeline.HairpinCT),
+		toSNAT(pipeline.PriorityNormal, pipeline.Matches(pipeline.HairpinCT.Match(), pipeline.FromPod.Match()), f.Gateway, pipeline.HairpinCT),
+		toSNAT(pipeline.PriorityLow, pipeline.Matches(pipeline.SNATCT.Match(), pipeline.FromGateway.Match()), f.Gateway),
+		g.Flow(category, pipeline.TableSNAT, pipeline.PriorityNormal, pipeline.Matches(f.EthType, of.CTState("-new-rpl+trk"), pipeline.SNATCT.Match()),
+			of.CT{Zone: f.SNATZone, NAT: true, Table: g.Next(pipeline.TableSNAT)}),
+		g.Flow(category, pipeline.TableSNAT, pipeline.PriorityHigh, pipeline.Matches(f.EthType, errorOfClient, pipeline.SNATCT.Match()),
+			of.CT{Commit: true, Zone: f.SNATZone, NAT: true, Table: g.Next(pipeline.TableSNAT)}),
+	}
+	for _, source := range []netip.Addr{f.ServiceSource, f.Gateway} {
+		flows = append(flows, g.Flow(category, pipeline.TableUnSNAT, pipeline.PriorityNormal, pipeline.Matches(f.EthType, f.Dst(pipeline.Host(source))),
+			of.CT{Zone: f.SNATZone, NAT: true, Table: g.Next(pipeline.TableUnSNAT)}))
+	}
+	return flows
+}
+
+// markSNAT marks the connection as one whose source is to be translated, and enters its source and the egress rule that has admitted
+// it, as ConntrackCommit does for others.
+func markSNAT(g *pipeline.Generator, f pipeline.Family, marks ...pipeline.FieldValue) of.Action {
+	return of.CT{Commit: true, Zone: f.CTZone, Table: g.Next(pipeline.TableSNATMark), Exec: append(loads(marks),
+		pipeline.MoveBits(pipeline.PacketSourceField, pipeline.ConnSourceField), pipeline.MoveBits(pipeline.EgressConjunctionID, pipeline.EgressRuleCTLabel))}
+}
+
+func loads(values []pipeline.FieldValue) []of.Action {
+	var actions []of.Action
+	for _, v := range values {
+		actions = append(actions, v.Load())
+	}
+	return actions
+}
+
+// nodePortFlows makes Antrea's policies see connections to NodePorts that leave through the gateway or the tunnel, and recognizes
+// those that the host has translated.
+func nodePortFlows(g *pipeline.Generator, f pipeline.Family) []of.Flow {
+	if !g.Features.ProxyAll {
+		return nil
+	}
+	flows := []of.Flow{nodePortMarkFlow(g, f, f.NodePort)}
+	if g.Features.AntreaPolicy {
+		flows = append(flows, g.Flow(pipeline.CookieService, pipeline.TableIngressSecurityClassifier, pipeline.PriorityNormal+1,
+			pipeline.Matches(f.EthType, pipeline.NodePortAddress.Match()), g.ToTable(pipeline.TableAntreaPolicyIngressRule)))
+	}
+	return flows
+}
+
+// nodePortMarkFlow marks packets to an address that serves NodePorts.
+func nodePortMarkFlow(g *pipeline.Generator, f pipeline.Family, address netip.Addr) of.Flow {
+	return g.Flow(pipeline.CookieService, pipeline.TableNodePortMark, pipeline.PriorityNormal, pipeline.Matches(f.EthType, f.Dst(pipeline.Host(address))), pipeline.NodePortAddress.Load())
+}

@@ -1,0 +1,122 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package service
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
+)
+
+// A learned flow keeps a client at an Endpoint, and does nothing but load the Endpoint's address: the shared flow to the Endpoint does the
+// rest. When the port loses the Endpoint, the learned flow has no effect as long as no port has an Endpoint with that address. Affinities
+// to other Endpoints stay therefore. Before a port gets one with the address, perhaps because its Pod has got the address of the former
+// one's, the flow has to go. OpenFlow cannot delete a flow by what it does, so all clients of the port lose their affinity then.
+
+// LostEndpoints returns the Endpoints that the port loses while it has affinity before and after.
+func (c *portChange) lostEndpoints() (lost []endpointKey) {
+	if c.old == nil || c.after == nil || c.old.Affinity == 0 || c.after.Affinity == 0 {
+		return nil
+	}
+	for to := range scopes {
+		for _, e := range c.old.endpoints(to) {
+			if !slices.ContainsFunc(c.after.endpoints(to), func(other Endpoint) bool { return other.Address == e.Address }) {
+				lost = append(lost, endpointKey{protocolNumbers[c.old.Protocol], e.Address})
+			}
+		}
+	}
+	return lost
+}
+
+// losesFrontend tells whether the port loses a frontend, or a frontend some of its clients or all its Endpoints (because the other list
+// serves it from now on), while it has affinity before and after. The switch deletes the flows that it has learned for it only with the
+// last frontend of the port, and the Endpoints may serve other frontends.
+func (c *portChange) losesFrontend() bool {
+	if c.old == nil || c.after == nil || c.old.Affinity == 0 || c.after.Affinity == 0 {
+		return false
+	}
+	sameRanges := slices.Equal(c.old.SourceRanges, c.after.SourceRanges)
+	return slices.ContainsFunc(c.old.Frontends, func(f Frontend) bool {
+		return !slices.ContainsFunc(c.after.Frontends, func(g Frontend) bool {
+			return keyOf(c.old.ServicePort, f) == keyOf(c.after.ServicePort, g) && f.Local == g.Local && (!g.Restricted || f.Restricted && sameRanges)
+		})
+	})
+}
+
+// staleAffinities returns the ports of which a learned flow could lead to an Endpoint of another port after the change, or from an address
+// that is no longer the port's.
+func (s *serviceState) staleAffinities(c *portChange) (stale []*installedPort) {
+	if c.losesFrontend() || len(s.lost[c.name])+len(c.lost) > MaxLost ||
+		slices.ContainsFunc(c.lost, func(k endpointKey) bool { return c.users[k] > 0 }) {
+		stale = append(stale, c.old)
+	}
+	others := map[string]bool{}
+	for k, users := range c.users {
+		if users > 0 {
+			maps.Copy(others, s.losers[k])
+		}
+	}
+	delete(others, c.name)
+	for _, name := range slices.Sorted(maps.Keys(others)) {
+		stale = append(stale, s.ports[name])
+	}
+	return stale
+}
+
+// deletions returns those of the learned flows of stale ports.
+func (c *portChange) deletions(g *pipeline.Generator) (deletions []flowstore.Deletion) {
+	for _, p := range c.stale {
+		for to := range scopes {
+			if p.groups[to] != 0 {
+				deletions = append(deletions, flowstore.Deletion{Cookie: p.flowsWith(g, 0).learnedCookie(to), Mask: ^uint64(0)})
+			}
+		}
+	}
+	return deletions
+}
+
+// applyAffinities notes which Endpoints the learned flows may lead to after the change.
+func (s *serviceState) applyAffinities(c *portChange) {
+	for _, p := range c.stale {
+		s.forgetLost(p.Name)
+	}
+	// The switch deletes what it has learned together with the flow that taught it.
+	if c.after == nil || c.after.Affinity == 0 || slices.Contains(c.stale, c.old) {
+		s.forgetLost(c.name)
+		return
+	}
+	for k, users := range c.users {
+		if users > 0 {
+			removeFrom(s.lost, c.name, k)
+			removeFrom(s.losers, k, c.name)
+		}
+	}
+	for _, k := range c.lost {
+		addTo(s.lost, c.name, k)
+		addTo(s.losers, k, c.name)
+	}
+}
+
+// forgetLost is called when the switch has no flow that it has learned for the port.
+func (s *serviceState) forgetLost(name string) {
+	for k := range s.lost[name] {
+		removeFrom(s.losers, k, name)
+	}
+	delete(s.lost, name)
+}
+
+func addTo[K, V comparable](sets map[K]map[V]bool, key K, value V) {
+	if sets[key] == nil {
+		sets[key] = map[V]bool{}
+	}
+	sets[key][value] = true
+}
+
+func removeFrom[K, V comparable](sets map[K]map[V]bool, key K, value V) {
+	if delete(sets[key], value); len(sets[key]) == 0 {
+		delete(sets, key)
+	}
+}

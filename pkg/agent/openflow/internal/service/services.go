@@ -1,0 +1,88 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package service
+
+import (
+	"net/netip"
+	"slices"
+	"sync"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+// A packet for a port without Endpoints goes to the connections with the id ServiceRejectController. Its user data are one byte,
+// ServiceRejectCategory. Both are Antrea's.
+const (
+	ServiceRejectController uint16 = 62373
+	ServiceRejectCategory   byte   = 4
+)
+
+// Services is the feature that translates connections to Services. Its part of Client is in service_client.go.
+//
+// Only the first packets of a connection, until there is an answer, meet flows that depend on Services: later ones are translated by
+// conntrack, and ConntrackState leads them past all of them. Therefore a change of a Service concerns no connection that ONCache
+// has in its maps, and each change here is a coherency.Change that affects no flow: it only says which addresses Services have.
+type Services struct {
+	socket *pipeline.Socket
+	// cache has one object for each port, and one for each flow that ports share.
+	cache *flowstore.Cache
+
+	// mu protects state, which changes only within a change.
+	mu    sync.Mutex
+	state serviceState
+
+	// kept and nodePorts, the addresses that serve NodePorts, are protected by the changes.
+	kept      keptAffinities
+	nodePorts []netip.Addr
+}
+
+func New(c *pipeline.Core) *Services {
+	s := &Services{state: newServiceState()}
+	s.socket = c.Register("Services", s)
+	s.cache = s.socket.Cache("serviceObjects")
+	s.socket.SetLearned(s.learnedAgain)
+	return s
+}
+
+func (*Services) Tables(features pipeline.Features) []pipeline.TableSpec {
+	if !features.AntreaProxy {
+		return nil
+	}
+	specs := []pipeline.TableSpec{
+		{Name: pipeline.TableUnSNAT, Stage: pipeline.StageConntrackState, Before: pipeline.TableConntrackZone},
+		{Name: pipeline.TablePreRoutingClassifier, Stage: pipeline.StagePreRouting},
+		{Name: pipeline.TableSessionAffinity, Stage: pipeline.StagePreRouting, Miss: pipeline.MissToSelect},
+		{Name: pipeline.TableServiceLB, Stage: pipeline.StagePreRouting},
+		{Name: pipeline.TableEndpointDNAT, Stage: pipeline.StagePreRouting},
+		{Name: pipeline.TableSNATMark, Stage: pipeline.StagePostRouting},
+		{Name: pipeline.TableSNAT, Stage: pipeline.StagePostRouting},
+	}
+	if features.ProxyAll {
+		specs = append(specs, pipeline.TableSpec{Name: pipeline.TableNodePortMark, Stage: pipeline.StagePreRouting, Before: pipeline.TableSessionAffinity})
+	}
+	return specs
+}
+
+// HasLearnedFlows tells whether the switch itself adds flows to the table, and removes them.
+func HasLearnedFlows(table string) bool { return table == pipeline.TableSessionAffinity }
+
+func (*Services) BaseFlows(g *pipeline.Generator) []of.Flow {
+	if !g.Features.AntreaProxy {
+		return continuedFlows(g)
+	}
+	flows := slices.Concat(selectionFlows(g), hairpinFlows(g))
+	for _, f := range g.Families() {
+		flows = slices.Concat(flows, translatedFlows(g, f), sourceTranslationFlows(g, f), nodePortFlows(g, f))
+	}
+	return flows
+}
+
+func (*Services) Meters(g *pipeline.Generator) []of.MeterEntry {
+	if !g.Features.AntreaProxy {
+		return nil
+	}
+	return g.PacketInMeters(pipeline.MeterServiceReject)
+}

@@ -1,0 +1,86 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package service
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// ServiceClient is the part of Client that is about Services.
+type ServiceClient interface {
+	// InstallService makes the switch translate new connections to one port of a Service. Whatever the port had under the same
+	// name before is replaced, in one atomic bundle. Established connections keep their Endpoint. An error leaves the former
+	// state.
+	InstallService(ServicePort) error
+	// UninstallService removes the port. Established connections continue. An unknown name is no error.
+	UninstallService(name string) error
+	// SetNodePortAddresses replaces the addresses of this Node that serve frontends with NodePort set. It needs proxyAll.
+	SetNodePortAddresses([]netip.Addr) error
+	// ReadAffinities reads which clients the switch keeps at an Endpoint. What it returns is also added again when the switch has lost it.
+	ReadAffinities(ctx context.Context) (AffinityReading, error)
+	// RestoreAffinities takes what an earlier agent has read at that time, before Services are installed. Each port gets those of them whose
+	// Endpoint serves it. It has no effect if the switch has kept its flows.
+	RestoreAffinities(affinities []Affinity, read time.Time) error
+	// GetServiceFlowKeys returns the match strings of the port's cached flows, for antctl get ovsflows.
+	GetServiceFlowKeys(name string) []string
+}
+
+// MaxEndpoints is how many Endpoints of one list the switch uses: as many as a message for a group has room for.
+const MaxEndpoints = 800
+
+// ServicePort is one port of a Service, of one IP version.
+type ServicePort struct {
+	// Name identifies the port: "namespace/name:80/TCP" for IPv4, "namespace/name:80/TCP/IPv6" for IPv6. It is in logs and errors.
+	Name     string
+	Protocol corev1.Protocol
+	// Frontends are the addresses by which clients reach the port. Two ports must not have the same frontend.
+	Frontends []Frontend
+	// Cluster are the Endpoints for frontends with the scope of the cluster, Local those for frontends with the scope of the
+	// Node. Connections to a frontend whose list is empty are rejected at once. Of each list, the switch uses the first MaxEndpoints.
+	Cluster, Local []Endpoint
+	// Elsewhere: Local is empty, and other Nodes have Endpoints. Packets to frontends with the scope of the Node are dropped instead, as the
+	// Kubernetes API documents it (core/v1, ExternalTrafficPolicy and InternalTrafficPolicy): clients try again until the Node has an Endpoint, or
+	// a load balancer has noticed that it has none.
+	Elsewhere bool
+	// SourceRanges are the clients that restricted frontends serve, as networks of the port's IP version. The packets of others to these
+	// frontends are dropped.
+	SourceRanges []netip.Prefix
+	// Affinity is how long a client keeps its Endpoint after its last new connection; 0 is no affinity. The unit of the switch
+	// is a second, its maximum 65535.
+	Affinity time.Duration
+}
+
+// Frontend is an address of a Service's port.
+type Frontend struct {
+	Address netip.AddrPort
+	// Local: only the list Local serves this frontend (internalTrafficPolicy or externalTrafficPolicy Local). Clients on this Node
+	// get the list Cluster nevertheless if External or NodePort is set: externalTrafficPolicy is not about them.
+	Local bool
+	// External: the address is one of outside the cluster (LoadBalancer address, external IP).
+	External bool
+	// NodePort: the frontend is Address' port on all addresses of this Node that serve NodePorts (SetNodePortAddresses). The address
+	// itself says only which IP version.
+	NodePort bool
+	// Restricted: only clients in SourceRanges may use the frontend (loadBalancerSourceRanges).
+	Restricted bool
+}
+
+// Endpoint is where a Service's connections can go.
+type Endpoint struct {
+	Address netip.AddrPort
+	// OnThisNode: the Endpoint is a Pod, or the host, of this Node.
+	OnThisNode bool
+	// PodNetwork: the address is a Pod's, of any Node, and not a Node's own (host network) or one of outside the cluster.
+	PodNetwork bool
+}
+
+// OnAnotherNode tells whether the Endpoint is a Pod of another Node, reached through the tunnel.
+func (e Endpoint) OnAnotherNode() bool { return e.PodNetwork && !e.OnThisNode }
+
+// IsPod tells whether the Endpoint is a Pod of any Node.
+func (e Endpoint) IsPod() bool { return e.PodNetwork }
