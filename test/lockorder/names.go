@@ -13,7 +13,7 @@ import (
 
 const module = "github.com/antrea-oncache/antrea/"
 
-// lock is the name of a lock, such as "pkg/agent/openflow.client.mu".
+// lock is the name of a lock, such as "pkg/agent/openflow/internal/pipeline.Core.mu".
 type lock string
 
 // channelLocks are fields with a channel for one value, which whoever holds the lock puts there.
