@@ -4,12 +4,16 @@
 package openflow
 
 import (
+	"context"
+
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/connectivity"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/mark"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/service"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/traceflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
 // The names of the features' packages that the rest of the agent needs. The features' parts of Client are among them.
@@ -71,17 +75,36 @@ const (
 var (
 	AllConntrackZones = pipeline.AllConntrackZones
 	ConntrackZones    = pipeline.ConntrackZones
-
-	ParseLoggedPacket = networkpolicy.ParseLoggedPacket
-	ReadPolicyStats   = networkpolicy.ReadPolicyStats
-	RuleTable         = networkpolicy.RuleTable
-
-	IsServiceConnection = pipeline.IsServiceConnection
-	OpenedFromGateway   = pipeline.OpenedFromGateway
-	PassedPolicies      = pipeline.PassedPolicies
-	TranslatesSource    = pipeline.TranslatesSource
-
-	HasLearnedFlows = service.HasLearnedFlows
-
-	ParseTraceReport = traceflow.ParseTraceReport
 )
+
+// ParseLoggedPacket reads a packet-in for PolicyLogController. It returns an error if no flow of this agent has sent it.
+func ParseLoggedPacket(p *of.PacketIn) (LoggedPacket, error) {
+	return networkpolicy.ParseLoggedPacket(p)
+}
+
+// ReadPolicyStats reads by flow id what each rule has admitted through Open vSwitch. It returns all of that or an error.
+func ReadPolicyStats(ctx context.Context, tables []TableStatus, dumper FlowDumper) (map[uint32]PolicyRuleStats, error) {
+	return networkpolicy.ReadPolicyStats(ctx, tables, dumper)
+}
+
+// RuleTable returns the name of the table in which rules of the direction allow packets.
+func RuleTable(d policy.Direction) string { return networkpolicy.RuleTable(d) }
+
+// ParseTraceReport reads a packet-in for TraceflowController. It returns an error if no flow of this agent has sent it.
+func ParseTraceReport(p *of.PacketIn) (TraceReport, error) { return traceflow.ParseTraceReport(p) }
+
+// HasLearnedFlows reports whether the switch itself adds flows to the table, and removes them.
+func HasLearnedFlows(table string) bool { return service.HasLearnedFlows(table) }
+
+// OpenedFromGateway reports whether the packet that opened the connection with this mark came through the gateway.
+func OpenedFromGateway(mark uint32) bool { return pipeline.OpenedFromGateway(mark) }
+
+// PassedPolicies reports whether policies have let a packet of the connection with this mark pass. A connection to a Service is in
+// conntrack before that, and stays there for a while if policies refuse it.
+func PassedPolicies(mark uint32) bool { return pipeline.PassedPolicies(mark) }
+
+// IsServiceConnection reports whether the pipeline has translated the destination of the connection with this mark.
+func IsServiceConnection(mark uint32) bool { return pipeline.IsServiceConnection(mark) }
+
+// TranslatesSource reports whether the pipeline has translated the source of the connection with this mark.
+func TranslatesSource(mark uint32) bool { return pipeline.TranslatesSource(mark) }

@@ -36,7 +36,7 @@ func (connectionTracking) BaseFlows(g *pipeline.Generator) []of.Flow {
 			g.Flow(category, pipeline.TableConntrackState, pipeline.PriorityLow, pipeline.Matches(f.EthType, of.CTState("-new+trk"), pipeline.NotServiceCT.Match()),
 				of.GotoTable{Table: g.FirstOf(pipeline.StageEgressSecurity)}),
 			// The label says which rules have admitted the connection. The recirculated packet goes to Output, not to the next
-			// table: no packet that has been recirculated after the policy tables may reach ONCacheMark (see oncache.go).
+			// table: no packet that has been recirculated after the policy tables may reach ONCacheMark (see package mark).
 			g.Flow(category, pipeline.TableConntrackCommit, pipeline.PriorityNormal, pipeline.Matches(f.EthType, of.CTState("+new+trk"), pipeline.NotSNATCT.Match()),
 				of.CT{Commit: true, Zone: f.CTZone, Table: g.ID(pipeline.TableOutput), Exec: []of.Action{
 					pipeline.MoveBits(pipeline.PacketSourceField, pipeline.ConnSourceField),

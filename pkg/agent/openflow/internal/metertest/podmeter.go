@@ -12,10 +12,10 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// This file is a feature for feature_test.go, added as ARCHITECTURE.md describes: this file, and one line that registers it.
-
+// Table is the feature's table.
 const Table = "PodMeter"
 
+// Cookie is the category of the feature's flows.
 const Cookie pipeline.CookieCategory = 200
 
 // Meters counts the IP packets of metered Pods that are routed. Each Pod has a group, as a Service will have.
@@ -24,6 +24,7 @@ type Meters struct {
 	Meters *flowstore.Cache
 }
 
+// New registers the feature.
 func New(c *pipeline.Core) *Meters {
 	m := &Meters{}
 	m.Socket = c.Register("Pod meter", m)

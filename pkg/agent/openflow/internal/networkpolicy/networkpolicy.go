@@ -12,7 +12,7 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// Policies is the feature that admits connections by rules. Its part of Client is in policy_client.go.
+// Policies is the feature that admits connections by rules. Its part of Client is in rules.go.
 type Policies struct {
 	socket *pipeline.Socket
 	// policies has one object for each rule, and one for each flow that rules share.

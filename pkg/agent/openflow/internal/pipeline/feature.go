@@ -16,7 +16,7 @@ import (
 
 var ErrNotInitialized = errors.New("the OpenFlow client is not initialized: call Initialize first")
 
-// Feature is one concern of the pipeline: a type in a file of its own, whose constructor registers it with the core. The core
+// Feature is one concern of the pipeline: a type in a folder of its own, whose constructor registers it with the core. The core
 // installs and replays the flows that the methods return and those that the feature commits through its socket.
 type Feature interface {
 	// Tables returns the tables that the feature has with this configuration.
@@ -71,6 +71,7 @@ func (s *Socket) Cache(objects string) *flowstore.Cache { return s.core.store.Ne
 // Turn is the right to change flows, together with the generator that makes them.
 type Turn struct {
 	flowstore.Turn
+	// G makes flows of the current round.
 	G *Generator
 }
 

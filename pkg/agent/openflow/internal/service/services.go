@@ -20,7 +20,7 @@ const (
 	ServiceRejectCategory   byte   = 4
 )
 
-// Services is the feature that translates connections to Services. Its part of Client is in service_client.go.
+// Services is the feature that translates connections to Services. Its part of Client is in client.go.
 //
 // Only the first packets of a connection, until there is an answer, meet flows that depend on Services: later ones are translated by
 // conntrack, and ConntrackState leads them past all of them. Therefore a change of a Service concerns no connection that ONCache
