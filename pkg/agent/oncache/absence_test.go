@@ -20,7 +20,7 @@ import (
 
 // absentSwitch is an Open vSwitch that comes and goes, and records what the cache does meanwhile.
 type absentSwitch struct {
-	nobody
+	noObserver
 	log []string
 	// connection, missing, unanswered and noDatapath are what a look finds.
 	connection, unanswered error
@@ -75,7 +75,7 @@ func newLookout() *lookoutEnv {
 func (e *lookoutEnv) pass(d time.Duration) {
 	for end := e.now.Add(d); e.now.Before(end); {
 		e.now = e.now.Add(connectionCheckInterval)
-		e.look(e.now)
+		e.check(e.now)
 	}
 }
 

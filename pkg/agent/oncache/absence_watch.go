@@ -49,13 +49,13 @@ func (m *Manager) watchOpenVSwitch(stopCh <-chan struct{}) {
 		case <-stopCh:
 			return
 		case <-tick.C:
-			_ = recovery.Call(boundaryName, recovery.Part("ONCache lookout"), func() error { l.look(time.Now()); return nil })
+			_ = recovery.Call(boundaryName, recovery.Part("ONCache lookout"), func() error { l.check(time.Now()); return nil })
 		}
 	}
 }
 
-// look is one look. A switch that does not answer in time may be there or not: then nothing changes. If it has hung, the connection ends later.
-func (l *lookout) look(now time.Time) {
+// check is one look. A switch that does not answer in time may be there or not: then nothing changes. If it has hung, the connection ends later.
+func (l *lookout) check(now time.Time) {
 	l.absence.pass(now)
 	if l.flows.ConnectionError() != nil {
 		l.absence.away(now, l.connected, errNoConnection)

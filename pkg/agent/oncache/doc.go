@@ -8,7 +8,7 @@
 // With bpf/oncache it is one unit. It depends on the rest of the agent through the interfaces in interfaces.go and the
 // types of package coherency only:
 //
-//	table.go, nodes.go, epochs.go  the deterministic core: OpenFlow changes in, generations and epochs out
+//	ledger.go, marks.go, stamps.go, nodes.go, epochs.go  the deterministic core: OpenFlow changes in, generations and epochs out
 //	manager.go                     start, stop and mark flows; it composes what follows
 //	gateway.go                     the host's own stack as one more endpoint
 //	pods.go, captures.go           which local Pods use the cache, and whose packets are being captured

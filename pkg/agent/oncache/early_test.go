@@ -154,12 +154,12 @@ func TestStopWhileKeysEnd(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() { ended <- begin(ctx) }()
-			require.Eventually(t, func() bool { return w.Mode() == datapath.ModeOff }, patience, time.Millisecond, "it waits for the keys")
+			require.Eventually(t, func() bool { return w.Mode() == datapath.ModeOff }, waitLimit, time.Millisecond, "it waits for the keys")
 			stop()
 			select {
 			case err := <-ended:
 				require.ErrorIs(t, err, context.Canceled)
-			case <-time.After(patience):
+			case <-time.After(waitLimit):
 				t.Fatal("it goes on waiting")
 			}
 			require.DirExists(t, filepath.Join(w.PinPath, w.Layout()), "the next agent waits again")
@@ -198,7 +198,7 @@ func TestPodsThatChangeDuringTheStart(t *testing.T) {
 	e := newEnv(t)
 	a.changed(pod("new and listed"), nil)
 	a.changed(nil, pod("gone before the list"))
-	require.Empty(t, a.begin(nil, e.table, []Pod{*pod("new and listed"), *pod("stays"), *pod("goes")}))
+	require.Empty(t, a.begin(nil, e.ledger, []Pod{*pod("new and listed"), *pod("stays"), *pod("goes")}))
 	a.changed(nil, pod("goes"))
 	a.changed(pod("comes"), nil)
 	require.Equal(t, []string{"no-device-goes", "no-device-new and listed", "no-device-stays"}, known(a), "programs are attached to these only")
@@ -215,7 +215,7 @@ func TestPodsThatChangeDuringTheStart(t *testing.T) {
 	require.Empty(t, failed.early)
 }
 
-// Changes before the table intercepts them reach no endpoint: packets that they concern need another stamp.
+// Changes before the ledger intercepts them reach no endpoint: packets that they concern need another stamp.
 func TestRenewedStamps(t *testing.T) {
 	e := newEnv(t, "a", "b")
 	before := map[int]uint32{0: e.slots.changed[0], 1: e.slots.changed[1]}

@@ -45,7 +45,7 @@ func (m *Manager) Flush(scope FlushScope) (api.Flushed, error) {
 	if reason := m.Unavailable(); reason != nil {
 		return api.Flushed{}, fmt.Errorf("%w: %w", ErrUnavailable, reason)
 	}
-	slots, err := m.table.slotsOf(scope)
+	slots, err := m.ledger.slotsOf(scope)
 	if err != nil {
 		return api.Flushed{}, m.explainAbsence(scope, err)
 	}
@@ -59,7 +59,7 @@ func (m *Manager) Flush(scope FlushScope) (api.Flushed, error) {
 	if scope.All {
 		m.uplink.evictAll()
 	} else {
-		m.table.flush(scope)
+		m.ledger.flush(scope)
 	}
 	klog.InfoS("Flushed ONCache on request", "scope", scope, "entries", flushed.Entries)
 	if countErr != nil {
@@ -93,14 +93,14 @@ func (s slotSet) has(scope FlushScope, f *datapath.Flow) bool {
 }
 
 // slotsOf returns the slots of a Pod or Node.
-func (t *table) slotsOf(scope FlushScope) (slotSet, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (l *ledger) slotsOf(scope FlushScope) (slotSet, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	found := slotSet{}
-	for _, e := range t.endpointsOf(scope.Pod) {
+	for _, e := range l.endpointsOf(scope.Pod) {
 		found[e.slot] = true
 	}
-	for _, n := range t.nodes[scope.Node] {
+	for _, n := range l.nodes[scope.Node] {
 		found[n.slot] = true
 	}
 	switch {
@@ -113,8 +113,8 @@ func (t *table) slotsOf(scope FlushScope) (slotSet, error) {
 }
 
 // endpointsOf returns the endpoints of a Pod, namespace/name. The caller holds mu.
-func (t *table) endpointsOf(pod string) (found []*endpoint) {
-	for _, e := range t.endpoints {
+func (l *ledger) endpointsOf(pod string) (found []*endpoint) {
+	for _, e := range l.endpoints {
 		if e.pod.Namespace+"/"+e.pod.Name == pod {
 			found = append(found, e)
 		}
@@ -123,14 +123,14 @@ func (t *table) endpointsOf(pod string) (found []*endpoint) {
 }
 
 // flush voids the entries of a Pod or Node. Epochs stay: the rules have not changed, so what is learned next is right.
-func (t *table) flush(scope FlushScope) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, e := range t.endpointsOf(scope.Pod) {
-		t.publish(e, e.epoch)
+func (l *ledger) flush(scope FlushScope) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.endpointsOf(scope.Pod) {
+		l.publish(e, e.epoch)
 	}
-	for _, n := range t.nodes[scope.Node] {
-		t.evictions.Node++
-		t.dp.BumpNode(n.slot)
+	for _, n := range l.nodes[scope.Node] {
+		l.evictions.Node++
+		l.dp.BumpNode(n.slot)
 	}
 }

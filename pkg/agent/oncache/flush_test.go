@@ -94,7 +94,7 @@ func TestFlushWithoutCache(t *testing.T) {
 func TestFlushOfAPodOnOVS(t *testing.T) {
 	m := New(Config{}, nil, nil, nil)
 	m.pods.pods["a-if"] = &localPod{Pod: Pod{InterfaceName: "a-if", Namespace: "ns", Name: "a"}, onOVS: "its interface is being captured"}
-	m.table = newEnv(t).table
+	m.ledger = newEnv(t).ledger
 	m.setUnavailable(nil)
 	_, err := m.Flush(FlushScope{Pod: "ns/a"})
 	require.ErrorIs(t, err, ErrNotInCache)

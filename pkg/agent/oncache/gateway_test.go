@@ -74,7 +74,7 @@ func gatewayOnDevice(t *testing.T) (a *podAnnouncer, p *localPod) {
 		require.NoError(t, dp.Close())
 	})
 	a = newPodAnnouncer(&config)
-	attached := a.begin(dp, newTable(dp, time.Now, func() {}, nil, 0), config.gateway())
+	attached := a.begin(dp, newLedger(dp, time.Now, func() {}, nil, 0), config.gateway())
 	a.follow()
 	p = a.pods["gw0"]
 	require.Empty(t, p.onOVS)
@@ -93,7 +93,7 @@ func requirePrograms(t *testing.T, a *podAnnouncer, ifIndex int) {
 func TestGatewayKeepsItsPrograms(t *testing.T) {
 	a, p := gatewayOnDevice(t)
 	requirePrograms(t, a, p.ifIndex)
-	require.Len(t, a.table.endpoints, 1)
+	require.Len(t, a.ledger.endpoints, 1)
 	ip(t, "link set gw0 up")
 	shaper := &netlink.Tbf{Rate: 1e6, Limit: 1e5, Buffer: 1e5,
 		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: p.ifIndex, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}}
@@ -101,7 +101,7 @@ func TestGatewayKeepsItsPrograms(t *testing.T) {
 	for range 2 {
 		a.review(captures{})
 		require.Contains(t, p.onOVS, "qdisc tbf")
-		require.Empty(t, a.table.endpoints)
+		require.Empty(t, a.ledger.endpoints)
 		require.Zero(t, a.podsOnOVS(), "it is not a Pod")
 		require.Len(t, a.onOVS(), 1)
 		requirePrograms(t, a, p.ifIndex)
@@ -109,7 +109,7 @@ func TestGatewayKeepsItsPrograms(t *testing.T) {
 	require.NoError(t, netlink.QdiscDel(shaper))
 	a.review(captures{})
 	require.Empty(t, p.onOVS)
-	require.Len(t, a.table.endpoints, 1)
+	require.Len(t, a.ledger.endpoints, 1)
 }
 
 // TestGatewayIsMadeAnew: nothing refers to the former device, and the new one has programs.
@@ -119,7 +119,7 @@ func TestGatewayIsMadeAnew(t *testing.T) {
 	ip(t, "link del gw0")
 	a.review(captures{})
 	require.NotEmpty(t, p.onOVS)
-	require.Empty(t, a.table.endpoints)
+	require.Empty(t, a.ledger.endpoints)
 	attached, err := datapath.Attached(a.config.PinPath)
 	require.NoError(t, err)
 	require.Empty(t, attached)
@@ -131,7 +131,7 @@ func TestGatewayIsMadeAnew(t *testing.T) {
 	require.Empty(t, p.onOVS)
 	require.NotEqual(t, former, p.ifIndex)
 	requirePrograms(t, a, p.ifIndex)
-	require.Equal(t, p.ifIndex, a.table.endpoints["gw0"].ifIndex)
+	require.Equal(t, p.ifIndex, a.ledger.endpoints["gw0"].ifIndex)
 }
 
 // TestGatewayUpdates: a review is asked for when the device is gone or another one, and not for other messages about it.

@@ -17,7 +17,7 @@ func TestHold(t *testing.T) {
 	first := m.Hold([]string{"gw0", "unknown"})
 	require.Equal(t, Traced, p.onOVS)
 	require.Equal(t, stayTrace, p.reason)
-	require.Empty(t, a.table.endpoints)
+	require.Empty(t, a.ledger.endpoints)
 	second := m.Hold([]string{"gw0"})
 	a.review(captures{})
 	require.Equal(t, Traced, p.onOVS)
@@ -31,7 +31,7 @@ func TestHold(t *testing.T) {
 	<-a.again // a review was asked for
 	a.review(captures{})
 	require.Empty(t, p.onOVS)
-	require.Len(t, a.table.endpoints, 1)
+	require.Len(t, a.ledger.endpoints, 1)
 	require.Empty(t, a.held)
 }
 
@@ -43,7 +43,7 @@ func TestHoldComesFirst(t *testing.T) {
 	release := (&Manager{pods: a}).Hold([]string{"gw0"})
 	a.changed(&pod, nil)
 	require.Equal(t, Traced, a.pods["gw0"].onOVS)
-	require.Empty(t, a.table.endpoints)
+	require.Empty(t, a.ledger.endpoints)
 	release()
 	a.review(captures{})
 	require.Empty(t, a.pods["gw0"].onOVS)

@@ -19,7 +19,6 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/tracking"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
-	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
 )
 
@@ -94,7 +93,7 @@ type Manager struct {
 
 	dp       *datapath.Datapath
 	balancer *datapath.Balancer
-	table    *table
+	ledger   *ledger
 	// tracking keeps conntrack up to date.
 	tracking *tracking.Runner
 	wake     chan struct{}
@@ -125,7 +124,7 @@ func New(config Config, store InterfaceStore, flows FlowClient, sysctls *sysctl.
 	m.pods, m.uplink = newPodAnnouncer(&m.config), newUplinkKeeper(&m.config)
 	m.uplink.gatewayChanged = m.pods.gatewayChanged
 	m.failures, m.rewriters = m.uplink.failures, newRewriters()
-	m.absence = &absence{observer: nobody{}, failures: m.failures}
+	m.absence = &absence{observer: noObserver{}, failures: m.failures}
 	return m
 }
 
@@ -206,13 +205,13 @@ func (m *Manager) start(ctx context.Context) error {
 	if err := m.uplink.begin(m.dp, uplink); err != nil {
 		return err
 	}
-	m.table = newTable(m.dp, time.Now, m.poke, former, rand.Uint32N(datapath.MaxEpoch))
-	m.table.failures = m.failures
-	m.table.rewrites = m.rewriters.has
-	m.rewriters.follow(m.table.setRewrites)
+	m.ledger = newLedger(m.dp, time.Now, m.wakeMarks, former, rand.Uint32N(datapath.MaxEpoch))
+	m.ledger.failures = m.failures
+	m.ledger.rewrites = m.rewriters.has
+	m.rewriters.follow(m.ledger.setRewrites)
 	m.store.Subscribe(m.pods.changed)
 	// The gateway comes first, so that it has a slot however many Pods there are.
-	wanted := m.pods.begin(m.dp, m.table, append(m.config.gateway(), m.store.Pods()...))
+	wanted := m.pods.begin(m.dp, m.ledger, append(m.config.gateway(), m.store.Pods()...))
 	if err := m.detachExcept(append(wanted, uplink.IfIndex, m.uplink.tunnel.ifIndex)); err != nil {
 		return err
 	}
@@ -220,8 +219,8 @@ func (m *Manager) start(ctx context.Context) error {
 		return err
 	}
 	// Nothing can fail from here on.
-	m.flows.SetInterceptor(m.table)
-	m.table.renewStamps()
+	m.flows.SetInterceptor(m.ledger)
+	m.ledger.renewStamps()
 	m.pods.follow()
 	m.uplink.mode.begin(m.config.Mode, m.uplink.bypassed(uplink.IfIndex))
 	return nil
@@ -266,14 +265,6 @@ func (m *Manager) setUnavailable(reason error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.unavailable = reason
-}
-
-// poke wakes the worker, which writes mark flows.
-func (m *Manager) poke() {
-	select {
-	case m.wake <- struct{}{}:
-	default:
-	}
 }
 
 // detachExcept removes programs from interfaces that are no longer ours (Pods deleted while no agent ran, a former uplink).
@@ -336,58 +327,6 @@ func (m *Manager) Run(stopCh <-chan struct{}) {
 	go m.watchOpenVSwitch(stopCh)
 	go m.protect(stopCh)
 	m.keepMarks(stopCh)
-}
-
-// keepMarks writes mark flows whenever some are needed. After a failure it waits: each attempt uses up epochs, and while Open vSwitch is away, other
-// changes fail, too, and wake it each time.
-func (m *Manager) keepMarks(stopCh <-chan struct{}) {
-	retry := time.NewTimer(0)
-	defer retry.Stop()
-	wake := m.wake
-	for {
-		select {
-		case <-stopCh:
-			return
-		case <-wake:
-		case <-retry.C:
-		}
-		select {
-		case m.uplink.nodesChanged <- struct{}{}:
-		default:
-		}
-		again := true
-		err := recovery.Call(boundaryName, recovery.Part("ONCache marks"), func() (err error) { again, err = m.writeMarks(); return err })
-		wake = m.wake
-		if err != nil {
-			wake = nil
-		}
-		if again {
-			retry.Reset(retryInterval)
-		}
-	}
-}
-
-// writeMarks installs the mark flows of all endpoints that need them, removes those of interfaces that are none any more, and reports
-// whether some still do, or have any.
-func (m *Manager) writeMarks() (again bool, err error) {
-	marks, serials := m.table.pendingMarks()
-	if len(marks) > 0 {
-		if err := m.flows.InstallMarkFlows(marks); err != nil {
-			m.failures.add(operationMarks)
-			klog.ErrorS(err, "Could not write ONCache mark flows to Open vSwitch, trying again", "endpoints", len(marks))
-			return true, err
-		}
-		m.table.marksWritten(marks, serials)
-	}
-	if useless := m.table.uselessMarks(); len(useless) > 0 {
-		if err := m.flows.UninstallMarkFlows(useless); err != nil {
-			m.failures.add(operationMarks)
-			klog.ErrorS(err, "Could not remove ONCache mark flows from Open vSwitch, trying again", "interfaces", useless)
-			return true, err
-		}
-		m.table.marksRemoved(useless)
-	}
-	return m.table.unmarked() > 0, nil
 }
 
 // SetMode changes the mode at once. Packets in flight are not affected: one hit more or less takes the other path.

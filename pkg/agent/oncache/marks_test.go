@@ -49,7 +49,7 @@ func again(again bool, _ error) bool { return again }
 func newMarking(t *testing.T, pods ...string) (*env, *markedSwitch, *Manager) {
 	e, s := newEnv(t), &markedSwitch{marked: map[string]uint16{}}
 	m := New(Config{}, nil, s, nil)
-	m.table = e.table
+	m.ledger = e.ledger
 	for _, name := range pods {
 		e.add(t, name, "10.10.1.2")
 	}
@@ -118,8 +118,8 @@ func TestMarksAreTriedOnceASecond(t *testing.T) {
 		flows := &refusing{}
 		m := New(Config{}, nil, flows, nil)
 		e := newEnv(t, "a")
-		e.table.wake = m.poke
-		m.table = e.table
+		e.ledger.wake = m.wakeMarks
+		m.ledger = e.ledger
 		stop := make(chan struct{})
 		go m.keepMarks(stop)
 		for range 100 {

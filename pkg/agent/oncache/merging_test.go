@@ -77,7 +77,7 @@ func TestReceivers(t *testing.T) {
 
 // refusals is an Observer that notes what it is told about rewriting.
 type refusals struct {
-	nobody
+	noObserver
 	mu   sync.Mutex
 	told []string
 }
@@ -106,7 +106,7 @@ func TestMergingStopsRewriting(t *testing.T) {
 	refused := &harness.Look(t, k.config.PinPath).Control().KeysRefused
 	tells := func(want bool) {
 		t.Helper()
-		require.Eventually(t, func() bool { return (atomic.LoadUint32(refused) == 0) == want }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return (atomic.LoadUint32(refused) == 0) == want }, waitLimit, time.Millisecond)
 	}
 	tells(true)
 	atomic.StoreUint32(refused, 1) // as an agent has left it that was killed
@@ -124,15 +124,15 @@ func TestMergingStopsRewriting(t *testing.T) {
 	}
 	becomes(185000)
 	tells(false)
-	require.Eventually(t, func() bool { _, count := seen.last(); return count == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { _, count := seen.last(); return count == 1 }, waitLimit, time.Millisecond)
 	last, _ := seen.last()
 	require.Contains(t, last, "gro_ipv4_max_size of interface up0 is 185000")
 	require.Equal(t, last, k.refusal.now().Error())
 	require.Equal(t, datapath.ModeEnforce, k.dp.Mode())
 
 	becomes(100000)
-	require.Eventually(t, func() bool { _, count := seen.last(); return count == 2 }, patience, time.Millisecond, "the reason is another one")
+	require.Eventually(t, func() bool { _, count := seen.last(); return count == 2 }, waitLimit, time.Millisecond, "the reason is another one")
 	becomes(65536)
 	tells(true)
-	require.Eventually(t, func() bool { last, count := seen.last(); return last == "<nil>" && count == 3 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { last, count := seen.last(); return last == "<nil>" && count == 3 }, waitLimit, time.Millisecond)
 }

@@ -97,7 +97,7 @@ func (m *Manager) Collect(ch chan<- prometheus.Metric) {
 		c.gauge(descPodsOnOVS, float64(n), string(reason))
 	}
 	m.absence.collect(c)
-	m.table.collect(c, m.uplink.evictions.Load(), m.uplink.evictedNodes.Load())
+	m.ledger.collect(c, m.uplink.evictions.Load(), m.uplink.evictedNodes.Load())
 }
 
 // collectPrograms reads what the programs have counted.
@@ -132,17 +132,17 @@ func (m *Manager) collectPrograms(c collector) {
 	}
 }
 
-// collect adds the table's numbers; evictedAll and evictedNodes are the evictions of all flows, and of those to one Node, that others have made.
-func (t *table) collect(c collector, evictedAll, evictedNodes uint64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	c.gauge(descEndpoints, float64(t.podCount()))
-	c.gauge(descNotLearning, float64(len(t.needMarks)))
-	c.gauge(descNodes, float64(len(t.nodes)))
-	c.counter(descEvictions, t.evictions.Endpoint, "endpoint")
-	c.counter(descEvictions, t.evictions.Node+evictedNodes, "node")
-	c.counter(descEvictions, t.evictions.All+evictedAll, "all")
-	t.delays.Collect(c.ch)
+// collect adds the ledger's numbers; evictedAll and evictedNodes are the evictions of all flows, and of those to one Node, that others have made.
+func (l *ledger) collect(c collector, evictedAll, evictedNodes uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c.gauge(descEndpoints, float64(l.podCount()))
+	c.gauge(descNotLearning, float64(len(l.needMarks)))
+	c.gauge(descNodes, float64(len(l.nodes)))
+	c.counter(descEvictions, l.evictions.Endpoint, "endpoint")
+	c.counter(descEvictions, l.evictions.Node+evictedNodes, "node")
+	c.counter(descEvictions, l.evictions.All+evictedAll, "all")
+	l.delays.Collect(c.ch)
 }
 
 // collector sends numbers with their labels.

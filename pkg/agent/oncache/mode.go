@@ -24,12 +24,12 @@ type Observer interface {
 }
 
 // nobody is an Observer.
-type nobody struct{}
+type noObserver struct{}
 
-func (nobody) Suspended(error)                          {}
-func (nobody) NotRewriting(error)                       {}
-func (nobody) ModeChanged(datapath.Mode, datapath.Mode) {}
-func (nobody) OpenVSwitchAway(error, time.Duration)     {}
+func (noObserver) Suspended(error)                          {}
+func (noObserver) NotRewriting(error)                       {}
+func (noObserver) ModeChanged(datapath.Mode, datapath.Mode) {}
+func (noObserver) OpenVSwitchAway(error, time.Duration)     {}
 
 // modeControl decides in which mode the programs run: the wanted one, or off while the uplink cannot carry the fast path, or the cache does not
 // trust itself.

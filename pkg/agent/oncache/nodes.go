@@ -25,13 +25,13 @@ type node struct {
 }
 
 // changesNodes reports whether a change alters or removes a Node that flows may refer to.
-func (t *table) changesNodes(c coherency.Change) bool {
+func (l *ledger) changesNodes(c coherency.Change) bool {
 	for name, wanted := range announced(c.Nodes) {
-		if old := t.nodes[name]; old != nil && !sameNodes(old, wanted) {
+		if old := l.nodes[name]; old != nil && !sameNodes(old, wanted) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(c.RemovedNodes, func(name string) bool { return t.nodes[name] != nil })
+	return slices.ContainsFunc(c.RemovedNodes, func(name string) bool { return l.nodes[name] != nil })
 }
 
 // announced returns, by name, what the datapath may know of Nodes: the cache sends packets through the tunnel only. Packets to what is
@@ -54,75 +54,75 @@ func sameNodes(have []*node, want []coherency.Node) bool {
 	})
 }
 
-func (t *table) applyNodes(c coherency.Change) {
+func (l *ledger) applyNodes(c coherency.Change) {
 	for _, name := range c.RemovedNodes {
-		t.removeNodes(name)
+		l.removeNodes(name)
 	}
 	wanted := announced(c.Nodes)
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		if sameNodes(t.nodes[name], wanted[name]) {
+		if sameNodes(l.nodes[name], wanted[name]) {
 			continue
 		}
-		t.removeNodes(name)
+		l.removeNodes(name)
 		for _, n := range wanted[name] {
-			if err := t.addNode(n); err != nil {
-				t.failures.add(operationNode)
+			if err := l.addNode(n); err != nil {
+				l.failures.add(operationNode)
 				klog.ErrorS(err, "Flows to this Node stay on Open vSwitch", "node", n.Name, "address", n.Reach.Address)
 			}
 		}
 	}
 }
 
-func (t *table) addNode(info coherency.Node) error {
-	slot := slices.Index(t.slotNodes[:], nil)
+func (l *ledger) addNode(info coherency.Node) error {
+	slot := slices.Index(l.slotNodes[:], nil)
 	if slot < 0 {
-		return fmt.Errorf("all %d Node slots are taken", len(t.slotNodes))
+		return fmt.Errorf("all %d Node slots are taken", len(l.slotNodes))
 	}
-	t.nodeSerial++
-	n := &node{Node: info, slot: slot, serial: t.nodeSerial}
-	t.slotNodes[slot], t.nodes[info.Name] = n, append(t.nodes[info.Name], n)
-	t.dp.SetNode(slot, info.Reach.Address)
-	t.dp.SetNodeRewrites(slot, t.rewrites(info.Name))
-	t.wake() // the worker finds out the MTU of the route
+	l.nodeSerial++
+	n := &node{Node: info, slot: slot, serial: l.nodeSerial}
+	l.slotNodes[slot], l.nodes[info.Name] = n, append(l.nodes[info.Name], n)
+	l.dp.SetNode(slot, info.Reach.Address)
+	l.dp.SetNodeRewrites(slot, l.rewrites(info.Name))
+	l.wake() // the worker finds out the MTU of the route
 	for _, p := range info.PodCIDRs {
-		if err := t.dp.AddPodNetwork(p, slot); err != nil {
-			t.removeNode(n)
+		if err := l.dp.AddPodNetwork(p, slot); err != nil {
+			l.removeNode(n)
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *table) removeNodes(name string) {
-	for _, n := range slices.Clone(t.nodes[name]) {
-		t.removeNode(n)
+func (l *ledger) removeNodes(name string) {
+	for _, n := range slices.Clone(l.nodes[name]) {
+		l.removeNode(n)
 	}
 }
 
-func (t *table) removeNode(n *node) {
-	t.evictions.Node++
-	t.slotNodes[n.slot] = nil
-	t.nodes[n.Name] = slices.DeleteFunc(t.nodes[n.Name], func(other *node) bool { return other == n })
-	if len(t.nodes[n.Name]) == 0 {
-		delete(t.nodes, n.Name)
+func (l *ledger) removeNode(n *node) {
+	l.evictions.Node++
+	l.slotNodes[n.slot] = nil
+	l.nodes[n.Name] = slices.DeleteFunc(l.nodes[n.Name], func(other *node) bool { return other == n })
+	if len(l.nodes[n.Name]) == 0 {
+		delete(l.nodes, n.Name)
 	}
 	for _, p := range n.PodCIDRs {
-		if err := t.inherit(n, p); err != nil {
-			t.failures.add(operationNode)
+		if err := l.inherit(n, p); err != nil {
+			l.failures.add(operationNode)
 			klog.ErrorS(err, "Flows to a Pod network of a removed Node stay on Open vSwitch", "node", n.Name, "network", p)
 		}
 	}
-	t.dp.ClearNode(n.slot)
+	l.dp.ClearNode(n.slot)
 }
 
 // inherit passes a Pod network that n has lost to another Node that was announced with it, or to none.
-func (t *table) inherit(n *node, p netip.Prefix) error {
-	heir := t.owner(p)
+func (l *ledger) inherit(n *node, p netip.Prefix) error {
+	heir := l.owner(p)
 	switch {
 	case heir == nil:
-		return t.dp.RemovePodNetwork(p)
+		return l.dp.RemovePodNetwork(p)
 	case heir.serial < n.serial:
-		return t.dp.AddPodNetwork(p, heir.slot)
+		return l.dp.AddPodNetwork(p, heir.slot)
 	}
 	return nil // n had lost it to another Node earlier
 }
@@ -130,8 +130,8 @@ func (t *table) inherit(n *node, p netip.Prefix) error {
 // owner returns the Node that a Pod network leads to, or nil. The controller of Nodes gives a network to one Node at a
 // time. If several have it all the same, it leads to the one announced last, whose OpenFlow flow has replaced those of the
 // others.
-func (t *table) owner(p netip.Prefix) (last *node) {
-	for _, n := range t.eachNode() {
+func (l *ledger) owner(p netip.Prefix) (last *node) {
+	for _, n := range l.eachNode() {
 		if slices.Contains(n.PodCIDRs, p) && (last == nil || n.serial > last.serial) {
 			last = n
 		}
@@ -140,6 +140,6 @@ func (t *table) owner(p netip.Prefix) (last *node) {
 }
 
 // eachNode returns all Nodes, by slot. The caller holds mu.
-func (t *table) eachNode() []*node {
-	return slices.DeleteFunc(slices.Clone(t.slotNodes[:]), func(n *node) bool { return n == nil })
+func (l *ledger) eachNode() []*node {
+	return slices.DeleteFunc(slices.Clone(l.slotNodes[:]), func(n *node) bool { return n == nil })
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 )
 
-// change tells the table of a change that the switch has accepted.
+// change tells the ledger of a change that the switch has accepted.
 func (e *env) change(c coherency.Change) {
 	_, end := e.Begin(c)
 	end(nil)

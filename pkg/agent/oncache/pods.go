@@ -35,11 +35,11 @@ func (p *localPod) stay(err error) { p.onOVS, p.reason = err.Error(), reasonOf(e
 // podAnnouncer decides which of the local Pods use the cache, and attaches the programs to their interfaces.
 type podAnnouncer struct {
 	config *Config
-	// dp and table are set before the first Pod is added.
-	dp    *datapath.Datapath
-	table *table
+	// dp and ledger are set before the first Pod is added.
+	dp     *datapath.Datapath
+	ledger *ledger
 
-	mu   sync.Mutex           // taken before the table's lock
+	mu   sync.Mutex           // taken before the ledger's lock
 	pods map[string]*localPod // by interface name
 	// early are changes of the interface store before follow. stage says what becomes of changes.
 	early []podChange
@@ -68,10 +68,10 @@ func newPodAnnouncer(config *Config) *podAnnouncer {
 }
 
 // begin adds the Pods that exist at start, and returns the indexes of the interfaces that programs are attached to.
-func (a *podAnnouncer) begin(dp *datapath.Datapath, t *table, present []Pod) (attached []int) {
+func (a *podAnnouncer) begin(dp *datapath.Datapath, t *ledger, present []Pod) (attached []int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.dp, a.table = dp, t
+	a.dp, a.ledger = dp, t
 	seen := readCaptures(a.config)
 	for _, pod := range present {
 		if p := a.add(pod, seen); p.onOVS == "" || p.Gateway {
@@ -134,7 +134,7 @@ func (a *podAnnouncer) add(pod Pod, seen captures) *localPod {
 	if err != nil {
 		p.stay(err)
 		if p.reason == stayFailure {
-			a.table.failures.add(operationPod)
+			a.ledger.failures.add(operationPod)
 		}
 		klog.InfoS("Pod stays on Open vSwitch", "pod", pod, "interface", pod.InterfaceName, "reason", err)
 	}
@@ -157,7 +157,7 @@ func (a *podAnnouncer) announce(p *localPod, seen captures) error {
 		return stays(stayInterface, err)
 	}
 	// Pods without a slot are checked once per lease. That must not attach and detach programs each time.
-	if err := a.table.room(p.InterfaceName); err != nil {
+	if err := a.ledger.room(p.InterfaceName); err != nil {
 		return stays(stayRoom, err)
 	}
 	if err := a.bypassed(p, seen); err != nil {
@@ -168,7 +168,7 @@ func (a *podAnnouncer) announce(p *localPod, seen captures) error {
 			return err
 		}
 	}
-	if err := a.table.addEndpoint(p.Pod, p.kind, a.endpointOf(p)); err != nil {
+	if err := a.ledger.addEndpoint(p.Pod, p.kind, a.endpointOf(p)); err != nil {
 		return errors.Join(err, a.detach(p))
 	}
 	return nil
@@ -225,9 +225,9 @@ func (a *podAnnouncer) remove(interfaceName string) {
 // withdraw evicts a Pod's flows and removes the programs from its interface. When the Pod is deleted the endpoint is
 // usually gone already: the bundle that removed the Pod's flows has removed it.
 func (a *podAnnouncer) withdraw(p *localPod) {
-	a.table.removeEndpoint(p.InterfaceName)
+	a.ledger.removeEndpoint(p.InterfaceName)
 	if err := a.detach(p); err != nil {
-		a.table.failures.add(operationPod)
+		a.ledger.failures.add(operationPod)
 		klog.ErrorS(err, "Could not remove ONCache programs from an interface", "interface", p.InterfaceName)
 	}
 }

@@ -76,12 +76,12 @@ func (m *Manager) Annotation() string {
 }
 
 // setRewrites tells the programs whether a Node may be told keys at present.
-func (t *table) setRewrites(name string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	rewrites := t.rewrites(name)
-	for _, n := range t.nodes[name] {
-		t.dp.SetNodeRewrites(n.slot, rewrites)
+func (l *ledger) setRewrites(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	rewrites := l.rewrites(name)
+	for _, n := range l.nodes[name] {
+		l.dp.SetNodeRewrites(n.slot, rewrites)
 	}
 	klog.InfoS("Changed whether a Node is told keys", "node", name, "rewrites", rewrites)
 }

@@ -85,9 +85,9 @@ func (m *Manager) Status() (*api.Status, error) {
 	s.Conntrack = api.Conntrack{Segments: updates.Passed, Idle: updates.Idle, Failed: updates.Failed}
 	s.PodsOnOVS = m.pods.podsOnOVS()
 	s.OpenVSwitchAway = m.absence.status(s.Time)
-	m.table.mu.Lock()
-	defer m.table.mu.Unlock()
-	s.Endpoints, s.Nodes, s.Evictions = m.table.podCount(), len(m.table.nodes), m.table.evictions
+	m.ledger.mu.Lock()
+	defer m.ledger.mu.Unlock()
+	s.Endpoints, s.Nodes, s.Evictions = m.ledger.podCount(), len(m.ledger.nodes), m.ledger.evictions
 	s.Evictions.All += m.uplink.evictions.Load()
 	s.Evictions.Node += m.uplink.evictedNodes.Load()
 	return s, nil
@@ -252,13 +252,13 @@ type slotNames struct {
 }
 
 func (m *Manager) slotNames() slotNames {
-	m.table.mu.Lock()
-	defer m.table.mu.Unlock()
+	m.ledger.mu.Lock()
+	defer m.ledger.mu.Unlock()
 	names := slotNames{pods: map[int]Pod{}, nodes: map[int]string{}}
-	for _, e := range m.table.endpoints {
+	for _, e := range m.ledger.endpoints {
 		names.pods[e.slot] = e.pod
 	}
-	for _, n := range m.table.eachNode() {
+	for _, n := range m.ledger.eachNode() {
 		names.nodes[n.slot] = n.Name
 	}
 	return names
@@ -292,9 +292,9 @@ func (m *Manager) Nodes() []api.NodeInfo {
 	if m.Unavailable() != nil {
 		return out
 	}
-	m.table.mu.Lock()
-	defer m.table.mu.Unlock()
-	for _, n := range m.table.eachNode() {
+	m.ledger.mu.Lock()
+	defer m.ledger.mu.Unlock()
+	for _, n := range m.ledger.eachNode() {
 		info := api.NodeInfo{Name: n.Name, TunnelIP: n.Reach.Address.String(), Slot: n.slot, PodCIDRs: []string{}}
 		for _, p := range n.PodCIDRs {
 			info.PodCIDRs = append(info.PodCIDRs, p.String())
@@ -343,9 +343,9 @@ func (m *Manager) Endpoints() []api.EndpointInfo {
 		return []api.EndpointInfo{}
 	}
 	out := m.pods.onOVS()
-	m.table.mu.Lock()
-	defer m.table.mu.Unlock()
-	for _, e := range m.table.endpoints {
+	m.ledger.mu.Lock()
+	defer m.ledger.mu.Unlock()
+	for _, e := range m.ledger.endpoints {
 		info := api.EndpointInfo{
 			Pod: e.pod.String(), InterfaceName: e.pod.InterfaceName, Kind: e.kind, IfIndex: e.ifIndex,
 			Slot: e.slot, Generation: e.generation, Epoch: e.epoch, Flows: m.dp.FlowCount(e.slot),

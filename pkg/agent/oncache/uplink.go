@@ -47,7 +47,7 @@ type uplinkKeeper struct {
 
 func newUplinkKeeper(config *Config) *uplinkKeeper {
 	k := &uplinkKeeper{config: config, nodesChanged: make(chan struct{}, 1), failures: &failures{}, gatewayChanged: func() {}}
-	k.mode = &modeControl{set: func(mode datapath.Mode) { k.dp.SetMode(mode) }, evict: k.evictAll, observer: nobody{}}
+	k.mode = &modeControl{set: func(mode datapath.Mode) { k.dp.SetMode(mode) }, evict: k.evictAll, observer: noObserver{}}
 	return k
 }
 

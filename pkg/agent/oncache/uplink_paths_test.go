@@ -19,7 +19,7 @@ import (
 func settled(t *testing.T, k *uplinkKeeper, mtu int) (all, nodes uint64) {
 	t.Helper()
 	ip(t, fmt.Sprintf("link set up0 mtu %d", mtu))
-	require.Eventually(t, func() bool { return k.dp.Nodes()[0].MTU == mtu }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return k.dp.Nodes()[0].MTU == mtu }, waitLimit, 10*time.Millisecond)
 	return k.evictions.Load(), k.evictedNodes.Load()
 }
 
@@ -118,7 +118,7 @@ func TestLostMessages(t *testing.T) {
 		}
 		stop = startWatching(t, k)
 		if tt.all {
-			require.Eventually(t, func() bool { return k.evictions.Load() > all }, patience, 10*time.Millisecond, tt.name)
+			require.Eventually(t, func() bool { return k.evictions.Load() > all }, waitLimit, 10*time.Millisecond, tt.name)
 		} else {
 			gotAll, gotNodes := settled(t, k, mtu+1)
 			require.Equal(t, []uint64{0, tt.nodes}, []uint64{gotAll - all, gotNodes - nodes}, "%s: evictions of everything, and of Nodes", tt.name)

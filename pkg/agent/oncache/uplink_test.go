@@ -26,7 +26,7 @@ func watchedUplink(t *testing.T, edits ...func(*uplinkKeeper)) *uplinkKeeper {
 	t.Helper()
 	k := newUplink(t, edits...)
 	startWatching(t, k)
-	require.Eventually(t, func() bool { return k.dp.Mode() == datapath.ModeEnforce }, patience, 10*time.Millisecond, "the uplink is usable")
+	require.Eventually(t, func() bool { return k.dp.Mode() == datapath.ModeEnforce }, waitLimit, 10*time.Millisecond, "the uplink is usable")
 	return k
 }
 
@@ -84,8 +84,8 @@ func newUplink(t *testing.T, edits ...func(*uplinkKeeper)) *uplinkKeeper {
 	return k
 }
 
-// patience is longer than the watcher ever needs.
-const patience = 5 * time.Second
+// waitLimit is longer than the watcher ever needs.
+const waitLimit = 5 * time.Second
 
 func suspendedFor(k *uplinkKeeper) string {
 	if _, reason := k.mode.state(); reason != nil {
@@ -106,19 +106,19 @@ func TestIPsecSuspends(t *testing.T) {
 	require.NoError(t, k.bypassed(uplink.IfIndex), "policies that cannot match")
 
 	ip(t, "xfrm policy add "+covers+templates)
-	require.Eventually(t, func() bool { return k.dp.Mode() == datapath.ModeOff }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return k.dp.Mode() == datapath.ModeOff }, waitLimit, 10*time.Millisecond)
 	require.Contains(t, suspendedFor(k), "IPsec policy src 192.168.77.11/32 dst 192.168.77.12/32 dir out")
 	ip(t, "xfrm policy del "+covers)
-	require.Eventually(t, func() bool { return k.dp.Mode() == datapath.ModeEnforce }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return k.dp.Mode() == datapath.ModeEnforce }, waitLimit, 10*time.Millisecond)
 	require.Empty(t, suspendedFor(k))
 
 	// A Node that is added later is covered by the existing policy.
 	k.dp.SetNode(2, netip.MustParseAddr("172.16.0.2"))
 	k.nodesChanged <- struct{}{}
-	require.Eventually(t, func() bool { return k.dp.Mode() == datapath.ModeOff }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return k.dp.Mode() == datapath.ModeOff }, waitLimit, 10*time.Millisecond)
 	require.Contains(t, suspendedFor(k), "172.16.0.0/12")
 	ip(t, "xfrm policy flush")
-	require.Eventually(t, func() bool { return k.dp.Mode() == datapath.ModeEnforce }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return k.dp.Mode() == datapath.ModeEnforce }, waitLimit, 10*time.Millisecond)
 }
 
 // TestUplinkMTU: the packet size limit follows the uplink's MTU at once, and nothing is evicted.
@@ -126,7 +126,7 @@ func TestUplinkMTU(t *testing.T) {
 	k := watchedUplink(t)
 	before := k.evictions.Load()
 	ip(t, "link set up0 mtu 1400")
-	require.Eventually(t, func() bool { return k.dp.Nodes()[0].MTU == 1400 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return k.dp.Nodes()[0].MTU == 1400 }, waitLimit, 10*time.Millisecond)
 	require.Equal(t, before, k.evictions.Load())
 }
 
@@ -141,13 +141,13 @@ func TestNexthopObjects(t *testing.T) {
 		t.Helper()
 		before := k.evictions.Load()
 		ip(t, words)
-		require.Eventually(t, func() bool { return k.evictions.Load() > before }, patience, 10*time.Millisecond, words)
+		require.Eventually(t, func() bool { return k.evictions.Load() > before }, waitLimit, 10*time.Millisecond, words)
 	}
 	evicts("nexthop replace id 7 via 192.168.77.13 dev up0")
 	before := k.evictions.Load()
 	ip(t, "nexthop add id 8 via 192.168.77.14 dev up0")
 	ip(t, "link set up0 mtu 1400") // once the watcher knows of this, it has handled the message before
-	require.Eventually(t, func() bool { return k.dp.Nodes()[0].MTU == 1400 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return k.dp.Nodes()[0].MTU == 1400 }, waitLimit, 10*time.Millisecond)
 	require.Equal(t, before, k.evictions.Load(), "a new object")
 	evicts("nexthop del id 7")
 }

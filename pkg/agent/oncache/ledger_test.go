@@ -107,7 +107,7 @@ func (f *fakeSlots) take() []string {
 }
 
 type env struct {
-	*table
+	*ledger
 	slots *fakeSlots
 	clock time.Time
 	woken int
@@ -115,7 +115,7 @@ type env struct {
 
 func newEnv(t *testing.T, pods ...string) *env {
 	e := &env{slots: &fakeSlots{words: map[int][2]uint32{}}, clock: time.Unix(1000, 0)}
-	e.table = newTable(e.slots, func() time.Time { return e.clock }, func() { e.woken++ }, nil, 0)
+	e.ledger = newLedger(e.slots, func() time.Time { return e.clock }, func() { e.woken++ }, nil, 0)
 	for i, name := range pods {
 		e.add(t, name, fmt.Sprintf("10.10.1.%d", i+2))
 	}
@@ -227,7 +227,7 @@ func TestRestartContinuesEpochs(t *testing.T) {
 	slots := &fakeSlots{words: map[int][2]uint32{}}
 	clock := time.Unix(1000, 0)
 	e := &env{slots: slots, clock: clock}
-	e.table = newTable(slots, func() time.Time { return e.clock }, func() {}, map[netip.Addr]uint32{netip.MustParseAddr("10.10.1.2"): 510}, 0)
+	e.ledger = newLedger(slots, func() time.Time { return e.clock }, func() {}, map[netip.Addr]uint32{netip.MustParseAddr("10.10.1.2"): 510}, 0)
 	e.add(t, "a", "10.10.1.2")
 	require.Equal(t, []string{"a=511"}, describe(e.writeMarks()))
 	_, end := e.Begin(coherency.Change{Interfaces: []string{"a"}})
@@ -346,16 +346,16 @@ func TestMorePodsThanNumbers(t *testing.T) {
 // TestServiceAddresses: the programs know the addresses of Services when the switch does.
 func TestServiceAddresses(t *testing.T) {
 	slots := &fakeSlots{words: map[int][2]uint32{}}
-	table := newTable(slots, time.Now, func() {}, nil, 0)
+	ledger := newLedger(slots, time.Now, func() {}, nil, 0)
 	one, two := netip.MustParseAddr("10.96.0.1"), netip.MustParseAddr("fd00:96::1")
-	_, end := table.Begin(coherency.Change{Services: map[netip.Addr]bool{one: true}})
+	_, end := ledger.Begin(coherency.Change{Services: map[netip.Addr]bool{one: true}})
 	require.Empty(t, slots.services)
 	end(errors.New("refused"))
 	require.Empty(t, slots.services)
-	_, end = table.Begin(coherency.Change{Services: map[netip.Addr]bool{one: true, two: true}})
+	_, end = ledger.Begin(coherency.Change{Services: map[netip.Addr]bool{one: true, two: true}})
 	end(nil)
 	require.ElementsMatch(t, []netip.Addr{one, two}, slots.services)
-	_, end = table.Begin(coherency.Change{Services: map[netip.Addr]bool{one: false}})
+	_, end = ledger.Begin(coherency.Change{Services: map[netip.Addr]bool{one: false}})
 	end(nil)
 	require.Equal(t, []netip.Addr{two}, slots.services)
 	require.Empty(t, slots.log, "no flow is affected")
