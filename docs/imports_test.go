@@ -39,6 +39,16 @@ var mayImport = map[string][]string{
 	"pkg/agent/round": {"pkg/agent/interfacestore", "pkg/agent/openflow"},
 	"pkg/agent/start": {"pkg/agent/interfacestore", "pkg/agent/openflow", "pkg/agent/recovery", "pkg/agent/round", "pkg/retry"},
 
+	// The features of the pipeline do not know each other. What two of them need is in package pipeline.
+	"pkg/agent/openflow/flowstore":              {"pkg/agent/oncache/coherency", "pkg/agent/recovery", "pkg/ovs"},
+	"pkg/agent/openflow/internal/pipeline":      {"pkg/agent/config", "pkg/agent/oncache/coherency", "pkg/agent/openflow/flowstore", "pkg/ovs"},
+	"pkg/agent/openflow/internal/connectivity":  featureMayImport("pkg/agent/config", "pkg/agent/prefixindex", "pkg/agent/reach"),
+	"pkg/agent/openflow/internal/mark":          featureMayImport(),
+	"pkg/agent/openflow/internal/metertest":     featureMayImport(),
+	"pkg/agent/openflow/internal/networkpolicy": featureMayImport("pkg/agent/policy"),
+	"pkg/agent/openflow/internal/service":       featureMayImport(),
+	"pkg/agent/openflow/internal/traceflow":     featureMayImport("pkg/agent/ippacket", "pkg/agent/policy", "pkg/apis/crd"),
+
 	// The parts of the APIs that clients and other components need.
 	"pkg/agent/apis":              {"pkg/apis"},
 	"pkg/agent/oncache/api":       {},
@@ -74,6 +84,38 @@ var mayImport = map[string][]string{
 	"test/env/switchpair": {"pkg/agent", "pkg/ovs", "test/tools"},
 }
 
+// boundaries are within pkg/agent: code (not tests) below from imports nothing below to, except what is named.
+var boundaries = []struct {
+	from, to string
+	except   map[string]string // importing folder to imported folder; "" for each one
+}{
+	{"pkg/agent/oncache", "pkg/agent/openflow", nil},
+	{"pkg/agent/oncache", "pkg/agent/controller", nil},
+	// The pipeline and the cache know each other by their contract.
+	{"pkg/agent/openflow", "pkg/agent/oncache", map[string]string{"": "pkg/agent/oncache/coherency"}},
+	{"pkg/agent/openflow", "pkg/agent/controller", nil},
+	// Traces carry the explanations that the agent's API also gives.
+	{"pkg/agent/controller", "pkg/agent/oncache", map[string]string{"": "pkg/agent/oncache/coherency", "pkg/agent/controller/traceflow": "pkg/agent/oncache/api"}},
+	{"pkg/agent/cniserver", "pkg/agent/oncache", nil},
+	{"pkg/agent/proxy", "pkg/agent/oncache", nil},
+}
+
+// crossed returns what is wrong with an import within pkg/agent, "" if nothing is.
+func crossed(i imported) string {
+	below := func(folder, top string) bool { return folder == top || strings.HasPrefix(folder, top+"/") }
+	for _, b := range boundaries {
+		if !i.test && below(i.from, b.from) && below(i.to, b.to) && b.except[""] != i.to && b.except[i.from] != i.to {
+			return fmt.Sprintf("%s imports %s; code of %s may import nothing of %s except %v", i.from, i.to, b.from, b.to, b.except)
+		}
+	}
+	return ""
+}
+
+// featureMayImport returns what a feature of the pipeline may import, and others besides.
+func featureMayImport(others ...string) []string {
+	return append(others, "pkg/agent/oncache/coherency", "pkg/agent/openflow/flowstore", "pkg/agent/openflow/internal/pipeline", "pkg/ovs")
+}
+
 // isForTests tells whether a package is for tests only: it may import what tests may, and only tests may import it.
 func isForTests(folder string) bool {
 	return folder == "test" || strings.HasPrefix(folder, "test/") || strings.HasSuffix(folder, "test") || folder == "pkg/agent/oncache/datapath/harness"
@@ -97,6 +139,9 @@ func wrong(i imported) string {
 	}
 	if isForTests(i.to) && !i.test && !isForTests(i.from) {
 		return fmt.Sprintf("%s imports %s, which is for tests", i.from, i.to)
+	}
+	if i.test && strings.HasPrefix(row, "pkg/agent/openflow/internal/") && within("pkg/agent") {
+		return "" // features are tested as parts of the client
 	}
 	if within(row) || within("test") && !strings.HasPrefix(row, "test/") || slices.ContainsFunc(mayImport[row], within) {
 		return ""
@@ -140,6 +185,7 @@ func TestImportsRunDown(t *testing.T) {
 	used := map[string]bool{}
 	for _, i := range found {
 		require.Empty(t, wrong(i))
+		require.Empty(t, crossed(i))
 		used[i.from] = true
 	}
 	// It would be easy to find nothing wrong by finding nothing.
@@ -149,6 +195,19 @@ func TestImportsRunDown(t *testing.T) {
 	for folder := range mayImport {
 		require.DirExists(t, filepath.Join(root, folder), "delete its row")
 	}
+}
+
+func TestCrossedBoundaries(t *testing.T) {
+	for _, i := range []imported{
+		{"pkg/agent/oncache", "pkg/agent/openflow", false},
+		{"pkg/agent/openflow/internal/mark", "pkg/agent/oncache/api", false},
+		{"pkg/agent/controller/noderoute", "pkg/agent/oncache/api", false},
+		{"pkg/agent/controller/traceflow", "pkg/agent/oncache", false},
+	} {
+		require.NotEmpty(t, crossed(i), "%v", i)
+	}
+	require.Empty(t, crossed(imported{"pkg/agent/controller/traceflow", "pkg/agent/oncache/api", false}))
+	require.Empty(t, crossed(imported{"pkg/agent/openflow", "pkg/agent/oncache/coherency", false}))
 }
 
 func TestWrongImports(t *testing.T) {
@@ -169,6 +228,10 @@ func TestWrongImports(t *testing.T) {
 		{"pkg/retry", "pkg/agent/problem", false},
 		{"pkg/retry", "pkg/log/logtest", false},
 		{"pkg/agent/openflow", "test/env/sandbox", false},
+		{"pkg/agent/openflow/internal/service", "pkg/agent/openflow/internal/networkpolicy", false},
+		{"pkg/agent/openflow/internal/pipeline", "pkg/agent/openflow/internal/mark", false},
+		{"pkg/agent/openflow/internal/mark", "pkg/agent/oncache", false},
+		{"pkg/agent/openflow/internal/service", "pkg/agent/openflow", false},
 		{"pkg/new", "pkg/log", false},
 		{"test/env/testbed/cluster", "test/tools/afpacket", true},
 		{"test/env/testbed/cluster", "pkg/agent/config", true},
