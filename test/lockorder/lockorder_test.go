@@ -39,11 +39,11 @@ func TestLocksHaveAnOrder(t *testing.T) {
 	// It would be easy to see no cycle by not seeing locks at all: these are the orders that the sources promise.
 	client := "pkg/agent/openflow/flowstore.Store."
 	for _, edge := range []Edge{
-		{client + "changes", "pkg/agent/oncache.table.mu"},
-		{"pkg/agent/oncache.table.mu", client + "sending"},
+		{client + "changes", "pkg/agent/oncache.ledger.mu"},
+		{"pkg/agent/oncache.ledger.mu", client + "sending"},
 		{client + "sending", client + "mu"},
 		{client + "sending", "pkg/ovs/openflow.conn.writing"},
-		{"pkg/agent/oncache.podAnnouncer.mu", "pkg/agent/oncache.table.mu"},
+		{"pkg/agent/oncache.podAnnouncer.mu", "pkg/agent/oncache.ledger.mu"},
 		{"pkg/agent/interfacestore.interfaceCache.changeMu", "pkg/agent/oncache/podfeed.Feed.mu"},
 		{"pkg/agent/controller/networkpolicy.Controller.realizeMu", client + "changes"},
 		{"pkg/controller/networkpolicy.Store.mu", "pkg/controller/networkpolicy.watcher.mu"},
