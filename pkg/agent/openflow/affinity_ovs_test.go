@@ -33,7 +33,7 @@ func (w *wire) affinities() (flows []string) {
 	return flows
 }
 
-// learn has clients connect through the gateway until the switch has learned so many flows.
+// learn makes clients connect through the gateway until the switch has learned want flows.
 func (w *wire) learn(want int, connections ...segment) []string {
 	w.T.Helper()
 	require.Eventually(w.T, func() bool {
@@ -47,7 +47,7 @@ func (w *wire) learn(want int, connections ...segment) []string {
 	return w.affinities()
 }
 
-// restartAgent replaces the client by that of the next round.
+// restartAgent replaces the client by the next round's.
 func (w *wire) restartAgent(t *testing.T) {
 	t.Helper()
 	former := oftest.GeneratorOf(w.C)

@@ -428,7 +428,7 @@ func TestDroppedByMeters(t *testing.T) {
 	}, dropped)
 }
 
-// TestMissingFlows: base flows that somebody has deleted are noticed in every table, and other flows do not stand in for them in an empty one.
+// TestMissingFlows: deleted base flows are noticed in every table, and foreign flows do not stand in for them in an empty one.
 func TestMissingFlows(t *testing.T) {
 	c, fake := oftest.NewTestClient(t, oftest.ONCacheFeatures)
 	requireMissing := func(name string) {

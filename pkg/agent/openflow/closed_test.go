@@ -17,8 +17,8 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// TestClosedPod: closing replaces the flows of a Pod, also those of a former round, by flows that drop. Whatever follows treats them
-// as the Pod's flows.
+// TestClosedPod: closing replaces the flows of a Pod, also of a former round, by flows that drop. Later changes treat them as the
+// Pod's flows.
 func TestClosedPod(t *testing.T) {
 	fake := of.NewFake()
 	start := func(round openflow.RoundInfo) openflow.Client {

@@ -32,7 +32,7 @@ type errorKind struct {
 	parameter         uint32
 }
 
-// errorKinds are those of RFC 792 and RFC 4443 about which a host does something, by name; the second is of ICMPv6.
+// errorKinds are the errors of RFC 792 and RFC 4443 to which hosts react, by name; the second is of ICMPv6.
 var errorKinds = map[string][2]errorKind{
 	"too big":           {{layers.ICMPv4TypeDestinationUnreachable, layers.ICMPv4CodeFragmentationNeeded, 1300}, {layers.ICMPv6TypePacketTooBig, 0, 1300}},
 	"port unreachable":  {{layers.ICMPv4TypeDestinationUnreachable, layers.ICMPv4CodePort, 0}, {layers.ICMPv6TypeDestinationUnreachable, layers.ICMPv6CodePortUnreachable, 0}},

@@ -179,7 +179,7 @@ func TestOnlyReplayedFlowsAreInstalled(t *testing.T) {
 	}
 }
 
-// clash is a feature with tables and base flows that others have, too.
+// clash is a feature with tables and base flows that other features also have.
 type clash struct {
 	specs []pipeline.TableSpec
 	base  func(*pipeline.Generator) []of.Flow

@@ -108,7 +108,7 @@ func learned() *formerHits {
 	return &formerHits{learned: map[uint32]uint16{oftest.PodAPort: 7, oftest.PodBPort: 8}}
 }
 
-// An agent that is restarted with the same objects changes nothing but cookies, on a real switch: hits go on all the time, and the end of the
+// On a real switch, restarting an agent with the same objects changes only cookies: hits continue all the time, and the end of the
 // former round evicts nothing.
 func TestSameFlowsAfterRestart(t *testing.T) {
 	hits := learned()
@@ -253,7 +253,7 @@ func TestChangeWaitsForTheEndOfHits(t *testing.T) {
 	require.Equal(t, 1, hits.ended)
 }
 
-// Once the cache of this agent is in place, nobody may end its hits.
+// Once the cache of this agent is in place, nothing may end its hits.
 func TestHitsOfThisAgentAreNotEnded(t *testing.T) {
 	hits := learned()
 	c, err := restarted(t, inMemory(), hits, oftest.DualStackNode, oftest.ProxyAllFeatures)

@@ -19,8 +19,8 @@ type Client interface {
 	// base flows of all features. The returned channel receives a value after each later reconnection of the switch;
 	// the agent then calls ReplayFlows.
 	Initialize(ctx context.Context, round RoundInfo, node *config.NodeConfig, network *config.NetworkConfig) (<-chan struct{}, error)
-	// ReplayFlows sends everything again after the switch has lost it, and calls accepted when the switch has it. No other change is sent
-	// meanwhile, and ONCache goes on with what it has learned from the same flows until accepted returns.
+	// ReplayFlows sends everything again to a switch that has lost it, and calls accepted when the switch has it. No other change is sent
+	// during the replay, and ONCache keeps using what it learned from the same flows until accepted returns.
 	ReplayFlows(accepted func()) error
 	// DeleteStaleFlows removes flows of former rounds.
 	DeleteStaleFlows() error
@@ -46,8 +46,8 @@ type Client interface {
 	GetFlowTableStatus(ctx context.Context) ([]TableStatus, error)
 	// DroppedByMeters returns the number of packets to the agent that were above the rate of their purpose; 0 where there is no meter.
 	DroppedByMeters(ctx context.Context) (map[Purpose]uint64, error)
-	// Replays returns how often this process has sent all flows again, which begins their counters anew. done is false while it is doing so,
-	// and when it has to.
+	// Replays returns the number of full resends of this process; each one resets the counters of all flows. done is false while one is
+	// running or due.
 	Replays() (n uint64, done bool)
 	Disconnect() error
 }

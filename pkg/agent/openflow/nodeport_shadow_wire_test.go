@@ -15,8 +15,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
 )
 
-// A Service that has an address which serves NodePorts, and the number of another Service's NodePort as its port, takes no connection to that
-// over, whichever is installed first.
+// A Service whose address serves NodePorts, and whose port is the number of another Service's NodePort, does not take connections over
+// from that NodePort, in either order of installation.
 func TestNodePortIsNotShadowed(t *testing.T) {
 	for _, otherFirst := range []bool{false, true} {
 		t.Run(fmt.Sprint("the other Service is first: ", otherFirst), func(t *testing.T) {

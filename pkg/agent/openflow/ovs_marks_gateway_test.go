@@ -15,8 +15,8 @@ import (
 
 var remoteToGW = fmt.Sprintf("tcp,in_port=%d,dl_src=0a:00:00:00:01:01,dl_dst=aa:bb:cc:dd:ee:ff,nw_src=%v,nw_dst=%v,nw_ttl=63", oftest.TunnelPort, oftest.RemotePodIP, oftest.GWIP)
 
-// TestGatewayIsMarked: with a mark of the gateway, packets of connections that the host has opened carry its epoch, and no others. Those to
-// the gateway's address go through conntrack twice, before the first policy table.
+// TestGatewayIsMarked: with a mark of the gateway, exactly the packets of connections that the host has opened carry its epoch.
+// Packets to the gateway's address pass conntrack twice, before the first policy table.
 func TestGatewayIsMarked(t *testing.T) {
 	b := oftest.NewBridge(t, oftest.ONCacheFeatures)
 	b.InstallAll()

@@ -25,8 +25,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/cost"
 )
 
-// BenchmarkPolicyScale measures many rules of one Node on a real Open vSwitch in user space. All rules have a port in common;
-// with one Pod, they have the Pod in common, too.
+// BenchmarkPolicyScale measures many rules of one Node on a real Open vSwitch in user space. All rules share a port and, with one Pod,
+// also the Pod.
 func BenchmarkPolicyScale(b *testing.B) {
 	for _, size := range []struct{ rules, pods int }{{10_000, 100}, {100_000, 100}, {100_000, 1}} {
 		b.Run(fmt.Sprintf("rules=%d/pods=%d", size.rules, size.pods), func(b *testing.B) {

@@ -18,8 +18,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsctl"
 )
 
-// Open vSwitch keeps the counters of a flow that is replaced, as a new agent does with all flows, and begins them anew when a rule is removed and
-// installed again. The cookie tells which.
+// Open vSwitch keeps the counters of a flow that is replaced, as a new agent does with all flows, and resets them when a rule is
+// removed and installed again. The cookie distinguishes these cases.
 func TestCountersOfRules(t *testing.T) {
 	const id, port = 9, 2000
 	w := newWire(t, false)

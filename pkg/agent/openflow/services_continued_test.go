@@ -31,7 +31,7 @@ func (w *wire) successor(features openflow.Features) {
 	w.settle()
 }
 
-// Connections to Services go on when the next agent does not translate them any more, or does again.
+// Connections to Services continue when the next agent stops or resumes translating them.
 func TestWireConnectionsWithoutAntreaProxy(t *testing.T) {
 	eachDatapath(t, testConnectionsWithoutAntreaProxy)
 }

@@ -62,7 +62,7 @@ func onOVS(t *testing.T, socket string, round openflow.RoundInfo) (switchClient,
 	return switchClient{c, sw}, reconnected
 }
 
-// contents is what the switch has, in the syntax of ovs-ofctl.
+// contents returns the flows and groups on the switch, in the syntax of ovs-ofctl.
 func contents(t *testing.T, o *ovstest.OVS, c switchClient) []string {
 	t.Helper()
 	all := append(oftest.DumpFlows(o), strings.Split(oftest.RenderGroups(t, oftest.TableNames(c), c.sw), "\n")...)
@@ -167,7 +167,7 @@ func TestAgentKilledBetweenServices(t *testing.T) {
 	round := uint16(oftest.TestRound)
 	second, _ := onOVS(t, socket, openflow.RoundInfo{RoundNum: oftest.TestRound + 1, PrevRoundNum: &round})
 	require.NoError(t, second.InstallService(oftest.With(oftest.ClusterPort(oftest.LocalEndpointB), oftest.Named("none"), oftest.Over(corev1.ProtocolUDP))))
-	require.NoError(t, second.Disconnect()) // killed: nobody deletes what is stale
+	require.NoError(t, second.Disconnect()) // killed: stale objects stay
 	flows := strings.Join(oftest.DumpFlows(o), "\n")
 	require.Contains(t, flows, "nat(dst=10.10.0.12:8080)", "the new state of one port")
 	require.Contains(t, flows, "nat(dst=10.10.1.20:8080)", "the former state of the others")

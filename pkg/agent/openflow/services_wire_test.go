@@ -105,7 +105,7 @@ func testSourceRanges(t *testing.T, w *wire) {
 	vanishes(refused, 3005)
 }
 
-// What a packet looks like besides its addresses.
+// Packets of Services get the right TTL and MAC addresses.
 func TestWireServicePackets(t *testing.T) { eachDatapath(t, testServicePacketsAreRouted) }
 
 func testServicePacketsAreRouted(t *testing.T, w *wire) {
@@ -136,8 +136,8 @@ func (w *wire) endpointOf(client string) string {
 	return ""
 }
 
-// Connections spread over the Endpoints, those of a client with affinity do not, once the datapath follows the flow that is learned from
-// the first one.
+// Connections spread over the Endpoints. Connections of a client with affinity do not, once the datapath follows the flow that is
+// learned from the first one.
 func TestWireSelectionOfEndpoints(t *testing.T) { eachDatapath(t, testSelectionOfEndpoints) }
 
 func testSelectionOfEndpoints(t *testing.T, w *wire) {
@@ -214,7 +214,7 @@ func testAffinityEndsWithTheTrafficPolicy(t *testing.T, w *wire) {
 	}
 }
 
-// Established connections keep their Endpoint, whatever becomes of it.
+// Established connections keep their Endpoint, whatever happens to it.
 func TestWireOpenConnections(t *testing.T) {
 	eachDatapath(t, testOpenConnectionsKeepTheirEndpoint)
 }
@@ -236,7 +236,7 @@ func testOpenConnectionsKeepTheirEndpoint(t *testing.T, w *wire) {
 	}
 }
 
-// A Service is no way around policies: neither for its client, nor for an Endpoint that answers what was refused.
+// A Service does not bypass policies, neither for its client nor for an Endpoint that answers a refused packet.
 func TestWireEgressPolicy(t *testing.T) {
 	eachDatapath(t, func(t *testing.T, w *wire) {
 		testServicesAndPolicies(t, w, oftest.Egress(2, oftest.PolicyPodA, oftest.Prefixes("10.10.9.0/24")))

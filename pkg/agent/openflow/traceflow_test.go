@@ -85,7 +85,7 @@ func TestTraceflowRefusals(t *testing.T) {
 	}
 }
 
-// What packets report on their way, with real packets.
+// Real packets send the expected reports on their way.
 func TestWireTraceflow(t *testing.T) { eachDatapath(t, testTraceflow) }
 
 // tracer receives reports.
@@ -107,7 +107,7 @@ func newTracer(t *testing.T, w *wire) *tracer {
 	return &tracer{w, packets, false}
 }
 
-// outcome waits for the report that tells what became of a packet, and for those of all other tables that the packet has passed.
+// outcome waits for the report that shows the packet's fate, and for the reports of all other tables that the packet has passed.
 func (r *tracer) outcome() (outcome openflow.TraceReport) {
 	r.T.Helper()
 	deadline := time.After(20 * time.Second)
@@ -134,7 +134,7 @@ func (r *tracer) outcome() (outcome openflow.TraceReport) {
 	}
 }
 
-// reportText is what the tests compare.
+// reportText formats a report for comparisons.
 func reportText(r openflow.TraceReport) string {
 	outcome := map[openflow.TraceOutcome]string{openflow.TraceDropped: "dropped", openflow.TraceRejected: "rejected", openflow.TraceLeft: "left"}[r.Outcome]
 	where := "to a Pod"
@@ -266,7 +266,7 @@ func testTraceflow(t *testing.T, w *wire) {
 	require.Empty(t, r.packets.Packets())
 }
 
-// Real packets that open a connection get the tag, and lose it before anybody but another Node sees them.
+// Real packets that open a connection get the tag, and lose it before anything but another Node sees them.
 func TestWireLiveTraceflow(t *testing.T) { eachDatapath(t, testLiveTraceflow) }
 
 func testLiveTraceflow(t *testing.T, w *wire) {
@@ -299,7 +299,7 @@ func testLiveTraceflow(t *testing.T, w *wire) {
 	require.Zero(t, dscpOf(oftest.GWPort))
 	require.Equal(t, openflow.TraceLeft, r.outcome().Outcome)
 
-	// Packets that have this DSCP anyway are neither changed nor reported: those of an open connection, and those of another Pod.
+	// Packets that already have this DSCP are neither changed nor reported, whether of an open connection or of another Pod.
 	for _, o := range []ippacket.Outline{
 		{Src: oftest.PodAIP, SrcMAC: oftest.PodAMAC, Dst: oftest.RemotePodIP, SrcPort: 6001, DstPort: 80, TCPFlags: 16},
 		{Src: oftest.PodBIP, SrcMAC: oftest.PodBMAC, Dst: oftest.RemotePodIP, SrcPort: 6001, DstPort: 80, TCPFlags: 2},

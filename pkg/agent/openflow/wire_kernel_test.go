@@ -21,7 +21,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/afpacket"
 )
 
-// link is one end of a port's cable: the other one is in the bridge.
+// link is one end of a port's cable; the other end is in the bridge.
 type link interface {
 	inject(frame []byte)
 	// next waits for the next frame that the port sends, pending tells whether there is one.
@@ -94,8 +94,8 @@ func (l *vethLink) next() []byte {
 
 func (l *vethLink) pending() bool { return l.receive(0) }
 
-// eachDatapath runs a test with Open vSwitch's datapath in user space, and with that of the kernel where the machine has it: their
-// connection tracking differs.
+// eachDatapath runs a test with Open vSwitch's datapath in user space and, where the machine has it, in the kernel: their connection
+// tracking differs.
 func eachDatapath(t *testing.T, test func(*testing.T, *wire)) {
 	t.Run("user space", func(t *testing.T) { test(t, newWire(t, false)) })
 	t.Run("kernel", func(t *testing.T) {

@@ -44,7 +44,7 @@ func newWire(t *testing.T, kernel bool) *wire {
 		o = ovstest.Start(t)
 	}
 	socket := o.AddBridge(oftest.BridgeName)
-	// What settle waits for, in ms; Open vSwitch takes nothing shorter.
+	// settle waits this long, in ms, the shortest time that Open vSwitch accepts.
 	o.Vsctl("set", "Open_vSwitch", ".", "other_config:max-revalidator=100")
 	if kernel {
 		o.Vsctl("set", "bridge", oftest.BridgeName, "datapath_type=system")
@@ -139,8 +139,8 @@ func networkHeader(src, dst netip.Addr, protocol layers.IPProtocol) gopacket.Net
 	return &layers.IPv4{Version: 4, TTL: 64, Protocol: protocol, SrcIP: src.AsSlice(), DstIP: dst.AsSlice()}
 }
 
-// headers returns the segment's headers. Numbers are those of a connection without data: it was opened by whoever sends a SYN
-// without ACK, and has answered whoever sends a SYN with ACK.
+// headers returns the segment's headers. Sequence numbers fit a connection without data, opened by the sender of a SYN without ACK and
+// answered by the sender of a SYN with ACK.
 func (s segment) headers(t testing.TB) (gopacket.NetworkLayer, gopacket.SerializableLayer) {
 	t.Helper()
 	src, dst := netip.MustParseAddrPort(s.src), netip.MustParseAddrPort(s.dst)
@@ -244,7 +244,7 @@ func (w *wire) drop(from uint32, s segment) {
 
 var packetsDropped = regexp.MustCompile(`(?m)n_packets=(\d+),.* actions=drop$`)
 
-// drops is the number of packets that the flows that drop have counted, with those of the datapath's flows.
+// drops returns the number of packets that dropping flows have counted, including the datapath's flows.
 func (w *wire) drops() (sum int) {
 	w.settle()
 	for _, m := range packetsDropped.FindAllStringSubmatch(w.Ofctl("dump-flows", oftest.BridgeName), -1) {
@@ -271,7 +271,7 @@ func (w *wire) nothingElse(from uint32) {
 // translated is a connection that the client opens through a frontend, with the addresses that the two ends see.
 type translated struct {
 	clientPort, serverPort uint32
-	// client and frontend are what the client sees, source and endpoint what the server sees.
+	// The client sees client and frontend, the server source and endpoint.
 	client, frontend, source, endpoint string
 }
 

@@ -21,14 +21,14 @@ type Cache struct {
 	// owners has, by a flow's key, the object whose version of the flow the switch holds. If two objects have a flow with the same
 	// key (another interface got an address or a port before the old one was removed), it is the one installed last.
 	owners map[string]string
-	// lasting is how many of these flows each table has, without those that the switch removes by itself.
+	// lasting counts the flows of each table, without the flows that the switch removes by itself.
 	lasting map[uint8]int
 }
 
-// object is what the switch holds for one object.
+// object is the state of the switch for one object.
 type object struct {
 	flows []of.Flow
-	// groups are in an order in which each one points only to those before it.
+	// groups are ordered: each points only to earlier groups.
 	groups []of.GroupEntry
 }
 

@@ -26,7 +26,7 @@ func bundleTimeout(flows int) time.Duration {
 // errInterrupted is the outcome of a change that has panicked, for the Interceptor.
 var errInterrupted = errors.New("the change of the flows was interrupted by a panic")
 
-// PlanMarks plans the mark flows that the Interceptor asks for, and the removal of those of removed interfaces.
+// PlanMarks plans the mark flows that the Interceptor requests, and the removal of the flows of removed interfaces.
 type PlanMarks func(marks []coherency.Mark, removed []string) ([]Plan, error)
 
 // noMarks is in place until SetPlanMarks is called.
@@ -78,8 +78,8 @@ func (t Turn) CommitEverything(deletions []Deletion, plans ...Plan) error {
 	return t.Commit(coherency.Change{}, deletions, plans...)
 }
 
-// Replay sends the content of all caches, for a switch that has lost its flows, and then calls accepted. Until that returns, ONCache goes on with
-// what it has learned from the same flows before. If Replay fails, the next change sends everything.
+// Replay sends the content of all caches to a switch that has lost its flows, then calls accepted. Until accepted returns, ONCache
+// keeps using what it learned from the same flows. If Replay fails, the next change sends everything.
 func (t Turn) Replay(accepted func()) error {
 	t.store.setReplaying(true)
 	defer t.store.setReplaying(false)
@@ -208,7 +208,7 @@ func (s *Store) check(p Plan, round Deletion) error {
 	return p.checkGroups()
 }
 
-// fateUnknown tells whether the switch may have made the change although Commit returned err.
+// fateUnknown reports whether the switch may have made the change although Commit returned err.
 func fateUnknown(err error) bool {
 	return errors.Is(err, of.ErrDisconnected) || errors.Is(err, context.DeadlineExceeded)
 }

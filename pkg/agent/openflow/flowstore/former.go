@@ -14,7 +14,7 @@ import (
 
 // Former describes the switch before the first Commit.
 type Former struct {
-	// Flows are all flows on the switch. Nobody else changes them.
+	// Flows are all flows on the switch. Nothing else changes them.
 	Flows []of.Flow
 	// Aside reports whether only packets that open connections meet a flow. ONCache has cached nothing that depends on it.
 	Aside func(*of.Flow) bool

@@ -11,11 +11,11 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// A group has no cookie, so nothing in the switch says whose it is. Therefore ids are allocated here: ReserveGroups reads which ids
-// the switch has, those of a former agent; NewGroupID returns others; DeleteStaleGroups deletes what is not in a cache.
+// Groups have no cookie, so the switch does not tell their owners. Therefore ids are allocated here: ReserveGroups reads the ids on
+// the switch, which belong to a former agent; NewGroupID avoids them; DeleteStaleGroups deletes groups that are in no cache.
 //
-// An id belongs to the object whose plan has the group, from Commit on. An id that is in no cache when its Turn ends is free again,
-// so a change that fails loses none.
+// From Commit on, an id belongs to the object whose plan contains the group. An id that is in no cache when its Turn ends is free
+// again, so a change that fails loses none.
 
 // NewGroupID returns an id that no group has. It is lost at the end of the Turn unless a committed plan has a group with it.
 func (t Turn) NewGroupID() (uint32, error) {
@@ -143,7 +143,7 @@ func (p *Plan) foreignGroup(actions []of.Action, first int) (id uint32, found bo
 	return 0, false
 }
 
-// groupsAgain puts all groups of the caches, and deletes those whose fate is unknown unless a plan has them. The caller holds
+// groupsAgain adds all groups of the caches, and deletes groups whose fate is unknown unless a plan contains them. The caller holds
 // sending.
 func (s *Store) groupsAgain(plans []Plan) []of.GroupMod {
 	s.mu.Lock()

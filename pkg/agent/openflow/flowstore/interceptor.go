@@ -42,8 +42,7 @@ func (k known) Begin(c coherency.Change) ([]coherency.Mark, func(error)) {
 	}
 }
 
-// announce tells an Interceptor that has just begun of the Nodes and of the Services. New ones affect nobody, so there are no marks to
-// write.
+// announce tells a new Interceptor the Nodes and Services. New ones affect no flow, so there are no marks to write.
 func (k known) announce(to coherency.Interceptor) {
 	var change coherency.Change
 	if len(k.services) > 0 {

@@ -11,8 +11,8 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// SetMeters sets the meters that flows may refer to. Whenever everything is sent, they are there before the flows. Call it before the
-// first Commit. Meters do not change and are never deleted: the switch has those of a former agent with the same ids, or others.
+// SetMeters sets the meters that flows may refer to. A full resend adds them before the flows. Call it before the first Commit. Meters
+// never change and are never deleted: the switch has the same ids from a former agent, or other ids.
 func (s *Store) SetMeters(meters []of.MeterEntry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

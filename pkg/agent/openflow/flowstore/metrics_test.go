@@ -39,7 +39,7 @@ func TestMetrics(t *testing.T) {
 	commit := func(name string, flows ...of.Flow) error {
 		return s.Change(func(turn Turn) error { return turn.Commit(coherency.Change{}, nil, cache.Plan(name, flows)) })
 	}
-	// Other tests count, too.
+	// Other tests also count.
 	since := func(name string, before map[string]float64) map[string]float64 {
 		now := measured(t, name)
 		for operation, value := range before {

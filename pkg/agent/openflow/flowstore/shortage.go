@@ -5,15 +5,15 @@ package flowstore
 
 import "context"
 
-// Shortage is a table in which the switch has fewer flows than the caches: somebody else has deleted some.
+// Shortage is a table in which the switch has fewer flows than the caches: another program has deleted some.
 type Shortage struct {
 	Table uint8
-	// Has is the number of all flows in the table, whoever has added them, Wanted that of the caches' flows that have no timeout.
+	// Has is the number of all flows in the table, foreign flows included; Wanted is the number of the caches' flows without a timeout.
 	Has, Wanted int
 }
 
-// FindShortage asks the switch for the number of flows in each table and returns the first table that has too few, nil if there is none.
-// Foreign flows can hide a shortage. No change of the flows runs meanwhile; the wait for that and for the switch ends with ctx.
+// FindShortage asks the switch for the number of flows in each table and returns the first table that has too few, or nil. Foreign
+// flows can hide a shortage. It excludes changes of the flows; waiting for them and for the switch ends with ctx.
 func (s *Store) FindShortage(ctx context.Context) (*Shortage, error) {
 	if err := s.sending.take(ctx); err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ type Store struct {
 	// changes serializes everything that calls the Interceptor. It protects interceptor.
 	changes     turn
 	interceptor coherency.Interceptor
-	// groupIDs and newGroups, those that the present Turn has allocated and not committed, are protected by changes, too.
+	// changes also protects groupIDs, and newGroups: the ids that the present Turn has allocated and not committed.
 	groupIDs  *of.GroupIDs
 	newGroups []uint32
 	// planMarks is set before the first change.
@@ -56,7 +56,7 @@ type Store struct {
 	replaying bool
 	// former has the flows of former rounds; nil if they are unknown.
 	former *former
-	// meters are what flows may refer to. They are set before the first Commit.
+	// meters that flows may refer to, set before the first Commit.
 	meters []of.MeterEntry
 	// doubtful are groups in no cache that the switch may hold nevertheless.
 	doubtful map[uint32]bool
@@ -69,7 +69,7 @@ func (d Deletion) mod() of.FlowMod {
 	return of.FlowMod{Command: of.DeleteByCookie, Flow: of.Flow{Cookie: d.Cookie}, CookieMask: d.Mask}
 }
 
-// New returns a Store without caches for a switch whose flows nobody else changes.
+// New returns a Store without caches. Nothing else may change the flows of the switch.
 func New(sw Switch) *Store {
 	return &Store{sw: sw, changes: newTurn(), sending: newTurn(), interceptor: newKnown(), planMarks: noMarks, learned: func() []of.Flow { return nil },
 		groupIDs: of.NewGroupIDs(nil), doubtful: map[uint32]bool{}}
@@ -99,7 +99,7 @@ func (s *Store) Counts() []any {
 	return counts
 }
 
-// SetRound sets what matches all flows that this Store will hold, those of its round. Call it before the first Commit.
+// SetRound sets the match of all flows that this Store will hold (its round's). Call it before the first Commit.
 func (s *Store) SetRound(round Deletion) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +112,7 @@ func (s *Store) currentRound() Deletion {
 	return s.round
 }
 
-// NeedsResync tells whether Commit will send everything, regardless of its plans.
+// NeedsResync reports whether Commit will send everything, regardless of its plans.
 func (t Turn) NeedsResync() bool {
 	t.store.mu.Lock()
 	defer t.store.mu.Unlock()
@@ -147,8 +147,7 @@ func (s *Store) synchronized() {
 	clear(s.doubtful)
 }
 
-// Replays returns how often the switch has got everything. Each time all counters of flows begin anew. While that is going on, or has to be
-// done, done is false.
+// Replays returns the number of full resends; each one resets all counters of flows. done is false while one is running or due.
 func (s *Store) Replays() (n uint64, done bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

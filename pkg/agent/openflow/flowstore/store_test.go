@@ -73,7 +73,7 @@ func TestCommittedFlowsAreReplayed(t *testing.T) {
 	require.Len(t, s.Counts(), 2*len(caches))
 }
 
-// When two objects have the same flow, the switch holds that of the last one, and the removal of the other one does not change it.
+// When two objects have the same flow, the switch holds the last object's, and removing the first object does not change it.
 func TestFlowOfTwoObjects(t *testing.T) {
 	s, fake := newStore(t)
 	cache := s.NewCache("objects")

@@ -32,7 +32,7 @@ type PodClient interface {
 	GetPodFlowKeys(interfaceName string) []string
 }
 
-// Pods is the feature that connects local Pods, the gateway and each other. What IPv6 needs is in ipv6.go.
+// Pods is the feature that connects local Pods, the gateway and each other. Its IPv6 part is in ipv6.go.
 type Pods struct {
 	socket *pipeline.Socket
 	pods   *flowstore.Cache
@@ -85,7 +85,7 @@ func (p *Pods) set(ctx context.Context, interfaceName string, ips []netip.Addr, 
 	})
 }
 
-// flowsOf is what a change changes, for errors.
+// flowsOf names the flows of an interface in errors.
 func flowsOf(interfaceName string) string { return "flows of interface " + interfaceName }
 
 func (p *Pods) install(t pipeline.Turn, interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32, closed bool) error {
@@ -99,7 +99,7 @@ func (p *Pods) install(t pipeline.Turn, interfaceName string, ips []netip.Addr, 
 		return fmt.Errorf("interface %s with MAC address %v, OpenFlow port %d: %w", interfaceName, mac, ofPort, err)
 	}
 	plan := p.pods.Plan(interfaceName, flows)
-	// A flow is taken over from another interface, which is affected, too. The change cannot name that interface.
+	// A flow is taken over from another interface, which is also affected. The change cannot name that interface.
 	change := coherency.Change{All: plan.TakesOver}
 	// The flows of a former round, which closing replaces, are unknown to the plan.
 	if plan.Replaces || closed && !plan.Empty() {

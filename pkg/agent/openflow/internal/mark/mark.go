@@ -90,7 +90,7 @@ func (o *Marks) UninstallMarkFlows(interfaceNames []string) error {
 	return nil
 }
 
-// plan returns plans that install the mark flows for marks and remove those of the interfaces in removed.
+// plan returns plans that install the mark flows for marks and remove the flows of the interfaces in removed.
 func (o *Marks) plan(marks []coherency.Mark, removed []string) ([]flowstore.Plan, error) {
 	g := o.socket.Generator()
 	if g == nil {
@@ -123,13 +123,13 @@ func (o *Marks) plan(marks []coherency.Mark, removed []string) ([]flowstore.Plan
 	return plans, nil
 }
 
-// markFlows returns the flows that write the endpoint's epoch into the packet mark, one per direction. They match only
-// packets of established connections that travel between the Pod, or the gateway, and the tunnel and that all policy tables have let
-// pass: the table is reached from ConntrackCommit only. What conntrack has translated, it translated before the first policy table.
+// markFlows returns the flows that write the endpoint's epoch into the packet mark, one per direction. They match only packets of
+// established connections that travel between the Pod, or the gateway, and the tunnel and that all policy tables have let pass: the
+// table is reached from ConntrackCommit only. Conntrack translates before the first policy table.
 //
-// ONCache relies on the verdict and the mark being decided in one translation: a kernel megaflow that still applies old
-// rules must also still write the old epoch. So no established packet is recirculated between the first policy table and
-// ONCacheLocalMark; ct(commit), which recirculates, concerns new connections only and skips these tables.
+// ONCache relies on the verdict and the mark being decided in one translation: a kernel megaflow that still applies old rules must
+// also still write the old epoch. So no established packet is recirculated between the first policy table and ONCacheLocalMark;
+// ct(commit), which recirculates, concerns new connections only and skips these tables.
 func markFlows(g *pipeline.Generator, mark coherency.Mark) []of.Flow {
 	load := of.LoadField{Field: pipeline.ONCacheEpochField.Field, Range: pipeline.ONCacheEpochField.Bits, Value: uint64(mark.Epoch)}
 	source, opened := pipeline.FromPod, of.CTMark(oncacheConnectionMark, oncacheConnectionMask)
@@ -150,9 +150,8 @@ func markFlows(g *pipeline.Generator, mark coherency.Mark) []of.Flow {
 }
 
 // localMarkFlows returns the flows that write the endpoint's epoch into packets of established connections between two Pods of this
-// Node. A packet gets the epochs of both, in one translation: that of the destination becomes its queue, from which the kernel's
-// datapath makes skb->priority, and that of the source goes into the packet mark. The destination comes first. Only packets to an
-// announced Pod go on to the source's flow.
+// Node. A packet gets both epochs, in one translation: first the destination's, as its queue, from which the kernel's datapath makes
+// skb->priority; then the source's, in the packet mark. Only packets to an announced Pod continue to the source's flow.
 func localMarkFlows(g *pipeline.Generator, mark coherency.Mark) []of.Flow {
 	var flows []of.Flow
 	for _, f := range g.Families() {
@@ -167,9 +166,9 @@ func localMarkFlows(g *pipeline.Generator, mark coherency.Mark) []of.Flow {
 		load, g.ToNext(pipeline.TableONCacheLocalMark)))
 }
 
-// RootActions move the stamp that ONCache's programs have written into the packet mark to a register, at the root of the pipeline.
-// So every megaflow matches the stamp (those after a recirculation by their frozen state), and packets that come after a change of
-// their Pod's rules do not match megaflows from before it. In the mark, the same bits then hold the epoch, which only the mark flows write.
+// RootActions move the stamp that ONCache's programs have written into the packet mark to a register, at the root of the pipeline. So
+// every megaflow matches the stamp (after a recirculation by its frozen state), and packets that come after a change of their Pod's
+// rules do not match megaflows from before it. In the mark, the same bits then hold the epoch, which only the mark flows write.
 func (*Marks) RootActions(features pipeline.Features) []of.Action {
 	if !features.ONCache {
 		return nil

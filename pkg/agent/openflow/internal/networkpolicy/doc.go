@@ -4,9 +4,9 @@
 // Package networkpolicy is the feature that admits connections by the rules of package policy.
 //
 //   - networkpolicy.go: tables and base flows;
-//   - rules.go: the feature's part of the Client. Peers of rules can be very many and are immutable sets;
-//   - delta.go: how the flows of a rule differ from those on the switch, without visiting the peers that both have;
+//   - rules.go: the feature's part of the Client. Peers of rules are immutable sets, as there can be very many;
+//   - delta.go: how the flows of a rule differ from the switch's, without visiting common peers;
 //   - state.go: which rules share a flow; overflow.go: levels for rules for which a shared flow has no room;
-//   - kinds.go: what the effect of a rule is in tables and priorities; flows.go: the flows of a rule;
+//   - kinds.go: the tables and priorities of a rule; flows.go: the flows of a rule;
 //   - stats.go: how much traffic rules have admitted; log.go: packets for the audit log (package auditlog).
 package networkpolicy

@@ -97,7 +97,7 @@ func (g policyFlows) serviceClause(r *policy.Rule) clause {
 	return keys
 }
 
-// layout maps a rule's clauses to the dimensions of its conjunction. The zero value is that of a rule that allows nothing.
+// layout maps a rule's clauses to the dimensions of its conjunction. The zero value allows nothing.
 type layout struct{ peers, applied, services dimension }
 
 // layout numbers the dimensions of the rule: source, destination, service.
@@ -121,7 +121,7 @@ func (g policyFlows) peersOf(r *policy.Rule) policy.Peers {
 	return policy.PeersOf(r, g.Node.PodIPv4CIDR.IsValid(), g.Node.PodIPv6CIDR.IsValid())
 }
 
-// carries tells whether the pipeline has flows for the address's family.
+// carries reports whether the pipeline has flows for the address's family.
 func (g policyFlows) carries(addr netip.Addr) bool {
 	_, ok := g.FamilyOf(addr)
 	return ok

@@ -22,7 +22,7 @@ const policyLogCategory byte = 1
 // policyLogHeader is the number of bytes before the reference.
 const policyLogHeader = 2
 
-// LoggedPacket is what the pipeline says about a packet for the audit log.
+// LoggedPacket describes a packet for the audit log.
 type LoggedPacket struct {
 	Direction policy.Direction
 	Action    policy.Action
@@ -66,10 +66,10 @@ func (*Policies) Meters(g *pipeline.Generator) []of.MeterEntry {
 	return g.PacketInMeters(pipeline.MeterPolicyLog)
 }
 
-// hitFlows are the flows for packets that a rule allows.
+// hitFlows returns the flows for packets that a rule allows.
 //
-// If they are logged, this is done for the first packet of a connection: until there is an answer, later ones come here, too, but the
-// mark tells that the connection has been committed. Packets that are dropped behind this table commit nothing, and each is logged.
+// Logging is for the first packet of a connection: later packets also come here until there is an answer, but their mark shows that
+// the connection is committed. Packets dropped behind this table commit nothing, so each is logged.
 func (g policyFlows) hitFlows(r *policy.Rule, f pipeline.Family) []of.Flow {
 	tables := tablesOf(r.Direction)
 	note, metric := tables.conjunctionID.Is(r.FlowID).Load(), g.ToTable(tables.metric)

@@ -55,8 +55,8 @@ func (*Policies) BaseFlows(g *pipeline.Generator) []of.Flow {
 	return slices.Concat(policyBypassFlows(g), cutFlows(g))
 }
 
-// policyBypassFlows lets packets that policies do not apply to bypass the policy tables: packets of established connections (a
-// policy decides whether a connection may be opened), those of the Node itself, and, for ingress, those that leave the Node.
+// policyBypassFlows lets packets bypass the policy tables to which policies do not apply: packets of established connections (a policy
+// decides whether a connection may be opened), packets of the Node itself and, for ingress, packets that leave the Node.
 func policyBypassFlows(g *pipeline.Generator) []of.Flow {
 	const category = pipeline.CookieNetworkPolicy
 	egressTable, ingressTable, priority := pipeline.TableEgressRule, pipeline.TableIngressRule, uint16(pipeline.PriorityHigh)

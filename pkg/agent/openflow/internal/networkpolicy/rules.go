@@ -37,7 +37,7 @@ func (n *Policies) UpdatePolicyRulesOnTop(install []*policy.Rule, remove []uint3
 	return n.updatePolicyRules(install, remove, false)
 }
 
-// updatePolicyRules changes rules, and removes those of former rounds if replace is set.
+// updatePolicyRules changes rules; if replace is set, it removes the rules of former rounds.
 func (n *Policies) updatePolicyRules(install []*policy.Rule, remove []uint32, replace bool) error {
 	for _, r := range install {
 		if err := validatePolicyRule(r); err != nil {

@@ -236,7 +236,7 @@ func TestPoliciesOfFormerRounds(t *testing.T) {
 	require.Len(t, fake.History(), 1, "only the first change deletes them")
 }
 
-// Rules can be installed in addition to those of an earlier agent, until UpdatePolicyRules removes these.
+// Rules can be added to the rules of an earlier agent, until UpdatePolicyRules removes these.
 func TestPoliciesOnTopOfFormerRounds(t *testing.T) {
 	fake := of.NewFake()
 	former := openflow.NewClient(fake, oftest.NoTableNames, oftest.ONCacheFeatures)

@@ -33,8 +33,8 @@ type policyState struct {
 	levels map[uint32]Level
 	// free has, by the key at level 0, the first level at which a flow may have room, unless that is level 0.
 	free map[clauseKey]Level
-	// counters has the object ids in the cookies of the flows that count for a rule. Those of a rule that is installed again after it was
-	// removed have another one, which tells that they have counted from zero. nextCounter is the one of rules to come.
+	// counters maps a rule to the object id in the cookies of the flows that count for it. A rule that is removed and installed again
+	// gets another id, which shows that its counters restarted from zero. nextCounter is the next id.
 	counters    map[uint32]uint32
 	nextCounter uint32
 	// maxUsers is MaxConjunctions, except in tests.
@@ -186,7 +186,7 @@ func (u users) conjunctions() []of.Action {
 	return actions
 }
 
-// logged tells whether one of the rules that share a flow of a default rule table wants what it drops to be logged.
+// logged reports whether one of the rules that share a flow of a default rule table logs what it drops.
 func (u users) logged() bool {
 	for _, d := range u {
 		if d.logged {

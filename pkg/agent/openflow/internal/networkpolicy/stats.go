@@ -102,8 +102,8 @@ type PolicyRuleStats struct {
 // CounterID identifies the counters of a rule. It is the cookie of its flows that count.
 type CounterID uint64
 
-// Replaced tells whether a rule's counters have begun anew since they were former's. Those that another agent has begun, in an earlier
-// round, go on: Open vSwitch keeps the counters of a flow that is replaced by one with the same match.
+// Replaced reports whether a rule's counters were reset since former. Counters of an earlier round continue: Open vSwitch keeps the
+// counters of a flow that is replaced by one with the same match.
 func (c CounterID) Replaced(former CounterID) bool { return c != former && c.sameRound(former) }
 
 func (c CounterID) sameRound(other CounterID) bool {

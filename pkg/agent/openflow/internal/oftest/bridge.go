@@ -84,12 +84,12 @@ func DumpFlows(o *ovstest.OVS) []string {
 	return flows
 }
 
-// Walk is what ofproto/trace reports for one packet.
+// Walk is the result of ofproto/trace for one packet.
 type Walk struct {
 	Text string
 	// Tables are the names of the visited tables, in order.
 	Tables []string
-	// Recirculations is how often the packet went through conntrack.
+	// Recirculations counts the packet's passes through conntrack.
 	Recirculations int
 	// Outputs are the OpenFlow ports that it left through.
 	Outputs []int
@@ -140,7 +140,7 @@ func (w Walk) FinalFlow() string {
 
 const EpochUnset = 0
 
-// Epoch is what the packet mark carries in ONCache's bits.
+// Epoch returns ONCache's bits of the packet mark.
 func (w Walk) Epoch() uint32 {
 	m := regexp.MustCompile(`pkt_mark=(0x[0-9a-f]+)`).FindStringSubmatch(w.FinalFlow())
 	if m == nil {

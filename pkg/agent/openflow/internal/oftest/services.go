@@ -73,7 +73,7 @@ func ServedLocally(endpoints ...openflow.Endpoint) func(*openflow.ServicePort) {
 	return func(p *openflow.ServicePort) { p.Local = endpoints }
 }
 
-// ExternalLocal is a port with all kinds of frontends, those from outside with the scope of the Node.
+// ExternalLocal is a port with all kinds of frontends; external frontends have the scope of the Node.
 func ExternalLocal() openflow.ServicePort {
 	return With(ClusterPort(LocalEndpoint, ElsewhereEndpoint, HostEndpoint), ServedLocally(LocalEndpoint), At(
 		openflow.Frontend{Address: ClusterIP},

@@ -143,8 +143,8 @@ func (c *Core) installBase(t flowstore.Turn, round RoundInfo, g *Generator) erro
 	return nil
 }
 
-// deletionsFor are those of the former rounds, if their flows are in tables that mean something else now. An agent that fails between the flows and
-// the tables' names leaves none, which are others, too.
+// deletionsFor returns the deletions of former rounds if table ids have changed their meaning. Missing names count as changed: an
+// agent that fails after it has sent flows and before it has saved the tables' names leaves none.
 func (c *Core) deletionsFor(round RoundInfo, g *Generator) ([]flowstore.Deletion, error) {
 	deletions := c.formerFlows()
 	if round.FormerTables == nil || len(deletions) == 0 || maps.Equal(beforeOutput(round.FormerTables), beforeOutput(g.Names())) {
@@ -275,7 +275,7 @@ func (c *Core) deleteStaleFlows(t Turn) error {
 	if len(deletions) == 0 {
 		return nil
 	}
-	// The owners of these flows are unknown. If all of them have been renewed, nobody is affected.
+	// The owners of these flows are unknown. If all flows have been renewed, no cached flow is affected.
 	if err := t.Commit(coherency.Change{All: t.Affects(deletions)}, deletions); err != nil {
 		return fmt.Errorf("delete the flows of the %d rounds before round %d: %w", len(deletions), t.G.Round, err)
 	}

@@ -144,21 +144,21 @@ var (
 // Features.CutConnections.
 const CutMark = 1 << 8
 
-// OpenedFromGateway tells whether the packet that opened the connection with this mark came through the gateway.
+// OpenedFromGateway reports whether the packet that opened the connection with this mark came through the gateway.
 func OpenedFromGateway(mark uint32) bool {
 	return mark&ConnSourceField.Mask() == ConnFromGateway.Value
 }
 
-// PassedPolicies tells whether policies have let a packet of the connection with this mark pass. A connection to a Service is in conntrack before
-// they are asked, and stays there for a while if they refuse it.
+// PassedPolicies reports whether policies have let a packet of the connection with this mark pass. A connection to a Service enters
+// conntrack before the policy tables, and stays there for a while if they refuse it.
 func PassedPolicies(mark uint32) bool { return mark&ConnSourceField.Mask() != 0 }
 
-// IsServiceConnection tells whether the pipeline has translated the destination of the connection with this mark.
+// IsServiceConnection reports whether the pipeline has translated the destination of the connection with this mark.
 func IsServiceConnection(mark uint32) bool {
 	return mark&ServiceCTField.Mask() != 0
 }
 
-// TranslatesSource tells whether the pipeline has translated the source of the connection with this mark.
+// TranslatesSource reports whether the pipeline has translated the source of the connection with this mark.
 func TranslatesSource(mark uint32) bool {
 	return mark&SNATCTField.Mask() != 0
 }
@@ -201,8 +201,8 @@ const (
 // ConntrackZones lists both.
 var ConntrackZones = []uint16{ConntrackZoneIPv4, ConntrackZoneIPv6}
 
-// AllConntrackZones lists all zones of the pipeline: those of the Pods' connections, and those in which the sources of connections to
-// Services are translated.
+// AllConntrackZones lists all zones of the pipeline: for the Pods' connections, and for translating the sources of connections to
+// Services.
 var AllConntrackZones = []uint16{ctZone, CTZoneSNAT, CTZoneV6, CTZoneSNATV6}
 
 // Flow priorities.

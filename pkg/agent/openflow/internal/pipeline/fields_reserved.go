@@ -37,7 +37,7 @@ var (
 	fromBridge   = PacketSourceField.Is(5)
 	fromTCReturn = PacketSourceField.Is(6)
 	fromL7Return = PacketSourceField.Is(7)
-	// toLocalPod is documented but never loaded: a local Pod is the destination when no other one is set.
+	// toLocalPod is documented but never loaded: a local Pod is the destination when none is set.
 	toLocalPod         = PacketDestinationField.Is(3)
 	toUplink           = PacketDestinationField.Is(4)
 	toBridge           = PacketDestinationField.Is(5)

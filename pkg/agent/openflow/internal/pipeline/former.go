@@ -17,7 +17,7 @@ import (
 // allTables selects the flows of all tables.
 const allTables = 255
 
-// noEpoch is no epoch that a cache has: the switch writes different ones for a port.
+// noEpoch is not a valid epoch of any cache: the switch writes different ones for a port.
 const noEpoch = MaxEpoch + 1
 
 // openingTables have flows of Services that only packets which open connections meet. Conntrack translates later ones.

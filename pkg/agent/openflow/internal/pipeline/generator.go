@@ -38,11 +38,11 @@ type Family struct {
 	SNATZone uint16
 	// ServiceSource is the source of Service connections that come from the gateway and return there.
 	ServiceSource netip.Addr
-	// NodePort is where the host sends connections to NodePorts.
+	// NodePort is the address to which the host sends connections to NodePorts.
 	NodePort netip.Addr
 }
 
-// Families returns the address families that the pipeline carries: those of the Node's Pods.
+// Families returns the address families of the Node's Pods.
 func (g *Generator) Families() []Family {
 	var families []Family
 	if g.Node.PodIPv4CIDR.IsValid() {
@@ -86,7 +86,6 @@ func (g *Generator) FamilyOf(addr netip.Addr) (Family, bool) {
 	return Family{}, false
 }
 
-// Contains tells whether addr is of this family.
 func (f Family) Contains(addr netip.Addr) bool { return addr.Is4() == f.Gateway.Is4() }
 
 // Host is the prefix that contains only addr.

@@ -12,8 +12,8 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// ToAgent is the action that sends a copy of the packet to the connections with the id, if the meter has room for it. The packet itself
-// goes on with the next action.
+// ToAgent is the action that sends a copy of the packet to the connections with the id, if the meter has room for it. The packet
+// itself continues with the next action.
 func (g *Generator) ToAgent(id uint16, meter uint32, userData ...byte) of.Action {
 	action := of.Controller{ID: id, UserData: userData}
 	if len(g.PacketInMeters(meter)) > 0 {
@@ -34,7 +34,7 @@ func (g *Generator) PacketInMeters(id uint32) []of.MeterEntry {
 // Purpose is why packets are sent to the agent. The names are Antrea's, but PacketInMeterServiceReject.
 type Purpose string
 
-// purposes are those whose packets are limited, by meter. No packet is sent for DNS here.
+// purposes maps the meters that limit packets to the agent to the packets' purposes. No packet is sent for DNS here.
 var purposes = map[uint32]Purpose{
 	MeterPolicyLog: "PacketInMeterNetworkPolicy", MeterTraceflow: "PacketInMeterTraceflow", 258: "PacketInMeterDNSInterception",
 	MeterServiceReject: "PacketInMeterServiceReject",

@@ -9,10 +9,11 @@ package pipeline
 type RoundInfo struct {
 	RoundNum     uint16
 	PrevRoundNum *uint16
-	// FormerTables are the names of the tables that the flows of former rounds are in, by id; nil when they are those of this round. If there are
-	// others, flows of former rounds would lead packets of this one to wrong tables.
+	// FormerTables maps the ids of the tables of former rounds to their names; nil if they equal this round's. Otherwise flows of former
+	// rounds would lead packets of this one to wrong tables.
 	FormerTables map[uint8]string
-	// Hits are those of the former agent's ONCache, if they may go on while flows of this round only renew former ones; else nil.
+	// Hits controls the former agent's ONCache, which may keep forwarding while this round only reinstalls the same flows; nil if it may
+	// not.
 	Hits FormerHits
 }
 

@@ -25,7 +25,7 @@ type Features struct {
 	CutConnections bool
 	// Traceflow lets packets be traced.
 	Traceflow bool
-	// PacketInRate is how many packets a second the switch sends to the agent, where its datapath has meters; 0 is no limit.
+	// PacketInRate limits the packets per second that the switch sends to the agent, where its datapath has meters; 0: no limit.
 	PacketInRate uint32
 }
 
@@ -49,7 +49,7 @@ const (
 	StageOutput
 )
 
-// missAction is what happens to packets that no flow of the table matches.
+// missAction is the treatment of packets that no flow of the table matches.
 type missAction uint8
 
 const (

@@ -16,21 +16,21 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// Learned flows are state that only the switch has. They are read from time to time, and at the start of an agent, so that clients keep their
-// Endpoints when the agent or the switch is restarted: the flows are added again, with the port, if the Endpoint still serves the address. Their
-// time begins anew then.
+// Learned flows exist only on the switch. They are read from time to time, and at the start of an agent, so that clients keep their
+// Endpoints when the agent or the switch restarts: the flows are added again with the port, if the Endpoint still serves the address.
+// Their timeouts then restart.
 
-// AffinityReading is what the switch has learned.
+// AffinityReading contains the affinities that the switch has learned.
 type AffinityReading struct {
 	Affinities []Affinity
 	// Full are the names of the ports with as many affinities as they may have. New clients get none.
 	Full []string
 }
 
-// keptAffinities are those of the last reading. They are protected by the changes.
+// keptAffinities are the result of the last reading, protected by changes.
 type keptAffinities struct {
 	byFrontend map[affinityKey][]Affinity
-	// read is when they were in force.
+	// read is the time of the reading.
 	read time.Time
 	// fromSwitch: the former agent's were on the switch. restoring: ports that are installed now get them.
 	fromSwitch, restoring bool

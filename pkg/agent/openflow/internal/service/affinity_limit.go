@@ -5,10 +5,10 @@ package service
 
 import "math/bits"
 
-// Whoever sends one packet to a port with affinity makes the switch learn a flow, also from a forged source or from one of the 2^64 addresses
-// of an IPv6 network. Measured on Open vSwitch 3.1, a learned flow takes 2.7 KB of ovs-vswitchd's memory. So their number is bounded, by the learn
-// action itself. At the bound a new client gets an Endpoint for each connection, as without affinity. The bound is one for each port and scope
-// (a list), so that clients of one Service take no affinity from those of others.
+// Each packet that opens a connection to a port with affinity makes the switch learn a flow, also from a forged source or one of the
+// 2^64 addresses of an IPv6 network. Measured on Open vSwitch 3.1, a learned flow takes 2.7 KB of ovs-vswitchd's memory. So the learn
+// action bounds their number. At the bound a new client gets an Endpoint for each connection, as without affinity. Each port and scope
+// (a list) has its own bound, so that clients of one Service do not use up the affinities of others.
 const (
 	// maxAffinities is the number of learned flows of all lists: 90 MB. More than maxAffinities/MinAffinitiesOfList lists have more, which
 	// only those who create Services can reach.
@@ -18,7 +18,7 @@ const (
 	MinAffinitiesOfList = 64
 )
 
-// affinityLimit returns the bound for each of so many lists. It changes only when the number passes a power of two.
+// affinityLimit returns the bound of each list if there are this many lists. It changes only when their number passes a power of two.
 func affinityLimit(lists int) uint32 {
 	if lists <= 1 {
 		return MaxAffinitiesOfList
@@ -51,7 +51,7 @@ type bounds struct {
 	limit uint32
 }
 
-// after returns the bounds when a port is replaced by another one; nil is no port. A bound that was lowered rises again only when there is room
+// after returns the bounds once new (nil: none) replaces the port old. A bound that was lowered rises again only when there is room
 // for twice as many lists, so that a port that comes and goes does not change the flows of all others.
 func (b bounds) after(old, new *installedPort) bounds {
 	b.lists += len(new.lists()) - len(old.lists())

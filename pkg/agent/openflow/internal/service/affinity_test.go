@@ -68,7 +68,7 @@ func TestCostOfLostAffinities(t *testing.T) {
 	require.Equal(t, cost(20), cost(5000), "allocations of a change")
 }
 
-// What does not hold any more is not restored.
+// Affinities that no longer hold are not restored.
 func TestAffinitiesThatNoLongerHold(t *testing.T) {
 	port := oftest.With(oftest.ExternalLocal(), oftest.ServedLocally(oftest.LocalEndpoint), oftest.WithAffinity(time.Hour))
 	for _, test := range []struct {

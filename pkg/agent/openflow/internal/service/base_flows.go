@@ -51,12 +51,12 @@ func translatedFlows(g *pipeline.Generator, f pipeline.Family) []of.Flow {
 	const category = pipeline.CookieService
 	gatewayMAC := of.SetEthDst{MAC: g.Node.Gateway.MAC}
 	return []of.Flow{
-		// Both ends believe that the other one is behind the gateway.
+		// Each end sees the other behind the gateway.
 		g.Flow(category, pipeline.TableConntrackState, pipeline.PriorityLow, pipeline.Matches(f.EthType, of.CTState("-new+trk"), pipeline.ServiceCT.Match()),
 			pipeline.RewriteMAC.Load(), of.GotoTable{Table: g.FirstOf(pipeline.StageEgressSecurity)}),
 		// ICMP errors from the client's side. The kernel translates these only with commit (nf_ct_nat in net/netfilter/nf_nat_ovs.c), which
-		// commits nothing: the connection is known. They come back to this table, which drops them if their connection has ended meanwhile.
-		// The client is behind a Pod or the gateway, never behind the tunnel, whose packets have RewriteMAC from the beginning.
+		// commits nothing: the connection is known. They come back to this table, which drops them if their connection has ended. The client
+		// is behind a Pod or the gateway, never behind the tunnel, whose packets have RewriteMAC from the beginning.
 		g.Flow(category, pipeline.TableConntrackState, pipeline.PriorityLow+1, pipeline.Matches(f.EthType, errorOfClient, pipeline.ServiceCT.Match(), pipeline.NoRewriteMAC.Match()),
 			pipeline.RewriteMAC.Load(), of.CT{Commit: true, Zone: f.CTZone, NAT: true, Table: g.ID(pipeline.TableConntrackState)}),
 		// EndpointDNAT has to enter a connection into conntrack before policies are asked. ConntrackCommit or SNATMark write the source
@@ -102,8 +102,8 @@ func sourceTranslationFlows(g *pipeline.Generator, f pipeline.Family) []of.Flow 
 	return flows
 }
 
-// markSNAT marks the connection as one whose source is to be translated, and enters its source and the egress rule that has admitted
-// it, as ConntrackCommit does for others.
+// markSNAT marks the connection for source translation, and saves its source and the egress rule that admitted it, as ConntrackCommit
+// does for others.
 func markSNAT(g *pipeline.Generator, f pipeline.Family, marks ...pipeline.FieldValue) of.Action {
 	return of.CT{Commit: true, Zone: f.CTZone, Table: g.Next(pipeline.TableSNATMark), Exec: append(loads(marks),
 		pipeline.MoveBits(pipeline.PacketSourceField, pipeline.ConnSourceField), pipeline.MoveBits(pipeline.EgressConjunctionID, pipeline.EgressRuleCTLabel))}

@@ -127,7 +127,7 @@ func (s *Services) SetNodePortAddresses(addresses []netip.Addr) error {
 				flows = append(flows, nodePortMarkFlow(t.G, f, a))
 			}
 		}
-		// The mark matters for the choice of an Endpoint only, so the change is that of a Service.
+		// The mark only selects an Endpoint, so this counts as a change of a Service.
 		if err := t.Commit(coherency.Change{}, nil, s.cache.Plan(nodePortObject, flows)); err != nil {
 			return fmt.Errorf("install the NodePort addresses %v: %w", addresses, err)
 		}

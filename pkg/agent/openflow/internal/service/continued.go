@@ -8,8 +8,8 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// continuedFlows route packets of connections that a former agent, with AntreaProxy, has opened: conntrack goes on translating their destinations.
-// Nobody translates their sources any more, so the present agent ends those that need it (proxy.EndOrphans).
+// continuedFlows route packets of connections that a former agent with AntreaProxy has opened: conntrack still translates their
+// destinations. Their sources are no longer translated, so the present agent ends connections that need it (proxy.EndOrphans).
 func continuedFlows(g *pipeline.Generator) (flows []of.Flow) {
 	for _, f := range g.Families() {
 		flows = append(flows, translatedFlows(g, f)...)

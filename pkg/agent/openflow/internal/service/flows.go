@@ -15,11 +15,11 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// bucketWeight is that of all Endpoints.
+// bucketWeight is the weight of each Endpoint.
 const bucketWeight = 100
 
-// MaxLoads is how many buckets fit into a message if each loads port and remote mark in two actions. More have them in one action,
-// which MaxEndpoints is computed for; the other form is what Antrea's tests look for.
+// MaxLoads is the number of buckets that fit into a message if each loads port and remote mark in two actions, the form that Antrea's
+// tests look for. Larger groups load both in one action; MaxEndpoints is computed for that form.
 const MaxLoads = 600
 
 // serviceFlows makes the flows of one port.
@@ -33,8 +33,8 @@ type serviceFlows struct {
 	limit uint32
 }
 
-// Flows of NodePorts precede those of addresses: a Service with an address that serves NodePorts, and with the number of one as its port, does not
-// take it over.
+// Flows of NodePorts precede flows of addresses: a Service whose address serves NodePorts, and whose port is the number of a NodePort,
+// does not take that NodePort over.
 const (
 	priorityNodePort      = 220
 	priorityLocalNodePort = 230
@@ -56,7 +56,7 @@ func scopeOf(f Frontend) scope {
 	return scopeCluster
 }
 
-// shortCircuits tells whether clients on this Node may reach all Endpoints through a frontend that is Local for others.
+// shortCircuits reports whether clients on this Node may reach all Endpoints through a frontend that is Local for others.
 func shortCircuits(f Frontend) bool { return f.Local && (f.External || f.NodePort) }
 
 func (p *ServicePort) endpoints(s scope) []Endpoint {
@@ -74,7 +74,7 @@ func (p *ServicePort) ForPods(f Frontend) []Endpoint {
 	return p.endpoints(scopeOf(f))
 }
 
-// uses tells whether a frontend needs the group of the scope.
+// uses reports whether a frontend needs the group of the scope.
 func (p *ServicePort) uses(s scope) bool {
 	for _, f := range p.Frontends {
 		if scopeOf(f) == s || s == scopeCluster && shortCircuits(f) {
@@ -147,7 +147,7 @@ func (s serviceFlows) selectFlow(priority uint16, f Frontend, to scope, match ..
 		append(actions, pipeline.ServiceGroupIDField.Is(s.groups[to]).Load(), of.Group{ID: s.groups[to]})...)
 }
 
-// external tells whether connections to the frontend can come from outside the cluster.
+// external reports whether connections to the frontend can come from outside the cluster.
 func external(f Frontend) bool { return f.External || f.NodePort }
 
 // frontendMatch matches packets to the frontend in a state of the selection.
@@ -166,7 +166,7 @@ func (s serviceFlows) portMatch(port uint16) []of.Match {
 }
 
 // learnFlow makes the client keep the Endpoint that was selected. The learned flow ends when no new connection has used it for the
-// time of the affinity, as in kube-proxy; Antrea's ends this time after the first connection. It ends with the flow here, too.
+// time of the affinity, as in kube-proxy; Antrea's ends this time after the first connection. Here it also ends with the flow.
 //
 // As in Antrea, connections that the client opens before the datapath follows the learned flow (up to about half a second later) are
 // spread by their ports like all others; the last one counts.
@@ -196,7 +196,7 @@ func (s serviceFlows) learnFlow(f Frontend) of.Flow {
 		pipeline.ServiceSelected.Load(), s.ToTable(pipeline.TableEndpointDNAT))
 }
 
-// learnedCookie has the group's id, so it is that of this port's learned flows only.
+// learnedCookie contains the group's id, so only learned flows of this port have it.
 func (s serviceFlows) learnedCookie(to scope) uint64 {
 	return pipeline.Cookie(s.Round, pipeline.CookieService) | uint64(s.groups[to])
 }

@@ -31,9 +31,9 @@ func (c *portChange) lostEndpoints() (lost []endpointKey) {
 	return lost
 }
 
-// losesFrontend tells whether the port loses a frontend, or a frontend some of its clients or all its Endpoints (because the other list
-// serves it from now on), while it has affinity before and after. The switch deletes the flows that it has learned for it only with the
-// last frontend of the port, and the Endpoints may serve other frontends.
+// losesFrontend reports whether the port, which has affinity before and after, loses a frontend, or a frontend loses clients or all
+// its Endpoints (because the other list serves it from now on). The switch deletes the port's learned flows only with its last
+// frontend, and the Endpoints may serve other frontends.
 func (c *portChange) losesFrontend() bool {
 	if c.old == nil || c.after == nil || c.old.Affinity == 0 || c.after.Affinity == 0 {
 		return false
@@ -66,7 +66,7 @@ func (s *serviceState) staleAffinities(c *portChange) (stale []*installedPort) {
 	return stale
 }
 
-// deletions returns those of the learned flows of stale ports.
+// deletions returns the deletions of learned flows of stale ports.
 func (c *portChange) deletions(g *pipeline.Generator) (deletions []flowstore.Deletion) {
 	for _, p := range c.stale {
 		for to := range scopes {

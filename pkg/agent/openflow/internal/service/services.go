@@ -66,7 +66,7 @@ func (*Services) Tables(features pipeline.Features) []pipeline.TableSpec {
 	return specs
 }
 
-// HasLearnedFlows tells whether the switch itself adds flows to the table, and removes them.
+// HasLearnedFlows reports whether the switch itself adds flows to the table, and removes them.
 func HasLearnedFlows(table string) bool { return table == pipeline.TableSessionAffinity }
 
 func (*Services) BaseFlows(g *pipeline.Generator) []of.Flow {

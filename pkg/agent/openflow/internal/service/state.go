@@ -102,7 +102,7 @@ type portChange struct {
 	lost []endpointKey
 	// stale are ports whose learned flows the change deletes.
 	stale []*installedPort
-	// bounds are those of affinities after the change.
+	// bounds are the bounds of affinities after the change.
 	bounds bounds
 	// pods has the new counts of the addresses in serviceState.pods whose count changes.
 	pods map[netip.Addr]int
@@ -154,7 +154,7 @@ func (p *installedPort) podAddresses() []netip.Addr {
 	return addresses
 }
 
-// coherency is what the change means to ONCache: it affects no established flow.
+// coherency describes the change to ONCache: it affects no established flow.
 func (s *serviceState) coherency(c portChange) coherency.Change {
 	var change coherency.Change
 	for address, users := range c.pods {

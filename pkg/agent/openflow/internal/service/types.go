@@ -17,20 +17,20 @@ type ServiceClient interface {
 	// name before is replaced, in one atomic bundle. Established connections keep their Endpoint. An error leaves the former
 	// state.
 	InstallService(ServicePort) error
-	// UninstallService removes the port. Established connections continue. An unknown name is no error.
+	// UninstallService removes the port. Established connections continue. An unknown name is not an error.
 	UninstallService(name string) error
 	// SetNodePortAddresses replaces the addresses of this Node that serve frontends with NodePort set. It needs proxyAll.
 	SetNodePortAddresses([]netip.Addr) error
-	// ReadAffinities reads which clients the switch keeps at an Endpoint. What it returns is also added again when the switch has lost it.
+	// ReadAffinities reads which clients the switch keeps at an Endpoint. The result is also added again after the switch has lost it.
 	ReadAffinities(ctx context.Context) (AffinityReading, error)
-	// RestoreAffinities takes what an earlier agent has read at that time, before Services are installed. Each port gets those of them whose
-	// Endpoint serves it. It has no effect if the switch has kept its flows.
+	// RestoreAffinities restores the result of an earlier agent's reading at that time. Call it before Services are installed: each port
+	// gets the affinities whose Endpoint serves it. It has no effect if the switch has kept its flows.
 	RestoreAffinities(affinities []Affinity, read time.Time) error
 	// GetServiceFlowKeys returns the match strings of the port's cached flows, for antctl get ovsflows.
 	GetServiceFlowKeys(name string) []string
 }
 
-// MaxEndpoints is how many Endpoints of one list the switch uses: as many as a message for a group has room for.
+// MaxEndpoints is the number of Endpoints of one list that the switch uses: a message for a group has no room for more.
 const MaxEndpoints = 800
 
 // ServicePort is one port of a Service, of one IP version.
@@ -40,8 +40,8 @@ type ServicePort struct {
 	Protocol corev1.Protocol
 	// Frontends are the addresses by which clients reach the port. Two ports must not have the same frontend.
 	Frontends []Frontend
-	// Cluster are the Endpoints for frontends with the scope of the cluster, Local those for frontends with the scope of the
-	// Node. Connections to a frontend whose list is empty are rejected at once. Of each list, the switch uses the first MaxEndpoints.
+	// Cluster contains the Endpoints of frontends with the scope of the cluster, Local of frontends with the scope of the Node.
+	// Connections to a frontend whose list is empty are rejected at once. Of each list, the switch uses the first MaxEndpoints.
 	Cluster, Local []Endpoint
 	// Elsewhere: Local is empty, and other Nodes have Endpoints. Packets to frontends with the scope of the Node are dropped instead, as the
 	// Kubernetes API documents it (core/v1, ExternalTrafficPolicy and InternalTrafficPolicy): clients try again until the Node has an Endpoint, or
@@ -50,8 +50,8 @@ type ServicePort struct {
 	// SourceRanges are the clients that restricted frontends serve, as networks of the port's IP version. The packets of others to these
 	// frontends are dropped.
 	SourceRanges []netip.Prefix
-	// Affinity is how long a client keeps its Endpoint after its last new connection; 0 is no affinity. The unit of the switch
-	// is a second, its maximum 65535.
+	// Affinity is the time for which a client keeps its Endpoint after its last new connection; 0: no affinity. The switch counts in
+	// seconds, up to 65535.
 	Affinity time.Duration
 }
 
@@ -70,7 +70,7 @@ type Frontend struct {
 	Restricted bool
 }
 
-// Endpoint is where a Service's connections can go.
+// Endpoint is a destination of a Service's connections.
 type Endpoint struct {
 	Address netip.AddrPort
 	// OnThisNode: the Endpoint is a Pod, or the host, of this Node.
@@ -79,8 +79,8 @@ type Endpoint struct {
 	PodNetwork bool
 }
 
-// OnAnotherNode tells whether the Endpoint is a Pod of another Node, reached through the tunnel.
+// OnAnotherNode reports whether the Endpoint is a Pod of another Node, reached through the tunnel.
 func (e Endpoint) OnAnotherNode() bool { return e.PodNetwork && !e.OnThisNode }
 
-// IsPod tells whether the Endpoint is a Pod of any Node.
+// IsPod reports whether the Endpoint is a Pod of any Node.
 func (e Endpoint) IsPod() bool { return e.PodNetwork }

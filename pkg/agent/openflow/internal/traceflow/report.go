@@ -20,7 +20,7 @@ const (
 	TableL3DecTTL       = pipeline.TableL3DecTTL
 )
 
-// TraceOutcome is what a report says about the rest of the packet's way.
+// TraceOutcome is the fate of the packet after the trace point.
 type TraceOutcome int
 
 const (
@@ -36,7 +36,7 @@ const (
 	TraceLeft
 )
 
-// TraceReport is what the pipeline says about a traced packet.
+// TraceReport is one report about a traced packet.
 type TraceReport struct {
 	Tag uint8
 	// Table is the trace point, by name.
@@ -87,7 +87,7 @@ func ParseTraceReport(p *of.PacketIn) (TraceReport, error) {
 	return r, nil
 }
 
-// behindRule are the tables to which packets go on from a table of policy rules unless they are dropped there.
+// behindRule maps a table of policy rules to the tables in which packets continue unless they are dropped there.
 var behindRule = map[string][]string{
 	pipeline.TableAntreaPolicyEgressRule:  {pipeline.TableEgressRule, pipeline.TableEgressMetric},
 	pipeline.TableEgressRule:              {pipeline.TableEgressDefaultRule, pipeline.TableEgressMetric},
@@ -112,7 +112,7 @@ func (r *TraceReport) outcome(noEndpoint, elsewhere bool) TraceOutcome {
 	return TraceGoesOn
 }
 
-// Direction is that of the policies whose table has sent the report, 0 for another table.
+// Direction returns the direction of the policies whose table has sent the report, 0 for another table.
 func (r *TraceReport) Direction() policy.Direction {
 	switch r.Table {
 	case pipeline.TableAntreaPolicyEgressRule, pipeline.TableEgressRule, pipeline.TableEgressDefaultRule:
@@ -123,5 +123,5 @@ func (r *TraceReport) Direction() policy.Direction {
 	return 0
 }
 
-// HasSeen tells whether the packet has passed the trace point.
+// HasSeen reports whether the packet has passed the trace point.
 func (r *TraceReport) HasSeen(table string) bool { return slices.Contains(r.Seen, table) }

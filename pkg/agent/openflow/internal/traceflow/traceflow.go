@@ -25,7 +25,7 @@ const TraceflowController uint16 = 62375
 // The user data of these packets are traceflowCategory, which is Antrea's, the tag and the number of the trace point.
 const traceflowCategory byte = 0
 
-// MaxTraceflowTag is the highest tag; the lowest is 1. A tag is the DSCP of the packet, where 0 is what other packets have.
+// MaxTraceflowTag is the highest tag; the lowest is 1. A tag is the DSCP of the packet; other packets have 0.
 const MaxTraceflowTag = v1beta1.MaxDataplaneTag
 
 // tracePoints are the tables in which a traced packet reports itself. The index of a table is its bit of TraceSeenField and its
@@ -41,7 +41,7 @@ type TraceflowClient interface {
 	// InstallTraceflowFlows makes packets with the tag report themselves to TraceflowController on their way through the pipeline,
 	// which stays what it is without these flows.
 	InstallTraceflowFlows(tag uint8, flows TraceflowFlows) error
-	// UninstallTraceflowFlows removes them. A tag without flows is no error.
+	// UninstallTraceflowFlows removes the flows of the tag. A tag without flows is not an error.
 	UninstallTraceflowFlows(tag uint8) error
 	// SendTraceflowPacket sends a packet through the pipeline as if it came from the Pod behind the OpenFlow port. The tag becomes its
 	// DSCP.
@@ -58,14 +58,14 @@ type TraceflowFlows struct {
 	Filter *TraceflowFilter
 }
 
-// liveSeconds is how long packets can get a tag after an agent has died: longer than any trace.
+// liveSeconds limits how long packets can get a tag after an agent has died: longer than any trace.
 const liveSeconds = 330
 
 // TraceflowFilter says which packets a trace of live traffic is about: those that open a connection, and whose DSCP is 0. Zero values
 // stand for any.
 type TraceflowFilter struct {
-	// DestinationMAC is that of the local Pod that receives, unless a local Pod is the Sender. What happens before the packet's destination
-	// is known is not reported then.
+	// DestinationMAC is the address of the local receiver, unless a local Pod is the Sender. Events before the packet's destination is
+	// known are then not reported.
 	DestinationMAC net.HardwareAddr
 	IPv6           bool
 	// Source and Destination are addresses of that IP version.
@@ -77,10 +77,10 @@ type TraceflowFilter struct {
 
 // Traceflow is the feature that makes packets report themselves.
 //
-// In each trace point, a flow of highest priority sets the point's bit of TraceSeenField, has the packet looked up in the same table
-// again, where the bit excludes this flow, and then sends a copy to the agent. The copy comes when the rest of the pipeline is done,
-// or the packet was sent through conntrack, and has the registers of that time: they tell how the packet went on. No two reports
-// need to be in order, nor need all arrive, to know what became of the packet.
+// In each trace point, a flow of highest priority sets the point's bit of TraceSeenField, resubmits the packet to the same table,
+// where the bit excludes this flow, and then sends a copy to the agent. The copy comes when the rest of the pipeline is done, or when
+// the packet was sent through conntrack, and contains the registers of that time: they show the packet's further way. To know the
+// packet's fate, reports need not be in order, nor complete.
 type Traceflow struct {
 	socket *pipeline.Socket
 	// tags has one object for each tag.
@@ -132,7 +132,7 @@ func (f *Traceflow) UninstallTraceflowFlows(tag uint8) error {
 	return f.socket.Change(func(t pipeline.Turn) error { return f.commit(t, tag, nil) })
 }
 
-// commit makes flows those of the tag. They decide nothing about packets, so no flow of ONCache is affected.
+// commit installs flows as the flows of the tag. They decide nothing about packets, so no flow of ONCache is affected.
 func (f *Traceflow) commit(t pipeline.Turn, tag uint8, flows []of.Flow) error {
 	plan := f.tags.Plan(fmt.Sprintf("tag %d", tag), flows)
 	if plan.Empty() && !t.NeedsResync() {
@@ -211,7 +211,7 @@ func (r *TraceflowFlows) reports(g *pipeline.Generator, tag uint8) []of.Flow {
 				flows = append(flows, report(pipeline.PriorityTraceflow, tagged))
 				continue
 			}
-			// The other Node needs the tag. Everybody else gets the packet as it was sent: its DSCP was 0.
+			// The other Node needs the tag. All other receivers get the packet as it was sent, with DSCP 0.
 			flows = append(flows,
 				report(pipeline.PriorityTraceflow, tagged, pipeline.DSCPField.Is(0).Load()),
 				report(pipeline.PriorityTraceflow+1, append(slices.Clone(tagged), pipeline.ToTunnel.Match())))
