@@ -9,8 +9,7 @@ const (
 	PathFast = "fast"
 	// PathSlow: all packets take the slow path.
 	PathSlow = "slow"
-	// PathDenied: the connection cannot be opened, because of policies or because the Service does not take it. One that was opened
-	// before may go on.
+	// PathDenied: policies or the Service do not let the connection open. A connection opened before may continue.
 	PathDenied = "denied"
 )
 
@@ -38,7 +37,7 @@ type Treatment struct {
 	// Reason is one of the constants above, a reason under which packets are counted, or the state of a cache that is not active, in
 	// lower case.
 	Reason string `json:"reason"`
-	// Detail is what Reason means here, in words; "" where the reason says it all.
+	// Detail explains Reason in words; "" if the reason suffices.
 	Detail string `json:"detail,omitempty"`
 }
 
@@ -55,7 +54,7 @@ type Explanation struct {
 	Egress  *ExplainedVerdict `json:"egress,omitempty"`
 	Ingress *ExplainedVerdict `json:"ingress,omitempty"`
 	Treatment
-	// LeaseSeconds is how long a direction may use the fast path without being confirmed; 0 without a cache.
+	// LeaseSeconds is the time for which a direction may use the fast path without being confirmed; 0 without a cache.
 	LeaseSeconds int `json:"leaseSeconds,omitempty"`
 	// Service is set for connections to a Service. These have their flows in it.
 	Service *ExplainedService `json:"service,omitempty"`
@@ -69,13 +68,13 @@ type ExplainedService struct {
 	Service string `json:"service,omitempty"`
 	// Address is the address and port that the Pod connects to.
 	Address string `json:"address"`
-	// Endpoints are those to which new connections may go, by their addresses.
+	// Endpoints lists the Endpoints to which new connections may go, by address.
 	Endpoints []ExplainedEndpoint `json:"endpoints,omitempty"`
-	// Connections are those of the Pod to Address that are open, by their ports.
+	// Connections lists the Pod's open connections to Address, by port.
 	Connections []ExplainedConnection `json:"connections,omitempty"`
 }
 
-// ExplainedEndpoint is where a connection to a Service can go, with the path of established connections that go there.
+// ExplainedEndpoint is a possible destination of a connection to a Service, with the path of its established connections.
 type ExplainedEndpoint struct {
 	Address string `json:"address"`
 	// Node is the name of the remote Node, Pod the namespace/name of a local Pod; "" for others.
@@ -106,7 +105,7 @@ type ExplainedPod struct {
 	Local bool `json:"local"`
 }
 
-// ExplainedVerdict is what the policies of one direction decide about opening the connection.
+// ExplainedVerdict is the decision of one direction's policies about opening the connection.
 type ExplainedVerdict struct {
 	Allowed bool `json:"allowed"`
 	// Isolated is set when a policy of this direction applies to the Pod. Without one everything is allowed.

@@ -26,7 +26,7 @@ const (
 
 // Status is the summary of one Node's cache.
 type Status struct {
-	// Time is when the counters were read.
+	// Time is the time at which the counters were read.
 	Time  time.Time `json:"time,omitzero"`
 	State string    `json:"state"`
 	// Reason says why the state is Unavailable or Suspended.
@@ -106,12 +106,12 @@ type DirectionStats struct {
 type FlowInfo struct {
 	Direction string `json:"direction"`
 	Protocol  string `json:"protocol"`
-	// Source and Destination are those of packets as they come: from the Pod, or from the other Node.
+	// Source and Destination are the packets' addresses as they come from the Pod, or from the other Node.
 	Source      string `json:"source"`
 	Destination string `json:"destination"`
-	// Translated is, in a connection to a Service, what becomes of the destination of an egress flow (the Endpoint) or of the
-	// source of an ingress flow (the Service); "" in others. Within this Node both directions are egress flows; of the answers to
-	// the client, it is what becomes of the source. SourceTranslated says that it is the source.
+	// Translated is, in a connection to a Service, the new destination of an egress flow (the Endpoint) or the new source of an ingress
+	// flow (the Service); "" in others. Within this Node both directions are egress flows; for the answers to the client it is the new
+	// source, and SourceTranslated is set.
 	Translated       string `json:"translated,omitempty"`
 	SourceTranslated bool   `json:"sourceTranslated,omitempty"`
 	Pod              string `json:"pod"` // namespace/name of the local Pod
@@ -166,13 +166,13 @@ type Evictions struct {
 
 // Conntrack counts the updates of conntrack's entries of accelerated connections.
 type Conntrack struct {
-	// Segments are updates after conntrack had seen a segment, Idle those for connections that had become idle.
+	// Segments counts updates after conntrack had seen a segment, Idle updates for connections that had become idle.
 	Segments uint64 `json:"segments"`
 	Idle     uint64 `json:"idle"`
 	Failed   uint64 `json:"failed"`
 }
 
-// Flushed is what a flush has evicted.
+// Flushed is the result of a flush.
 type Flushed struct {
 	// Scope is "Pod <namespace>/<name>", "Node <name>" or "all".
 	Scope string `json:"scope"`

@@ -39,7 +39,7 @@ type Change struct {
 	// All is set when the change may affect any flow.
 	All bool
 	// Replay is set when the bundle also sends again everything that the switch should have already. If the switch accepts it, any flow
-	// may be affected: nobody knows what the switch had. If it does not, only what the other fields name is: the rest is as before.
+	// may be affected, because its former flows are unknown. If it does not, only the flows that the other fields name are affected.
 	Replay bool
 }
 

@@ -20,8 +20,8 @@ import (
 // path goes.
 var bandwidthAnnotations = []string{"kubernetes.io/ingress-bandwidth", "kubernetes.io/egress-bandwidth"}
 
-// Feed shows ONCache the Pods that may use it: those whose interface is in the store and whose object has been seen
-// without a bandwidth annotation. Either may come first.
+// Feed shows ONCache the Pods that may use it: Pods whose interface is in the store and whose object has been seen without a bandwidth
+// annotation, in either order.
 type Feed struct {
 	store interfacestore.InterfaceStore
 
@@ -83,7 +83,7 @@ func (f *Feed) Limited() (n int) {
 	return n
 }
 
-// Handler is to be added to the informer of local Pods.
+// Handler must be added to the informer of local Pods.
 func (f *Feed) Handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { f.seen(object) },
@@ -162,7 +162,7 @@ func (f *Feed) hide(interfaceName string) {
 
 func podKey(namespace, name string) string { return namespace + "/" + name }
 
-// podOf is nil for interfaces that are not a Pod's first one, and for those without an OpenFlow port.
+// podOf returns nil for interfaces that are not a Pod's first one or have no OpenFlow port.
 func podOf(i *interfacestore.InterfaceConfig) *oncache.Pod {
 	if i.ContainerInterfaceConfig == nil || i.OVSPortConfig == nil || i.OFPort == 0 {
 		return nil

@@ -52,7 +52,7 @@ func TestPodFeed(t *testing.T) {
 			s.AddInterface(feedInterface("a"))
 			s.DeleteInterface(feedInterface("a"))
 			h.OnDelete(cache.DeletedFinalStateUnknown{Obj: feedPod("a", nil)})
-			s.AddInterface(feedInterface("a")) // another Pod of that name, whose object nobody has seen
+			s.AddInterface(feedInterface("a")) // another Pod of that name, whose object has not been seen
 		}, want: []string{"+a-if", "-a-if"}},
 		{name: "limited bandwidth is never shown", steps: func(s interfacestore.InterfaceStore, h cache.ResourceEventHandler) {
 			s.AddInterface(feedInterface("a"))

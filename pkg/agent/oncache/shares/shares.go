@@ -11,8 +11,8 @@ package shares
 
 import "slices"
 
-// freeBatch is how many free elements a CPU may hold for itself (LOCAL_FREE_TARGET of the kernel's
-// kernel/bpf/bpf_lru_list.c). When they run out on one CPU, an LRU map evicts, however many the others hold.
+// freeBatch is the number of free elements that a CPU may hold for itself (LOCAL_FREE_TARGET of the kernel's
+// kernel/bpf/bpf_lru_list.c). When a CPU runs out of them, an LRU map evicts, however many the others hold.
 const freeBatch = 128
 
 // Usable is the largest number of entries for which an LRU map of this capacity evicts nothing.
@@ -37,8 +37,8 @@ type Kind int
 
 const (
 	Void       Kind = iota // evicted: no longer usable
-	Unanswered             // of TCP, in one direction only, and its lease is over
-	Idle                   // its lease is over
+	Unanswered             // of TCP, in one direction only, and its lease has ended
+	Idle                   // its lease has ended
 	Live
 	Kinds
 )
@@ -52,16 +52,16 @@ func (c Counts) Used() int { return c[Idle] + c[Live] }
 // All returns the number of entries.
 func (c Counts) All() int { return c[Void] + c[Unanswered] + c.Used() }
 
-// Held is what one Pod, or a slot without one, has in a flow map.
+// Held counts the entries of one Pod, or of a slot without one, in a flow map.
 type Held struct {
 	Counts
 	// Refused is the number of packets since the last Plan from which no entry was made.
 	Refused int
 }
 
-// Plan returns how many entries have to go. The map is nearly full at full entries, and each Pod may have share of them.
-// The results are in the order of held. From a map that is not nearly full, only unanswered ones have to go: from half of that on, they
-// could take the room that a Pod may have for handshakes (crowded in bpf/oncache/share.h), and nobody else would remove them.
+// Plan returns the numbers of entries to remove, in the order of held. The map is nearly full at full entries, and each Pod may have
+// share of them. From a map that is not nearly full, only unanswered entries are removed: from half of full on, they could take a
+// Pod's room for handshakes (crowded in bpf/oncache/share.h), and nothing else would remove them.
 func Plan(full, share int, held []Held) []Counts {
 	drops := make([]Counts, len(held))
 	total := 0
@@ -81,8 +81,8 @@ func Plan(full, share int, held []Held) []Counts {
 	for i, h := range held {
 		surplus := max(0, h.Used()-highest)
 		idle := min(h.Counts[Idle], surplus)
-		// A Pod that is refused could never cache a new flow while its old ones take its share, although nobody may use
-		// most of them any more. In an LRU map the new ones would push them out.
+		// A refused Pod could never cache a new flow while its old flows, most of them perhaps unused, take its share. In an LRU map the new
+		// flows would push them out.
 		more := min(h.Refused, max(1, share/8), h.Counts[Idle]-idle)
 		drops[i] = Counts{Void: h.Counts[Void], Unanswered: h.Counts[Unanswered], Idle: idle + more, Live: surplus - idle}
 	}

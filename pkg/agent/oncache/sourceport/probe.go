@@ -17,23 +17,23 @@ import (
 )
 
 const (
-	// tunnelPort is the destination port of the probe's tunnel. No other traffic is where the probe is.
+	// tunnelPort is the destination port of the probe's tunnel. The probe's namespace has no other traffic.
 	tunnelPort = 4789
-	// flows is how many flows are sent. A kernel that uses both ports of a range of two uses only the first one for all of them once in
+	// flows is the number of flows sent. A kernel that uses both ports of a range of two uses only the first port for all flows once in
 	// 2^flows times.
 	flows = 64
-	// patience is how long to wait for a packet that has been sent to the same namespace.
+	// patience limits the wait for a packet sent to the same namespace.
 	patience = 5 * time.Second
 )
 
-// The tunnel goes through a pair of devices: it enters one, and is read at the other one. Nobody has the addresses of the far ends.
+// The tunnel enters one of a pair of devices and is read at the other. The addresses of the far ends are unused.
 var (
 	outerNear, outerFar = net.IPv4(198, 51, 100, 1), net.IPv4(198, 51, 100, 2)
 	innerNear, innerFar = net.IPv4(192, 0, 2, 1), net.IPv4(192, 0, 2, 2)
 )
 
-// probe tells whether the kernel uses the last port of a range: it sends packets through a VXLAN device with the ports 1 and 2, in a network
-// namespace of its own.
+// probe reports whether the kernel uses the last port of a range: it sends packets through a VXLAN device with the ports 1 and 2, in a
+// network namespace of its own.
 func probe() (usesLast bool, err error) {
 	done := make(chan struct{})
 	go func() {

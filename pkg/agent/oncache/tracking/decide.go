@@ -24,7 +24,7 @@ type Seen struct {
 type Connection struct {
 	// Tuple has the addresses as the local Pod sends them.
 	Tuple conntrack.Tuple
-	// Egress is what the Pod sends, Ingress what it receives. One of them may be nil: no longer in the cache.
+	// Egress is the direction that the Pod sends, Ingress the direction that it receives. One of them may be nil: no longer in the cache.
 	Egress, Ingress *Seen
 }
 

@@ -46,7 +46,7 @@ func entryOf(state conntrack.State, left time.Duration, original, reply conntrac
 	}
 }
 
-// decideCase is what is special about a connection of which all is acknowledged, 5 s ago, and what conntrack has of it.
+// decideCase changes a connection whose data was all acknowledged 5 s ago, and conntrack's entry of it.
 type decideCase struct {
 	name            string
 	egress, ingress func(*Seen)
@@ -73,7 +73,7 @@ func (tt *decideCase) run(t *testing.T) {
 	}
 	c := &Connection{Tuple: pod, Egress: &e, Ingress: &i}
 	if tt.opened == "peer" {
-		// What the Pod sends is the reply direction, and what it receives the original one.
+		// The Pod sends the reply direction, and receives the original one.
 		c = &Connection{Tuple: answer, Egress: &i, Ingress: &e}
 		if tt.ingress != nil {
 			c = &Connection{Tuple: answer, Egress: &e, Ingress: &i}

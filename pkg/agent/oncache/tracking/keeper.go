@@ -48,7 +48,7 @@ func (k *Keeper) Passed(tuple conntrack.Tuple) error {
 	return err
 }
 
-// attempts is how often an entry is corrected if it keeps changing its state meanwhile.
+// attempts limits the corrections of an entry that keeps changing its state.
 const attempts = 5
 
 // Idle is called when a connection has become idle.

@@ -16,7 +16,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 )
 
-// fakeTable has one connection, which may go on to another state when it is changed.
+// fakeTable contains one connection, which may change its state whenever it is changed.
 type fakeTable struct {
 	entry   *conntrack.Connection
 	next    []*conntrack.Connection // the entry after each change

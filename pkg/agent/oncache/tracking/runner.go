@@ -23,17 +23,17 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 )
 
-// merged is how long the runner waits after a segment has passed conntrack, to handle several together. A RST would be lost
-// if it came within that time and more than 2 GiB after the segment, that is, at 860 Gbit/s.
+// merged is the time that the runner waits after a segment has passed conntrack, to handle several together. A RST would be lost if it
+// came within that time and more than 2 GiB after the segment, that is, at 860 Gbit/s.
 const merged = 20 * time.Millisecond
 
 // shortestLease bounds what a sysctl can do to the rate of probes and rounds.
 const shortestLease = 200 * time.Millisecond
 
-// longestPromise bounds how long the fast path goes on without an agent, for connections that become idle then.
+// longestPromise bounds how long the fast path continues without an agent, for connections that become idle then.
 const longestPromise = 2 * time.Minute
 
-// Config is what a runner works with.
+// Config is the configuration of a runner.
 type Config struct {
 	Cache *datapath.Datapath
 	// Lease is the configured lease. The runner shortens it where a kernel timeout is shorter than three leases.
@@ -199,8 +199,8 @@ func tupleOf(source, destination netip.AddrPort) conntrack.Tuple {
 	}
 }
 
-// Round updates the entries of all connections that have become idle since the last round; the first round updates those of
-// all idle connections.
+// Round updates the entries of all connections that have become idle since the last round; the first round updates all idle
+// connections.
 func (r *Runner) Round() error {
 	timeouts, err := r.Timeouts()
 	if err != nil {
@@ -238,9 +238,9 @@ func (r *Runner) Round() error {
 	return errors.Join(err, r.attend(timeouts))
 }
 
-// allIdle handles the flows that have become idle. That takes the longer the more connections Pods have, so the promise is renewed meanwhile, unless all
-// have failed since the last time, or connections that become idle now could be too late when the next round comes to them. It returns the number of
-// connections that were tried, what has failed with single ones, and why a renewal has.
+// allIdle handles the flows that have become idle. This takes longer the more connections Pods have, so it renews the promise on the
+// way, unless all flows have failed since the last renewal, or connections that become idle now could be too late for the next round.
+// It returns the number of connections tried, the errors of single connections, and the error of a renewal.
 func (r *Runner) allIdle(flows []datapath.Flow, from, to time.Duration, timeouts Timeouts) (tried int, failed []error, renewal error) {
 	begun := time.Now()
 	renewed, well := begun, false
@@ -271,7 +271,8 @@ func (r *Runner) window(now time.Time) (from, to time.Duration) {
 	return r.pause(), now.Sub(r.last) + 2*r.pause()
 }
 
-// idle looks for the other direction of a flow that has become idle. second: that one has become idle, too, and is the one that handles the connection.
+// idle looks for the other direction of a flow that has become idle. second: the other direction has also become idle, and handles the
+// connection.
 func (r *Runner) idle(f *datapath.Flow, from, to time.Duration, timeouts Timeouts) (second bool, err error) {
 	other, err := r.Cache.Opposite(f)
 	if err != nil {

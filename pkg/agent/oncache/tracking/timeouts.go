@@ -16,11 +16,11 @@ import (
 
 // Timeouts are the kernel's timeouts for idle TCP connections (Documentation/networking/nf_conntrack-sysctl.rst of Linux).
 type Timeouts struct {
-	// Unacknowledged applies to connections with unacknowledged data, Retransmitted to those whose last window was 0, each
-	// if it is shorter than the timeout of the connection's state.
+	// Unacknowledged applies to connections with unacknowledged data, Retransmitted to connections whose last window was 0, each if it is
+	// shorter than the timeout of the connection's state.
 	Unacknowledged, Retransmitted time.Duration
-	// Open has the timeouts of the states in which there may be data. Ended has those of the later states, and of the
-	// states in which a new connection with the same addresses begins.
+	// Open maps the states in which there may be data to their timeouts; Ended the later states, and the states in which a new connection
+	// with the same addresses begins.
 	Open, Ended map[conntrack.State]time.Duration
 	// Shortest is the shortest timeout of a state in which packets still flow, including UDP's. A lease must not outlast
 	// it.

@@ -17,7 +17,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/proc"
 )
 
-// maxArrivals is how many packets arrivals has room for.
+// maxArrivals is the capacity of arrivals, in packets.
 const maxArrivals = 1024
 
 // arrivals records the order in which a device receives packets: the filter of a packet socket, which never takes one, runs in the
@@ -76,7 +76,7 @@ func (a *arrivals) clear(t testing.TB) {
 	require.NoError(t, a.log.Put(uint32(0), make([]byte, a.log.ValueSize())))
 }
 
-// identifications are those of the packets that have arrived, in the order of their arrival.
+// identifications returns the identifications of the packets that have arrived, in the order of arrival.
 func (a *arrivals) identifications(t testing.TB) []uint32 {
 	t.Helper()
 	value := make([]byte, a.log.ValueSize())

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// pollWeight is how many frames a device passes to the stack in one turn (NAPI_POLL_WEIGHT in include/linux/netdevice.h).
+	// pollWeight is the number of frames that a device passes to the stack in one turn (NAPI_POLL_WEIGHT in include/linux/netdevice.h).
 	pollWeight = 64
 	// maxBurst is less than a veth device takes before it drops, which is 256 (VETH_RING_SIZE in drivers/net/veth.c) or a little less: the ring
 	// frees places that have become empty only several at a time (__ptr_ring_discard_one in include/linux/ptr_ring.h).

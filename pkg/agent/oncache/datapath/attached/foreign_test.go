@@ -116,7 +116,7 @@ func TestBypassed(t *testing.T) {
 		name string
 		// on attaches something to an interface.
 		on func(t *testing.T, ifindex int)
-		// What Bypassed names, by hook and role; "" for nothing.
+		// Expected result of Bypassed, by hook and role; "" for nothing.
 		tcxPod, tcxUplink, clsactPod, clsactUplink string
 		// tcx is set if the case needs a kernel with TCX.
 		tcx bool

@@ -44,8 +44,8 @@ func command(t *testing.T, words string) {
 	require.NoError(t, err, "%s: %s", words, out)
 }
 
-// TestGatewayOnDevices: packets of a socket leave by the uplink, encapsulated; answers come to the socket through the gateway's interface,
-// where netfilter sees them. What the host forwards is not learned, although it has the gateway's address.
+// TestGatewayOnDevices: packets of a socket leave by the uplink, encapsulated; answers come to the socket through the gateway's
+// interface, where netfilter sees them. Forwarded packets are not learned, although they have the gateway's address.
 func TestGatewayOnDevices(t *testing.T) {
 	hooks(t, func(t *testing.T, hook datapath.Hook) {
 		g, uplink, uplinkPeer := newGateway(t, hook)

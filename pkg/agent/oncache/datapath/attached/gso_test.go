@@ -93,8 +93,8 @@ func TestCalico_11160_SegmentSizeIsKept(t *testing.T) {
 			require.Len(t, frame, len(super.frame)+50)
 		})
 	}
-	// A packet socket cannot make a super-packet inside a tunnel, so this one comes from Egress. Those of UDP are left to the
-	// kernel, see TestUDPGSOIsLeftToTheKernel.
+	// A packet socket cannot make a super-packet inside a tunnel, so this one comes from Egress. The kernel handles super-packets of UDP,
+	// see TestUDPGSOIsLeftToTheKernel.
 	t.Run("ingress TCP", func(t *testing.T) {
 		w, pod, _ := newLiveWorld(t)
 		out := harness.FromPod()
@@ -109,7 +109,7 @@ func TestCalico_11160_SegmentSizeIsKept(t *testing.T) {
 	})
 }
 
-// receiveToo turns the peer's end of the uplink into that of a second Node with the same maps: packets of a flow that Egress sends
+// receiveToo makes the peer's end of the uplink the uplink of a second Node with the same maps: packets of a flow that Egress sends
 // arrive there at Ingress. It returns a socket in the Pod that gets them.
 func receiveToo(w *harness.World, p harness.Packet) (pod int) {
 	t := w.T

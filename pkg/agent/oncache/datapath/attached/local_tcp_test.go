@@ -136,7 +136,7 @@ func transfer(t *testing.T, w *harness.World, client, server netns.NsHandle, dia
 		reasons := nonZeros(t, w)
 		t.Logf("%d MB in %v; packets of Egress and of Ingress-Init so far: %v", bytes>>20, time.Since(began), reasons)
 		require.Greater(t, reasons["egress hit_local"], before["egress hit_local"]+1000)
-		// Renewals alone prove nothing: a packet that was on its way through the switch when both directions were learned renews, too.
+		// Renewals alone prove nothing: a packet that was in the switch when both directions were learned also renews.
 		require.Equal(t, lease == shortLease, reasons["egress lease"] > before["egress lease"], "packets whose lease has ended")
 		if lease == shortLease {
 			require.Greater(t, reasons["ingress_init renewed"], before["ingress_init renewed"])

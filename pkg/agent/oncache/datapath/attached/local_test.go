@@ -91,8 +91,8 @@ func TestLocalDelivery(t *testing.T) {
 	})
 }
 
-// TestPodWithASmallerMTU: a Pod may give its own end of the pair a smaller MTU than the host side has. What comes through the host side must fit
-// both; a hit must fit the host side's only (docs/design/oncache-same-packet.md).
+// TestPodWithASmallerMTU: a Pod may give its own end of the pair a smaller MTU than the host side has. Packets through the host side
+// must fit both; a hit must fit the host side's only (docs/design/oncache-same-packet.md).
 func TestPodWithASmallerMTU(t *testing.T) {
 	w := harness.NewWorldWith(t, harness.Family{}, datapath.Options{MaxFlows: 4096})
 	w.Control().Lease = 1 << 32

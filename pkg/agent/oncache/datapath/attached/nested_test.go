@@ -20,7 +20,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/proc"
 )
 
-// nestedPort is the port of both ends of the Pods' own tunnel, echoPort that of a server in it.
+// nestedPort is the port of both ends of the Pods' own tunnel, echoPort the port of a server in it.
 const nestedPort, echoPort = 4790, 7777
 
 // nestedTunnel is a VXLAN tunnel of Pods' own between two Nodes whose wire keeps what the kernel knows of a packet, as veth does.

@@ -32,7 +32,7 @@ type netkitPod struct {
 	peer    int // in the Pod
 }
 
-// newNetkitPod skips the test on kernels without netkit; one of those of `make test-kernels` has it. The devices are up.
+// newNetkitPod skips the test on kernels without netkit; one kernel of `make test-kernels` has it. The devices are up.
 func newNetkitPod(t *testing.T, name string) *netkitPod {
 	t.Helper()
 	sandbox.RequireRoot(t)

@@ -135,7 +135,7 @@ func (o *ordering) encapsulated(flow int, p harness.Packet, padding ...byte) sen
 	return sending{flow, frame, len(frame) - len(inner) + 14}
 }
 
-// pause is no packet. Those behind it are handled later than those before it.
+// pause is not a packet: packets behind it are handled later than packets before it.
 var pause = sending{flow: -1}
 
 // identified returns the frame with another identification, or flow label, of the packet that the Pod gets.
@@ -156,7 +156,7 @@ func (s sending) identified(id uint32) []byte {
 	return frame
 }
 
-// identification returns that of a packet by its place in its burst. GRO merges segments whose identifications follow each other.
+// identification returns a packet's identification by its place in its burst. GRO merges segments with consecutive identifications.
 func identification(place int) uint32 { return uint32(3*place + 1) }
 
 // placeOf is the inverse of identification.
@@ -333,7 +333,7 @@ func (o *ordering) testProbes() {
 	require.Equal(o.t, o.rewrite, o.counted("hit_rewritten") > rewritten, "rewritten packets are hits")
 }
 
-// counted is how many packets Ingress has counted under a reason.
+// counted returns the number of packets that Ingress has counted under a reason.
 func (o *ordering) counted(reason string) uint64 {
 	o.t.Helper()
 	c, err := o.node.Counters()

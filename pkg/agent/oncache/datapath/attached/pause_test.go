@@ -20,7 +20,7 @@ import (
 const (
 	// pauseType is an EtherType for experiments (IEEE Std 802, Local Experimental EtherType 1), which no protocol takes.
 	pauseType = 0x88b5
-	// pauseTicks is how many ticks of the kernel begin during a pause: so at least one is complete.
+	// pauseTicks is the number of kernel ticks that begin during a pause: at least one is complete.
 	pauseTicks = 2
 	// pauseLimit is more often than the clock can be read during a pause, and the most that bpf_loop does (BPF_MAX_LOOPS).
 	pauseLimit = 1 << 23

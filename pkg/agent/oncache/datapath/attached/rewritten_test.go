@@ -45,7 +45,7 @@ func (r *routers) testSameRewritten(t *testing.T) {
 		r.testFromSocket(t, b)
 		requireRewritten(t, b)
 	})
-	// What has come as a hit keeps its inner headers, as far as the kernel is concerned.
+	// For the kernel, packets that came as hits keep their inner headers.
 	target := r.addTarget(t)
 	for name, flow := range map[string]equality.Flow{"UDP": udp, "TCP": tcp} {
 		t.Run(name+"Forwarded", func(t *testing.T) { r.testForwarded(t, target, flow) })

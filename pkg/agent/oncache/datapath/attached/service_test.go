@@ -103,8 +103,8 @@ func (r *routers) testAnswers(t *testing.T) {
 	}
 }
 
-// translate lets the kernel's NAT on the client's Node lead a Service's port to that of the Endpoint, the other Node's Pod, and announces the
-// Service to the cache there. It returns the Service's address.
+// translate makes the kernel's NAT on the client's Node translate a Service's port to the Endpoint's, the other Node's Pod, and
+// announces the Service to the cache there. It returns the Service's address.
 func (r *routers) translate(t *testing.T, client, server *routerNode, servicePort, endpointPort int) netip.Addr {
 	t.Helper()
 	service, endpoint := harness.ServiceIP, server.PodIP.String()

@@ -24,13 +24,13 @@ var (
 
 const (
 	costFile = "testdata/cost.txt"
-	// costTolerance is how much a ratio may be above the recorded one, in the best of costAttempts measurements.
+	// costTolerance limits a ratio relative to the recorded one, in the best of costAttempts measurements.
 	costTolerance = 1.15
 	costAttempts  = 5
 )
 
-// The scenarios differ in where a flow's entry is when its packet arrives: in the first-level cache, in the second-level
-// cache, in memory. Other load on the machine determines the second, so it has no budget.
+// The scenarios differ in the place of a flow's entry when its packet arrives: in the first-level cache, in the second-level cache, in
+// memory. Other load on the machine determines the second, so it has no budget.
 const (
 	oneFlow   = "one flow"
 	fewFlows  = "1024 flows"
@@ -46,14 +46,14 @@ var scenarios = map[string]scenario{
 // TestCost measures the cost of the programs and fails when a hit, relative to the hash lookup in it, costs more than
 // testdata/cost.txt allows. `make bench-bpf` prints the measurement.
 //
-// The kernel times each run (BPF_PROG_TEST_RUN), one packet per system call: a hit changes the packet, so of several repetitions
-// with one packet only the first would be a hit. The time includes reading the kernel's clock. Caches and branch predictors are in
-// the state that a single arriving packet finds, not in that of a loop. The time of an empty program, measured in the same way, is
-// subtracted. The yardstick is a program that only does one LRU lookup of the same key; another yardstick also has the kernel make or
-// remove the room for the outer header, as every hit must. Programs and yardsticks take turns, each run with a flow drawn at random.
-// Ratios are taken within a round, so that the load on the machine is the same for all.
+// The kernel times each run (BPF_PROG_TEST_RUN), one packet per system call: a hit changes the packet, so of several repetitions with
+// one packet only the first would be a hit. The time includes reading the kernel's clock. Caches and branch predictors are in the
+// state that a single arriving packet finds, not in a loop's. The time of an empty program, measured in the same way, is subtracted.
+// The yardstick is a program that only does one LRU lookup of the same key; another yardstick also has the kernel make or remove the
+// room for the outer header, as every hit must. Programs and yardsticks take turns, each run with a flow drawn at random. Ratios are
+// taken within a round, so that the load on the machine is the same for all.
 //
-// The lookup's share differs between CPU models, so there is nothing to compare with on another model than the record's.
+// The lookup's share differs between CPU models, so the record says nothing about other models.
 func TestCost(t *testing.T) {
 	recorded, processor := readCosts(t)
 	if here := thisProcessor(t); here != processor && !*costPrint && !*costRecord {

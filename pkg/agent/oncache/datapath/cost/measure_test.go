@@ -15,7 +15,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
 )
 
-// cost is the cost of a program beyond that of an empty one.
+// cost is the cost of a program, less an empty program's.
 type cost struct {
 	name string
 	// hit: the program is the fast path; budget: its cost must not grow.

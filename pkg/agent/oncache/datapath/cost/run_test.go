@@ -33,7 +33,7 @@ type subject struct {
 type scenario struct {
 	// flows is the number of flows; each run draws one of them.
 	flows uint32
-	// batch is how often a subject runs before the next one's turn; the first warmUp runs are not counted.
+	// batch is the number of runs of a subject before the next one's turn; the first warmUp runs are not counted.
 	batch, warmUp int
 	// rounds is the number of turns of each subject.
 	rounds int

@@ -20,7 +20,7 @@ func NoIPv6() error {
 	return os.WriteFile("/proc/sys/net/ipv6/conf/default/disable_ipv6", []byte("1"), 0)
 }
 
-// NewDevice makes a pair of veth devices, sets up the one with this name and returns its index; the name of the other one has a "p" appended.
+// NewDevice makes a pair of veth devices, sets up the device with this name and returns its index; its peer's name ends in "p".
 func NewDevice(t testing.TB, name string, mac net.HardwareAddr) int {
 	require.NoError(t, NoIPv6())
 	d := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name, HardwareAddr: mac}, PeerName: name + "p"}

@@ -45,7 +45,7 @@ func (w *World) EndLeases() {
 	w.ChangeValidities(func(_ datapath.Direction, v *object.BpfOncValidity) { v.Lease = 1 })
 }
 
-// KeepLeases makes all leases outlast the test: those of young datagrams call for a probe every 300 ms.
+// KeepLeases makes all leases outlast the test: leases of young datagrams cause a probe every 300 ms.
 func (w *World) KeepLeases() {
 	w.ChangeValidities(func(_ datapath.Direction, v *object.BpfOncValidity) { v.Lease = 1 << 62 })
 }

@@ -18,7 +18,7 @@ func hashOf(addresses uint64, sport, dport uint16) uint32 {
 	return uint32(h >> 32)
 }
 
-// Hash4 is the hash of an IPv4 flow, Hash6 that of an IPv6 flow: the tag of its entries.
+// Hash4 is the hash of an IPv4 flow, Hash6 of an IPv6 flow: the tag of its entries.
 func Hash4(k object.BpfOncFlow4) uint32 {
 	return hashOf(uint64(k.Daddr)<<32|uint64(k.Saddr), k.Sport, k.Dport)
 }

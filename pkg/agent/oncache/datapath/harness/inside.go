@@ -29,13 +29,13 @@ type Inside struct {
 	counts    *object.Mapped[object.BpfOncCount]
 	limits    *object.Mapped[object.BpfOncLimit]
 
-	// cpus is how many values an element of a per-CPU map has, keys has room for the keys of the counters.
+	// cpus is the number of values of an element in a per-CPU map, keys has room for the keys of the counters.
 	cpus int
 	keys []uint32
 }
 
 // Look finds the maps that a Datapath has pinned below pinPath, and the programs that the kernel runs with them. If ONCACHE_OBJECT
-// names a file, the programs are those of this object, with the same maps: test/tools/mutants puts faults into them.
+// names a file, the programs come from this object, with the same maps: test/tools/mutants puts faults into them.
 func Look(t testing.TB, pinPath string) *Inside {
 	t.Helper()
 	return look(t, pinPath, programs{})
@@ -169,7 +169,7 @@ func (in *Inside) EndpointAt(slot int) *object.BpfOncEndpoint { return &in.endpo
 // NodeAt is the slot of a remote Node.
 func (in *Inside) NodeAt(slot int) *object.BpfOncNode { return &in.nodes.Elements[slot] }
 
-// RestoreAt is what the programs know of a key.
+// RestoreAt is the programs' record of a key.
 func (in *Inside) RestoreAt(key uint16) *object.BpfOncRestore { return &in.restores.Elements[key] }
 
 // CountAt is the programs' count of a slot's entries in a flow map.

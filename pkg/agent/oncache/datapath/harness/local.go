@@ -13,7 +13,7 @@ import (
 // LocalMAC is the MAC address of the Pod that LocalPeer adds.
 var LocalMAC = net.HardwareAddr{0x0a, 0, 0, 0, 0, 2}
 
-// LocalEpoch is the epoch of that Pod, another one than that of the world's own.
+// LocalEpoch is the epoch of that Pod; it differs from the epoch of the world's own Pod.
 const LocalEpoch = 9
 
 // QueuePriority is skb->priority of a packet for which Open vSwitch has chosen queue 0.

@@ -31,7 +31,7 @@ type Pod struct {
 	World
 	Slot       int
 	IPv4, IPv6 netip.Addr
-	// MAC is the Pod's, Gateway that of its gateway.
+	// MAC is the Pod's address, Gateway its gateway's.
 	MAC, Gateway net.HardwareAddr
 	// Netkit is set for a Pod whose Egress runs when it transmits.
 	Netkit bool

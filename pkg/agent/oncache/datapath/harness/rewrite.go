@@ -92,8 +92,8 @@ func Heard(key uint16, until uint64, hash uint32, ttl uint8) uint64 {
 	return uint64(key)<<48 | until&0xffffff<<24 | uint64(hash>>8^uint32(ttl))
 }
 
-// AddressChange is what a one's complement sum changes by when a pair of addresses, source and destination, is replaced, in the byte order
-// of the packet.
+// AddressChange returns the change of a one's complement sum when a pair of addresses, source and destination, is replaced, in the
+// byte order of the packet.
 func AddressChange(from, to [2]netip.Addr) uint16 {
 	var sum uint32
 	for i := range from {

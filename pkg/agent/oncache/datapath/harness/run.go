@@ -116,7 +116,7 @@ func (in *Inside) perCPUCounters(t testing.TB) []uint64 {
 	return counters
 }
 
-// Egress passes a packet of the Pod through Egress. Its flow is one that the programs have seen, except in a world of strangers.
+// Egress passes a packet of the Pod through Egress. The programs have seen its flow before, except in worlds of unseen flows.
 func (w *World) Egress(mark uint32, packet []byte, tweak ...func(*SKB)) Result {
 	w.Note(w.T, packet, 14)
 	return w.Run(w.Programs.OncacheEgress, w.PodIf, mark, packet, tweak...)

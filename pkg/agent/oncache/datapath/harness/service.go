@@ -14,9 +14,9 @@ import (
 // Exchange are the packets of a connection from the local Pod through a Service to another Pod, as Open vSwitch gets them and as it
 // passes them on.
 type Exchange struct {
-	// Sent is what the Pod sends to the Service, SentOn what leaves for the Endpoint.
+	// The Pod sends Sent to the Service; SentOn leaves for the Endpoint.
 	Sent, SentOn Packet
-	// Received is what comes from the Endpoint, ReceivedOn what the Pod gets from the Service.
+	// Received comes from the Endpoint; the Pod gets ReceivedOn from the Service.
 	Received, ReceivedOn Packet
 }
 

@@ -25,7 +25,7 @@ type World struct {
 	// PodIf and UplinkIf are interface indexes.
 	PodIf, UplinkIf int
 	Family          Family
-	// strangers: the programs have not seen the packets' flows yet. Otherwise they have, so a miss gets a ticket.
+	// The programs have not seen the packets' flows yet. In other worlds they have, so a miss gets a ticket.
 	strangers bool
 }
 

@@ -31,7 +31,7 @@ const (
 `
 	// maxProcessed is far below the kernel's limit, so that kernels whose verifiers prune less load the programs too.
 	maxProcessed = 100_000
-	// complexityTolerance is how much a figure may differ from the record, in percent. Larger differences need a look and a new record.
+	// complexityTolerance limits the difference from the record, in percent. Larger differences need a look and a new record.
 	complexityTolerance = 15
 )
 

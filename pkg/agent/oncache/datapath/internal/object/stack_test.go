@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// maxStack is how much stack a program may use together with the functions that it calls (MAX_BPF_STACK), in bytes.
+	// maxStack limits the stack of a program and the functions that it calls (MAX_BPF_STACK), in bytes.
 	maxStack = 512
-	// interpreterGrain is what the stack of each function is rounded up to on a kernel that interprets programs (round_up_stack_depth in
-	// kernel/bpf/verifier.c). User-mode Linux, on which the end-to-end tests run, is one. With a JIT compiler it is 16.
+	// interpreterGrain: a kernel that interprets programs, as user-mode Linux in the end-to-end tests does, rounds the stack of each
+	// function up to a multiple of this (round_up_stack_depth in kernel/bpf/verifier.c). With a JIT compiler it is 16.
 	interpreterGrain = 32
 )
 
@@ -36,7 +36,7 @@ func TestStackOfTheInterpreter(t *testing.T) {
 
 // function is one function of a program.
 type function struct {
-	// stack is how many bytes of its stack it uses; calls are the functions of the program that it calls.
+	// stack is the number of bytes of stack in use; calls lists the program's functions that it calls.
 	stack int
 	calls []string
 }

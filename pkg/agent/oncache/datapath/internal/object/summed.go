@@ -45,8 +45,8 @@ func FindSummed(spec *ebpf.CollectionSpec) error {
 	return err
 }
 
-// bitField finds a bit field of so many bits, within one byte, among the members of a struct and those of its anonymous members. It returns
-// the number of bits in front of it.
+// bitField finds a bit field of this size, within one byte, among the members of a struct and of its anonymous members. It returns the
+// number of bits in front of it.
 func bitField(members []btf.Member, name string, bits btf.Bits) (uint32, bool) {
 	for _, m := range members {
 		if m.Name == name {

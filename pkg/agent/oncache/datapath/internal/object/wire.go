@@ -51,7 +51,7 @@ func Port(v uint16) uint16 {
 	return binary.BigEndian.Uint16(b[:])
 }
 
-// WirePort is a number, such as that of a port, as a __be16 field.
+// WirePort is a number, such as a port, as a __be16 field.
 func WirePort(number uint16) uint16 {
 	return binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, number))
 }
