@@ -8,7 +8,7 @@ import (
 	"encoding/binary"
 )
 
-// Bits of the mark: those of the cache, and the one that iptables sets in packets of the host.
+// Bits of the mark: the cache's, and the bit that iptables sets in packets of the host.
 const (
 	OwnBits = 0x3fff3f00
 	HostBit = 1 << 31

@@ -240,7 +240,7 @@ func (l *learning) edit(w *fuzzWorld, r *recipe) {
 	}
 }
 
-// checkLearning says whether an entry was learned, and fails if the oracle refuses it, or if a packet was changed.
+// checkLearning reports whether an entry was learned. It fails if the oracle refuses the entry, or if a packet was changed.
 func (w *fuzzWorld) checkLearning(t *testing.T, l *learning) (learned bool) {
 	s := &l.seen
 	before := fuzzCase{ingress: l.ingress, packet: s.Before, state: *s.State}
@@ -306,8 +306,8 @@ func (w *fuzzWorld) checkLearning(t *testing.T, l *learning) (learned bool) {
 	return learned
 }
 
-// noteOpening notes that the other direction of what comes out, with its IP header at the offset at, has opened the connection, or that this is not
-// known: packets of earlier inputs leave notes, too.
+// noteOpening notes that the other direction of the packet that comes out, with its IP header at the offset at, has opened the
+// connection, or that this is unknown: packets of earlier inputs also leave notes.
 func (w *fuzzWorld) noteOpening(t *testing.T, s *oracle.Seen, at int) {
 	flow, ok := harness.FiveTupleIn(s.After.Frame, at)
 	if !ok {
@@ -350,8 +350,8 @@ func (w *fuzzWorld) setShares(usedUp bool) {
 	}
 }
 
-// learned says whether there is an entry for the packet before Open vSwitch, whose IP header is at the offset at, with which translation, and
-// whether packets may use it, and removes it.
+// learned removes the entry for the packet before Open vSwitch, whose IP header is at the offset at, and reports whether there was
+// one, its translation, and whether packets may use it.
 func (w *fuzzWorld) learned(t *testing.T, l *learning, at int) (found bool, to netip.AddrPort, usable bool) {
 	flow, ok := harness.FiveTupleIn(l.seen.Before.Frame, at)
 	if !ok {

@@ -58,7 +58,7 @@ func (w *localWorld) newLocalBase(kind int) *fuzzCase {
 	return c
 }
 
-// localPackets returns a packet from the world's own Pod to the other one, as it is sent and as it arrives.
+// localPackets returns a packet from the world's own Pod to the second Pod, as it is sent and as it arrives.
 func (w *localWorld) localPackets(kind int) (sent, arrives harness.Packet) {
 	own, peer := w.Pod(), *w.peer
 	own.Family.Inner6 = kind&1 != 0
@@ -223,7 +223,7 @@ func (w *localWorld) editLearning(l *localLearning, r *recipe) {
 		macs := [][]byte{s.State.Endpoint.MAC[:], s.State.Peer.MAC[:]}
 		change(macs[r.next()%2], int(r.next())%6, r)
 	case 7:
-		s.State.Peer.Interface += uint32(r.next() % 2) // the slot is that of another Pod by now
+		s.State.Peer.Interface += uint32(r.next() % 2) // the slot now belongs to another Pod
 		s.After.Interface = []uint32{uint32(w.peer.PodIf), uint32(w.PodIf), 1}[r.next()%3]
 	case 8:
 		s.State.Mode = uint32(r.next()) % 3
@@ -235,7 +235,7 @@ func (w *localWorld) editLearning(l *localLearning, r *recipe) {
 	}
 }
 
-// checkLocalLearning says whether an entry was learned, and fails if the oracle refuses it, or if a packet was changed.
+// checkLocalLearning reports whether an entry was learned. It fails if the oracle refuses the entry, or if a packet was changed.
 func (w *localWorld) checkLocalLearning(t *testing.T, l *localLearning) (learned bool) {
 	s := &l.seen
 	before := w.localBase(0)

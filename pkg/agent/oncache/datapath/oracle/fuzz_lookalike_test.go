@@ -27,11 +27,11 @@ func TestLookalikes(t *testing.T) {
 	}
 }
 
-// checkLookalike is about two packets of one socket that differ in nothing but their peers, and whose tickets share a slot. Open
-// vSwitch drops the first one; what comes out belongs to the other one, the lookalike, which was never translated or only otherwise.
-// Then no translation may be learned for the first one's flow. order: the lookalike is the second one to reach Egress or Ingress (0), the
-// first one (1), or so early that its ticket is not kept any more (2). Of a segment a translation may be learned that nothing may use: the other
-// direction of the lookalike's connection has an entry, and leads elsewhere.
+// checkLookalike tests two packets of one socket that differ only in their peers, and whose tickets share a slot. Open vSwitch drops
+// the first; the packet that comes out is the second, the lookalike, which was never translated or differently. Then no translation
+// may be learned for the first packet's flow. order: the lookalike reaches Egress or Ingress second (0), first (1), or so early that
+// its ticket has expired (2). From a segment, a translation may be learned that nothing may use: the other direction of the
+// lookalike's connection has an entry that leads elsewhere.
 func (w *fuzzWorld) checkLookalike(t *testing.T, l *learning, order byte) {
 	s := &l.seen
 	before := fuzzCase{ingress: l.ingress, packet: s.Before, state: *s.State}

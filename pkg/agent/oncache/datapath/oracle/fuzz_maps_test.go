@@ -106,7 +106,7 @@ func forget[K any](t *testing.T, m *ebpf.Map, key K) {
 	}
 }
 
-// seen is what the entry of a UDP flow records of super-packets; programs ignore it in those of TCP.
+// seen returns the record of super-packets in the entry of a UDP flow; programs ignore it for TCP.
 func (w *fuzzWorld) seen(t *testing.T, e *oracle.Entry) (s object.BpfOncSeen) {
 	if e.Divided {
 		s.End, s.Length = uint32(w.Jiffies(t))+1<<20, 1

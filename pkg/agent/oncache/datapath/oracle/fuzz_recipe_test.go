@@ -45,7 +45,7 @@ func (w *fuzzWorld) cook(r recipe) *fuzzCase {
 	if e := c.state.Entry; kind&64 != 0 && e != nil {
 		e.Translated = w.serviceEnd(c)
 	}
-	// Usually the checksum is right and the entry is that of the packet, regardless of the edits.
+	// Usually the checksum is right and the entry is the packet's, regardless of the edits.
 	if kind&32 == 0 {
 		c.sum()
 	}

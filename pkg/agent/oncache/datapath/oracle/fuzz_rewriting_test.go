@@ -18,8 +18,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/oracle"
 )
 
-// FuzzRewriting is FuzzCases for programs that rewrite: packets of a Pod whose flow has a key, and rewritten packets that arrive. The edits
-// are those of FuzzCases and of keys.
+// FuzzRewriting is FuzzCases for programs that rewrite: packets of a Pod whose flow has a key, and rewritten packets that arrive. It
+// edits as FuzzCases does, and also edits keys.
 func FuzzRewriting(f *testing.F) {
 	w := newRewritingFuzzWorld(f, harness.NewRewritingWorld)
 	for kind := range 32 {
@@ -133,7 +133,7 @@ func (w *fuzzWorld) give(t *testing.T, s *oracle.State) {
 	}
 }
 
-// cookRewriting makes a case from a recipe: like cook. What arrives has the same IP version inside and outside.
+// cookRewriting makes a case from a recipe, like cook. Arriving packets have the same IP version inside and outside.
 func (w *fuzzWorld) cookRewriting(r recipe) *fuzzCase {
 	kind := r.next()
 	if kind&8 != 0 {
@@ -166,7 +166,7 @@ func (w *fuzzWorld) cookRewriting(r recipe) *fuzzCase {
 // adoption is the number of the edit that knows tunnel packets only.
 const adoption = 8
 
-// makeRewriting makes a base one of programs that rewrite. A packet that arrives is rewritten; its IP version is that of the flow.
+// makeRewriting makes a base case of programs that rewrite. A packet that arrives is rewritten; its IP version is the flow's.
 func (w *fuzzWorld) makeRewriting(c *fuzzCase, six bool) {
 	c.state.Rewriting = true
 	if !c.ingress || c.state.Node.Address.Is6() != six {
@@ -214,7 +214,7 @@ func editKeys(c *fuzzCase, r *recipe) {
 	}
 }
 
-// isRewritten: the port is that of rewritten packets, where it is in a packet without options. All other packets are those of FuzzCases.
+// isRewritten reports whether the packet, read without options, has the port of rewritten packets. FuzzCases covers all other packets.
 func (c *fuzzCase) isRewritten() bool {
 	flow, ok := harness.FiveTupleIn(c.packet.Frame, 14)
 	return ok && flow.Destination.Port() == c.state.Uplink.RewritePort

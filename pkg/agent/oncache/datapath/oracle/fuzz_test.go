@@ -18,8 +18,7 @@ func FuzzCases(f *testing.F) {
 	f.Fuzz(func(t *testing.T, input []byte) { w.check(t, w.cook(input)) })
 }
 
-// FuzzFrames runs arbitrary frames. The maps are those under which the base packet of the kind is a hit; the entry is that of
-// the frame.
+// FuzzFrames runs arbitrary frames. With the same maps, the base packet of the kind is a hit; the entry is the frame's.
 func FuzzFrames(f *testing.F) {
 	w := newFuzzWorld(f)
 	for kind := range w.bases {

@@ -146,7 +146,7 @@ func (c *fuzzCase) innerOffset() int {
 	return 14
 }
 
-// follow makes the entry that of the packet, if the packet has something like a 5-tuple.
+// follow makes the entry match the packet, if the packet has something like a 5-tuple.
 func (c *fuzzCase) follow() {
 	e := c.state.Entry
 	if flow, ok := harness.FiveTupleIn(c.packet.Frame, c.innerOffset()); ok && e != nil {
@@ -261,7 +261,7 @@ func (c *fuzzCase) judge(hit bool, out []byte) (want []byte, refused error) {
 	return oracle.Egress(&c.state, &c.packet, identification)
 }
 
-// requirePassedOn fails unless a packet that is not a hit goes on to Open vSwitch untouched, with the right mark.
+// requirePassedOn fails unless a packet that is not a hit reaches Open vSwitch untouched, with the right mark.
 func (c *fuzzCase) requirePassedOn(t *testing.T, verdict int, mark uint32, frame []byte, refused error) {
 	t.Helper()
 	stampOf := oracle.EgressStamp

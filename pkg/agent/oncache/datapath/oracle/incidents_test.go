@@ -74,8 +74,8 @@ func TestGHSA_8fg8_jh2h_f2hc_SourceIsThePods(t *testing.T) {
 	require.Empty(t, w.Entries())
 }
 
-// TestCalicoUnauthSource_TunnelPacketsOfOthers: nobody authenticates VXLAN and Geneve packets; Calico drops those of hosts
-// that are not Nodes. Packets from a Node must come from its own Pod network and have the format that Nodes send.
+// TestCalicoUnauthSource_TunnelPacketsOfOthers: VXLAN and Geneve packets are not authenticated; Calico drops them if their host is not
+// a Node. Packets from a Node must come from its own Pod network and have the format that Nodes send.
 func TestCalicoUnauthSource_TunnelPacketsOfOthers(t *testing.T) {
 	w := newFuzzWorld(t)
 	for _, kind := range []int{toPodKind, toPodKind | kindUDP} {
@@ -197,8 +197,8 @@ func TestSimpleK8sCNI_5_PacketType(t *testing.T) {
 	}
 }
 
-// TestCVE_2026_25804_GenerationsWrapAround: an integer overflow in Antrea put rules in the wrong order. Generations that
-// overflow still differ from those before, and a Node's never becomes 0, which means "unused".
+// TestCVE_2026_25804_GenerationsWrapAround: an integer overflow in Antrea put rules in the wrong order. Generations that overflow
+// still differ from the earlier ones, and a Node's never becomes 0, which means "unused".
 func TestCVE_2026_25804_GenerationsWrapAround(t *testing.T) {
 	w := harness.NewWorld(t)
 	out, in := harness.FromPod(), harness.ToPod()

@@ -91,8 +91,8 @@ func LearnEgress(s *Seen) (to netip.AddrPort, err error) {
 	return to, s.State.mayKeep()
 }
 
-// translation returns what has become of an end of the flow: nothing if it is the same. One of the two is the Service, which does not
-// have the address of a Pod.
+// translation returns the new value of an end of the flow: nothing if it is the same. One of the two is the Service, whose address is
+// not a Pod's.
 func (s *Seen) translation(before, after, service netip.AddrPort) (to netip.AddrPort, err error) {
 	switch {
 	case before == after:
@@ -105,7 +105,7 @@ func (s *Seen) translation(before, after, service netip.AddrPort) (to netip.Addr
 	return after, nil
 }
 
-// isPod: the address is in the Pod network of the Node, or that of an announced local Pod.
+// isPod reports whether the address is in the Pod network of the Node, or belongs to an announced local Pod.
 func (s *State) isPod(a netip.Addr) bool {
 	return s.Node.has(a) || slices.Contains(s.Endpoint.FoundAt, a) || slices.Contains(s.Peer.FoundAt, a)
 }
@@ -114,7 +114,7 @@ func (n *Node) has(a netip.Addr) bool {
 	return slices.ContainsFunc(n.Networks, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// mayKeep is called for flows that have no entry of their direction, and none of the other one that is on the fast path.
+// mayKeep is called for flows without an entry of their direction, and without a fast-path entry of the other direction.
 func (s *State) mayKeep() error {
 	switch {
 	case s.Unattended:
@@ -125,8 +125,8 @@ func (s *State) mayKeep() error {
 	return nil
 }
 
-// LearnIngress does the same for Ingress-Init: Before as the packet came from the uplink, After as the Pod's interface gets
-// it. The translation is that of the source.
+// LearnIngress does the same for Ingress-Init: Before as the packet came from the uplink, After as the Pod's interface gets it. It
+// returns the translation of the source.
 func LearnIngress(s *Seen) (to netip.AddrPort, err error) {
 	if s.State.Mode == Off {
 		return to, Refused("off")
@@ -168,7 +168,8 @@ func LearnIngress(s *Seen) (to netip.AddrPort, err error) {
 	return to, s.State.mayKeep()
 }
 
-// same checks that Open vSwitch decided by the current rules, and only routed this very packet, over so many hops, apart from its addresses.
+// same checks that Open vSwitch decided by the current rules, and only routed this very packet, over this number of hops, apart from
+// its addresses.
 func (s *Seen) same(before, after *inner, beforeIP, afterIP []byte, hops uint8) error {
 	switch {
 	case fingerprint(before, beforeIP) != fingerprint(after, afterIP):

@@ -43,8 +43,8 @@ func hasMACs(frame []byte, destination, source [6]byte) bool {
 	return bytes.Equal(frame[:6], destination[:]) && bytes.Equal(frame[6:12], source[:])
 }
 
-// LearnLocal reports whether Ingress-Init may make an entry of a packet between two Pods of the Node: Before as the one Pod sent it,
-// After as the other one's interface gets it. The entry has this translation, of the source or of the destination, or the zero AddrPort.
+// LearnLocal reports whether Ingress-Init may make an entry of a packet between two Pods of the Node: Before as the sender's interface
+// sent it, After as the receiver's gets it. The entry has this translation, of the source or of the destination, or the zero AddrPort.
 func LearnLocal(s *Seen) (to netip.AddrPort, source bool, err error) {
 	if s.State.Mode == Off {
 		return to, false, Refused("off")
@@ -72,7 +72,7 @@ func LearnLocal(s *Seen) (to netip.AddrPort, source bool, err error) {
 	return to, source, s.handshake(after, to.IsValid() && !source)
 }
 
-// localTranslation returns what has become of the end that Open vSwitch has translated, and whether that is the source.
+// localTranslation returns the new value of the end that Open vSwitch has translated, and whether it is the source.
 func (s *Seen) localTranslation(before, after Flow) (to netip.AddrPort, source bool, err error) {
 	if before.Destination != after.Destination {
 		if before.Source != after.Source {
@@ -85,7 +85,7 @@ func (s *Seen) localTranslation(before, after Flow) (to netip.AddrPort, source b
 	return to, to.IsValid(), err
 }
 
-// learnLocal checks everything but the addresses and ports. What is translated is also routed.
+// learnLocal checks everything but the addresses and ports. Translated packets are also routed.
 func (s *Seen) learnLocal(before, after *inner, routed bool) error {
 	sender, receiver := &s.State.Endpoint, &s.State.Peer
 	ttl, source := after.ttl, sender.MAC

@@ -1,14 +1,14 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oracle computes the treatment of a packet that the design requires (docs/design/oncache-packets.md, "When a packet is a hit",
-// and docs/design/oncache-same-packet.md). It is for tests only: they run the eBPF programs next to it, and a packet that the programs let through although
-// the oracle refuses it, or change differently, is a fault of one of the two. It is written from the design and RFCs, not from the
-// programs, and for reading, not for speed.
+// Package oracle computes the treatment of a packet that the design requires (docs/design/oncache-same-packet.md, and
+// "When a packet is a hit" in docs/design/oncache-packets.md). It is for tests only: they run the eBPF programs next to it, and a packet
+// that the programs let through although the oracle refuses it, or change differently, is a fault of one of the two. It is written from
+// the design and RFCs, not from the programs, and for reading, not for speed.
 //
-// Its tests run both: fuzz_test.go and fuzz_learning_test.go have the fuzz targets, fuzz_world_test.go and fuzz_maps_test.go put a case
-// into the maps and through a program, fuzz_recipe_test.go makes cases from the fuzzer's input, fuzz_stats_test.go counts hits.
-// malformed_test.go and incidents_test.go have cases with a known reason, hash_test.go flow hashes.
+// Its tests run both: fuzz_test.go and fuzz_learning_test.go contain the fuzz targets, fuzz_world_test.go and fuzz_maps_test.go put a
+// case into the maps and through a program, fuzz_recipe_test.go makes cases from the fuzzer's input, fuzz_stats_test.go counts hits.
+// malformed_test.go and incidents_test.go test cases with a known reason, hash_test.go flow hashes.
 package oracle
 
 import (
@@ -105,15 +105,15 @@ type Entry struct {
 	Local bool
 	// Divided is set if a super-packet of a UDP flow has just taken Open vSwitch.
 	Divided bool
-	// Generations under which it was learned; Node is that of the peer if the flow is Local.
+	// Generations under which it was learned; Node is the peer's if the flow is Local.
 	Everything, Endpoint, Node uint32
 	// MACs are the destination and source MAC that a received packet gets.
 	MACs [12]byte
 	// Hash is the kernel's hash for packets that are sent without one; 0 if unknown.
 	Hash uint32
-	// Translated is what becomes of the destination of packets that are sent, or of the source of those received; the zero AddrPort
-	// if that stays as it is. See translation.go. SourceTranslated is set if it is the source of packets that are sent: the answers
-	// of an Endpoint to a client on the same Node.
+	// Translated is the new destination of sent packets, or the new source of received ones; the zero AddrPort if it stays the same. See
+	// translation.go. SourceTranslated is set if it is the source of sent packets: the answers of an Endpoint to a client on the same
+	// Node.
 	Translated       netip.AddrPort
 	SourceTranslated bool
 }
@@ -260,7 +260,7 @@ func (s *State) valid(f Flow) error {
 	return nil
 }
 
-// ordered refuses datagrams that would overtake those of a super-packet.
+// ordered refuses datagrams that would overtake a super-packet's.
 func (s *State) ordered(f Flow) error {
 	if f.Protocol == udp && s.Entry.Divided {
 		return Refused("offload")

@@ -12,7 +12,7 @@ import (
 // Heard is the key that the Node of an egress entry has told (docs/use/oncache.md, "Rewriting").
 type Heard struct {
 	Key uint16
-	// Flow is the flow for which it was told, as it is on the wire; TTL that of its packets behind Open vSwitch.
+	// Flow is the flow of the key as it is on the wire; TTL is the TTL of its packets behind Open vSwitch.
 	Flow  Flow
 	TTL   uint8
 	Alive bool // it was heard within its life
@@ -58,7 +58,7 @@ func (s *State) rewritable(p *Packet, ip *inner) bool {
 
 // rewrite gives a packet the addresses of the Nodes, the key as source port, and the TTL and MAC addresses of tunnel packets.
 func (s *State) rewrite(p *Packet, ip *inner) []byte {
-	// Source and destination are those of the template, which is from this Node.
+	// Source and destination are the template's, which is from this Node.
 	template := s.Node.Header[ethernetLength:]
 	source, destination, ttl := addr(template[12:16]), addr(template[16:20]), template[8]
 	if ip.six {
@@ -100,9 +100,9 @@ func (p *Packet) Unpadded() *Packet {
 	return &unpadded
 }
 
-// IngressRewritten is Ingress for a packet to the port for rewritten packets. frame is what the Pod receives if refused is nil. A packet
-// that is refused as Unknown, because a Node has sent it, is dropped, one with another reason is passed on: as encapsulated, if that is not nil, else untouched. The
-// source port of encapsulated is left open (0).
+// IngressRewritten is Ingress for a packet to the port for rewritten packets. The Pod receives frame if refused is nil. A packet
+// refused as Unknown, because a Node has sent it, is dropped; with another reason it is passed on, as encapsulated unless that is nil,
+// else untouched. The source port of encapsulated is left open (0).
 func IngressRewritten(s *State, p *Packet) (frame, encapsulated []byte, refused error) {
 	p = p.Unpadded()
 	ip, err := readRewritten(s, p)
@@ -134,7 +134,7 @@ func readRewritten(s *State, p *Packet) (*inner, error) {
 	}
 	ip, err := read(be16(p.Frame[12:]), p.Frame[ethernetLength:])
 	if ip == nil && err == Refused("tcp_flags") {
-		// A segment that opens or ends a connection is read: nobody sends one with a key. One without ACK is no segment of a peer's.
+		// A segment that opens or ends a connection is read: it is never sent with a key. A segment without ACK does not come from a peer.
 		acknowledged := bytes.Clone(p.Frame)
 		flags := &acknowledged[ethernetLength+20+13]
 		if be16(p.Frame[12:]) == 0x86dd {

@@ -44,7 +44,7 @@ func translate(ip []byte, source bool, to netip.AddrPort) {
 	copy(port, newPort)
 }
 
-// replaced is what the one's complement sum of words changes by when others take their place.
+// replaced returns the change of the one's complement sum of words when others take their place.
 func replaced(from, to []byte) (change uint32) {
 	for i := 0; i < len(from); i += 2 {
 		change += uint32(^be16(from[i:])) + uint32(be16(to[i:]))

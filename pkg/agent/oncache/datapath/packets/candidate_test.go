@@ -207,8 +207,8 @@ func TestCandidatesShareACell(t *testing.T) {
 			flows = append(flows, p)
 		}
 	}
-	// Flows of a cell share a slot for tickets, too. It is free again after each packet, as if Open vSwitch had let that through: here it
-	// is not the slot that flows wait for.
+	// Flows of a cell also share a slot for tickets. It is freed after each packet, as if Open vSwitch had let the packet through: here
+	// flows do not wait for the slot.
 	slot := hash(w, flows[0]) >> 22
 	tickets := make([]int, len(flows))
 	// With three alternating flows, one packet in seven finds its flow noted. The probability that one of them has none in 200 is about

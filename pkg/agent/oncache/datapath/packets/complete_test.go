@@ -83,7 +83,7 @@ func TestAddedUpAndDecapsulated(t *testing.T) {
 					}
 					inner := in.Bytes(t)
 					requireComplete(t, w, w.Programs.OncacheIngress, w.UplinkIf, o.Wrap(t, inner), w.Decapsulated())
-					// The kernel's NAT does not adjust the sum either where no checksum makes up for the address, and nobody looks at it.
+					// The kernel's NAT also leaves the sum alone where no checksum makes up for the address, and the sum is unused.
 					if udp && !strings.HasPrefix(kind, "service") {
 						requireComplete(t, w, w.Programs.OncacheIngress, w.UplinkIf, o.Wrap(t, withoutChecksum(inner, f.Inner6)), w.Decapsulated())
 					}

@@ -24,7 +24,7 @@ func probeIsDue(w *harness.World) {
 	})
 }
 
-// TestForgedPacketIsNoProbe: a packet with the addresses of a flow that does not come from where its packets come from takes no probe from the flow.
+// TestForgedPacketIsNoProbe: a packet with the addresses of a flow, but from another place, does not use up the flow's probe.
 func TestForgedPacketIsNoProbe(t *testing.T) {
 	for name, f := range harness.Families {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestForgedLocalPacketIsNoProbe(t *testing.T) {
 	}
 }
 
-// TestForgedPacketGetsNoTicket: the flow's own packet finds its slot free, whatever has become of the entry.
+// TestForgedPacketGetsNoTicket: the flow's own packet finds its slot free, in any state of the entry.
 func TestForgedPacketGetsNoTicket(t *testing.T) {
 	for name, end := range map[string]func(*harness.World){
 		"lease over": (*harness.World).EndLeases,

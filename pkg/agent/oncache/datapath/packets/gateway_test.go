@@ -111,7 +111,7 @@ func harnessStrangers(t *testing.T, f harness.Family) *harness.World {
 	return harness.NewStrangersWorld(t, f)
 }
 
-// TestGatewayOtherSources: of the packets that leave by the gateway, only those with its own address are learned.
+// TestGatewayOtherSources: of the packets that leave by the gateway, only packets with its own address are learned.
 func TestGatewayOtherSources(t *testing.T) {
 	eachGateway(t, worldOf, func(t *testing.T, g *harness.Gateway, out, _ harness.Packet) {
 		for _, source := range []harness.Packet{g.FromPod(), g.ToPod()} {
@@ -124,7 +124,7 @@ func TestGatewayOtherSources(t *testing.T) {
 	})
 }
 
-// TestGatewayForeignMark: where somebody else has marked a packet, its route may depend on that. It still ends the connection.
+// TestGatewayForeignMark: the route of a packet with a foreign mark may depend on the mark. The packet still ends the connection.
 func TestGatewayForeignMark(t *testing.T) {
 	g := harness.NewWorld(t).AddGateway()
 	out, in := g.FromHost(), g.ToHost()

@@ -45,7 +45,7 @@ func TestHandshakeOfTheHost(t *testing.T) {
 			opens(segment(h.request, "S", clientISN, serverISN+1))
 			require.Empty(t, g.Entries())
 
-			// What the host was expected to send belongs to a connection that is over.
+			// The packet expected from the host belongs to a connection that has ended.
 			opens(segment(h.request, "R", clientISN+1, 0))
 			opens(h.syn)
 			require.Equal(t, "not_proved", g.LearnIngress(h.synACK).Reason)
@@ -55,9 +55,9 @@ func TestHandshakeOfTheHost(t *testing.T) {
 	}
 }
 
-// TestEntryThatComesBack: a packet that came out of Open vSwitch while the SYN-ACK passed the first program has made the entry again that
-// the SYN-ACK has ended. If it is of the SYN-ACK's direction, it is replaced, and the SYN-ACK must be answered all the same. If it is of the
-// other one, it does not count as the answer.
+// TestEntryThatComesBack: a packet that came out of Open vSwitch while the SYN-ACK passed the first program has made the entry again
+// that the SYN-ACK has ended. An entry of the SYN-ACK's direction is replaced, and the SYN-ACK must still be answered. An entry of the
+// opposite direction does not count as the answer.
 func TestEntryThatComesBack(t *testing.T) {
 	for _, server := range []bool{false, true} {
 		t.Run(map[bool]string{false: "client", true: "server"}[server], func(t *testing.T) {
@@ -168,8 +168,8 @@ func TestRepeatedHandshakeWithinTheNode(t *testing.T) {
 	})
 }
 
-// TestSYNACKWithinTheNode: a SYN-ACK teaches nothing that nobody has asked for, whose sender has opened the connection, too, or that goes to a
-// Service.
+// TestSYNACKWithinTheNode: a SYN-ACK teaches nothing without a request, if its sender has also opened the connection, or if it goes to
+// a Service.
 func TestSYNACKWithinTheNode(t *testing.T) {
 	eachLocalHandshake(t, func(t *testing.T, l *localHandshake, service bool) {
 		require.Equal(t, "tcp_flags", l.accept(), "no SYN")

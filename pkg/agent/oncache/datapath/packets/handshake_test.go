@@ -204,7 +204,7 @@ func TestTicketOfFormerConnection(t *testing.T) {
 		requireUnproved(w, "nothing has answered the SYN-ACK")
 		ends(w, segment(h.answer, "R", serverISN+1, 0))
 
-		// The SYN-ACK alone does so, too: of this direction no other segment may have been seen, on another path.
+		// The SYN-ACK alone also does so: of this direction no other segment may have been seen, on another path.
 		open()
 		held = ticket(w, former)
 		require.Equal(t, "learned", learned(w, h.synACK))
@@ -213,7 +213,7 @@ func TestTicketOfFormerConnection(t *testing.T) {
 	})
 }
 
-// TestSYNACKThatComesOutLate: what has ended or reopened the connection meanwhile ends the SYN-ACK's ticket, too.
+// TestSYNACKThatComesOutLate: an event that ends or reopens the connection also ends the SYN-ACK's ticket.
 func TestSYNACKThatComesOutLate(t *testing.T) {
 	eachRole(t, func(t *testing.T, w *harness.World, h handshake) {
 		for _, end := range []harness.Packet{segment(h.request, "R", clientISN+1, 0), segment(h.answer, "F", serverISN+1, clientISN+1), segment(h.request, "-S", clientISN+70000, 0)} {
@@ -257,7 +257,7 @@ func comesOutLate(w *harness.World, mark uint32, p harness.Packet) string {
 	return w.EgressInit(mark, w.ToPeer().Wrap(w.T, p.BehindOVS(harness.GatewayMAC, harness.VirtualMAC).Bytes(w.T))).Reason
 }
 
-// TestHandshakeThroughService: the client's Node learns a connection through a Service, too.
+// TestHandshakeThroughService: the client's Node also learns connections through a Service.
 func TestHandshakeThroughService(t *testing.T) {
 	for name, f := range harness.Families {
 		t.Run(name, func(t *testing.T) {

@@ -40,14 +40,14 @@ func (f *heldFlow) leases(left time.Duration) {
 	})
 }
 
-// requireBoth requires what becomes of a packet in each direction.
+// requireBoth requires a reason for packets of both directions.
 func (f *heldFlow) requireBoth(reason, why string) {
 	f.t.Helper()
 	require.Equal(f.t, reason, f.Egress(0, f.out.Bytes(f.t)).Reason, "egress: %s", why)
 	require.Equal(f.t, reason, f.Ingress(0, harness.FromPeer().Wrap(f.t, f.in.Bytes(f.t))).Reason, "ingress: %s", why)
 }
 
-// TestHeldLeases: while leases are held, those that ran go on without probes, and those that had ended before stay over.
+// TestHeldLeases: while leases are held, running leases continue without probes, and leases that had ended stay ended.
 func TestHeldLeases(t *testing.T) {
 	f := newHeldFlow(t)
 	f.leases(time.Minute)

@@ -216,7 +216,7 @@ func TestHearingWhileKeysAreRefused(t *testing.T) {
 	require.NotZero(t, w.GiveAgain(out, in))
 }
 
-// TestKeyOutlivesItsEntries: entries that are learned anew get the key that their flow has.
+// TestKeyOutlivesItsEntries: entries that are learned again get the key that their flow has.
 func TestKeyOutlivesItsEntries(t *testing.T) {
 	w := harness.NewRewritingWorld(t, harness.Family{})
 	out, in := w.FromPod(), w.ToPod()
@@ -293,7 +293,7 @@ func TestKeyDoesNotReturn(t *testing.T) {
 	w.ChangeKeys(func(k *object.BpfOncKeys) { require.Zero(t, k.Heard) })
 }
 
-// TestKeyIsReusedAfterTwoLives: until then it belongs to its flow, whatever becomes of that.
+// TestKeyIsReusedAfterTwoLives: until then it belongs to its flow, whatever happens to the flow.
 func TestKeyIsReusedAfterTwoLives(t *testing.T) {
 	w := harness.NewRewritingWorld(t, harness.Family{})
 	out, in := w.FromPod(), w.ToPod()
@@ -434,7 +434,7 @@ func TestKeyIsForOnePurpose(t *testing.T) {
 			out, in, outer := w.FromPod(), w.ToPod(), w.FromPeer()
 			former := w.Give(out, in)
 			tc.change(w, &in, &outer)
-			// The way out is that of the other way in.
+			// The way out mirrors the new way in.
 			back := w.ToPeer()
 			back.Src, back.Dst = outer.Dst, outer.Src
 			learn := func() {
@@ -477,7 +477,7 @@ func TestUnheardKeyIsRemoved(t *testing.T) {
 	}
 }
 
-// TestKeyIsForeignWithoutRewriting: programs that do not rewrite know no other tunnel header than that of all tunnel packets.
+// TestKeyIsForeignWithoutRewriting: programs that do not rewrite know only the tunnel header that all tunnel packets share.
 func TestKeyIsForeignWithoutRewriting(t *testing.T) {
 	w := harness.NewWorld(t)
 	out, in := w.FromPod(), w.ToPod()
@@ -487,7 +487,8 @@ func TestKeyIsForeignWithoutRewriting(t *testing.T) {
 	require.Equal(t, harness.Next, r.Verdict)
 }
 
-// TestOnlyTheIdentifierTellsKeys: programs that hear keys accept no other tunnel header than those of Nodes that tell some, either.
+// TestOnlyTheIdentifierTellsKeys: programs that hear keys accept, besides the usual tunnel header, only the headers of Nodes that tell
+// keys.
 func TestOnlyTheIdentifierTellsKeys(t *testing.T) {
 	w := harness.NewRewritingWorld(t, harness.Family{})
 	out, in := w.FromPod(), w.ToPod()

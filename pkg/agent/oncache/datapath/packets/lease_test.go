@@ -140,7 +140,7 @@ func TestYoungDatagrams(t *testing.T) {
 	}
 }
 
-// TestBothDirectionsAsk: after a probe of one direction, the next packet of the other one is a probe, too.
+// TestBothDirectionsAsk: after a probe of one direction, the next packet of the opposite direction is also a probe.
 func TestBothDirectionsAsk(t *testing.T) {
 	for _, first := range []string{"egress", "ingress"} {
 		t.Run(first, func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestBothDirectionsAsk(t *testing.T) {
 			require.Equal(t, "lease", begin())
 			require.Equal(t, "lease", other(), "its own lease has just begun")
 			require.Equal(t, "hit", other(), "one is enough")
-			// Both are renewed, and neither asks again because the other one does.
+			// Both are renewed, and neither asks again because its opposite does.
 			again := func() {
 				w.ChangeEntries(func(v *object.BpfOncValidity) { v.Probed -= uint32(w.Control().Lease/16) + 1 })
 			}

@@ -215,7 +215,7 @@ func TestLocalServiceInitLearnsNothing(t *testing.T) {
 }
 
 // TestLocalServiceOfStrangers: the first packets of a connection gain nothing. Once one direction has been learned, a segment without
-// data of the other one gets a ticket.
+// data of the opposite direction gets a ticket.
 func TestLocalServiceOfStrangers(t *testing.T) {
 	for _, six := range []bool{false, true} {
 		for _, first := range []string{"there", "back"} {
@@ -252,7 +252,7 @@ func TestLocalServiceEnds(t *testing.T) {
 					require.Equal(t, "tcp_flags", end())
 					require.Empty(t, s.Entries())
 					require.Equal(t, [2][2]int64{}, [2][2]int64{s.client.Counts(), s.server.Counts()})
-					forgetTickets(s.World) // that of a SYN-ACK
+					forgetTickets(s.World) // of a SYN-ACK
 				}
 				s.learnBoth(t)
 				require.Equal(t, "tcp_flags", s.server.Egress(0, last.Sent.Bytes(t)).Reason)
@@ -270,7 +270,7 @@ func TestLocalServiceIsDeleted(t *testing.T) {
 	})
 }
 
-// TestLocalServiceProbes: the lease of one direction that ends makes the other one probe, too, and each is renewed.
+// TestLocalServiceProbes: when the lease of one direction ends, both directions probe, and each is renewed.
 func TestLocalServiceProbes(t *testing.T) {
 	eachLocalService(t, func(t *testing.T, s *localService) {
 		for _, answers := range []bool{false, true} {
@@ -334,7 +334,7 @@ func TestLocalServiceOtherEndpoint(t *testing.T) {
 	require.Equal(t, "hit_local", s.there())
 }
 
-// TestLocalServiceAddressIsKnown: packets to an address that is not a Service's get no ticket. Those of a flow that is in the cache do.
+// TestLocalServiceAddressIsKnown: packets to an address that is not a Service's get no ticket, unless their flow is in the cache.
 func TestLocalServiceAddressIsKnown(t *testing.T) {
 	eachLocalService(t, func(t *testing.T, s *localService) {
 		s.learnBoth(t)

@@ -253,7 +253,7 @@ func TestLocalFlowOfStrangers(t *testing.T) {
 	require.Equal(t, "learned", peer.LearnTo(own, back).Reason)
 }
 
-// TestLocalFlowEnds: SYN, FIN and RST of either end delete both entries, and nobody else's do.
+// TestLocalFlowEnds: SYN, FIN and RST of either end, and of no other sender, delete both entries.
 func TestLocalFlowEnds(t *testing.T) {
 	for _, flag := range []string{"S", "F", "R"} {
 		for name, byPeer := range map[string]bool{"by the client": false, "by the server": true} {

@@ -51,7 +51,7 @@ func TestRenewalTakesTheTicketOfAFlowWithoutEntry(t *testing.T) {
 	require.False(t, hasTicket(w.Egress(0, out.Bytes(t))), "no entry")
 }
 
-// TestLostTickets: a flow whose tickets nobody redeems keeps its slot from nobody after a few, and gets few more.
+// TestLostTickets: a flow whose tickets are not redeemed stops blocking its slot after a few, and gets few more.
 func TestLostTickets(t *testing.T) {
 	w := harness.NewWorld(t)
 	out := harness.FromPod()
@@ -66,7 +66,7 @@ func TestLostTickets(t *testing.T) {
 		return tickets
 	}
 	require.Equal(t, lostTickets, lose())
-	// The probability that none of so many gets one is less than 10^-13.
+	// The probability that no packet gets one is less than 10^-13.
 	tickets, packets := 0, 30*rarePackets
 	for range packets {
 		w.Note(t, noise.Bytes(t), 14) // here it is not the note that matters
@@ -182,7 +182,7 @@ func TestRareFlowsGetTickets(t *testing.T) {
 	require.InDelta(t, packets/rarePackets, tickets, 70, "tickets of %d packets", packets)
 }
 
-// TestRedeemedTicketIsNotLost: a flow that loses some of its tickets, as in a batch, goes on getting them.
+// TestRedeemedTicketIsNotLost: a flow that loses some of its tickets, as in a batch, still gets more.
 func TestRedeemedTicketIsNotLost(t *testing.T) {
 	w := harness.NewWorld(t)
 	out := harness.FromPod()
@@ -197,7 +197,7 @@ func TestRedeemedTicketIsNotLost(t *testing.T) {
 	}
 }
 
-// TestPlacesDependOnASecret: nobody knows which flows share a slot.
+// TestPlacesDependOnASecret: senders cannot know which flows share a slot.
 func TestPlacesDependOnASecret(t *testing.T) {
 	for name, f := range sameVersions {
 		t.Run(name, func(t *testing.T) {

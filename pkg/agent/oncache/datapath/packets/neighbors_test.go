@@ -14,7 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
 )
 
-// worker is a Pod whose connections and streams send all the time. What is not a hit is passed by Open vSwitch.
+// worker is a Pod whose connections and streams send all the time. Open vSwitch passes packets that are not hits.
 type worker struct {
 	*harness.Pod
 	flows      []workingFlow
@@ -63,7 +63,7 @@ func runQuietly(t testing.TB, program *ebpf.Program, ifindex int, mark uint32, f
 	return run.Verdict(), harness.Unstamped(run.ContextOut.Mark)
 }
 
-// pester is what another Pod does: it sends the n-th packet, or lets one be sent to itself.
+// pester is the behavior of another Pod: it sends the n-th packet, or has one sent to itself.
 type pester func(t *testing.T, p *harness.Pod, victim *harness.Pod, n int)
 
 // sends passes a packet of the Pod through Egress. Open vSwitch drops it, or passes it on to the other Node.
@@ -165,7 +165,7 @@ var pesters = map[string]pester{
 	"forged: fragments of another's flows": sends(true, forged(fragmentOf)),
 }
 
-// pesters6 are those that differ with IPv6, and some others.
+// pesters6 contains the cases that differ with IPv6, and some others.
 var pesters6 = map[string]pester{
 	"datagrams to nobody, many flows": pesters["datagrams to nobody, many flows"],
 	"exchanges of one datagram":       pesters["exchanges of one datagram"],

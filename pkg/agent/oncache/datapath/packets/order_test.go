@@ -97,7 +97,7 @@ func TestOrderOfLocalDatagrams(t *testing.T) {
 	}
 }
 
-// TestOrderOfSentDatagrams: the kernel cannot encapsulate some super-packets, such as those of a tunnel of the Pod's own.
+// TestOrderOfSentDatagrams: the kernel cannot encapsulate some super-packets, such as a super-packet of the Pod's own tunnel.
 func TestOrderOfSentDatagrams(t *testing.T) {
 	for name, f := range harness.Families {
 		t.Run(name, func(t *testing.T) {

@@ -128,7 +128,7 @@ func TestVoidKeyOfAnyKind(t *testing.T) {
 	})
 }
 
-// TestProbeOfARewrittenFlow: Open vSwitch confirms the packet that was encapsulated again, and the others go on.
+// TestProbeOfARewrittenFlow: Open vSwitch confirms the packet that was encapsulated again, and the others stay on the fast path.
 func TestProbeOfARewrittenFlow(t *testing.T) {
 	eachRewriting(t, func(t *testing.T, w *harness.World, out, in harness.Packet) {
 		key := w.Give(out, in)

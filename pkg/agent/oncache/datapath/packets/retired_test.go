@@ -27,7 +27,7 @@ func counted(t *testing.T, w *harness.World) (all map[datapath.Direction][2]uint
 	return all
 }
 
-// What entries have counted is reported when their connection ends, whoever ends it, and entries without packets are not.
+// Counts of entries are reported when their connection ends, whichever side ends it; entries without packets are not reported.
 func TestRetiredWithTheirConnection(t *testing.T) {
 	for _, ending := range []string{"egress", "ingress"} {
 		t.Run(ending, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestRetiredWithTheirConnection(t *testing.T) {
 	}
 }
 
-// What entries have counted is reported when they are replaced, under the addresses by which conntrack knows the connection.
+// Counts of entries are reported when the entries are replaced, under the addresses by which conntrack knows the connection.
 func TestRetiredWhenReplaced(t *testing.T) {
 	eachService(t, func(t *testing.T, w *harness.World, e harness.Exchange) {
 		w.LearnExchange(e)

@@ -100,7 +100,7 @@ func TestRestored(t *testing.T) {
 	})
 }
 
-// TestRemarked: a DSCP that the network puts on a rewritten packet does not reach the Pod, as that of an outer header would not.
+// TestRemarked: a DSCP that the network puts on a rewritten packet does not reach the Pod, nor would an outer header's.
 func TestRemarked(t *testing.T) {
 	eachRewriting(t, func(t *testing.T, w *harness.World, out, in harness.Packet) {
 		wire := w.RewrittenFromPeer(in, w.Give(out, in))
@@ -190,8 +190,8 @@ func TestOtherIPVersion(t *testing.T) {
 	}
 }
 
-// TestRewrittenThroughService: a rewritten packet needs no translation on its way to the Endpoint, and gets the one of its answers. What
-// checksums change by may have a carry, which depends on the Service's address.
+// TestRewrittenThroughService: a rewritten packet needs no translation on its way to the Endpoint, and its answers are translated. The
+// change of a checksum may have a carry, which depends on the Service's address.
 func TestRewrittenThroughService(t *testing.T) {
 	eachRewritingWorld(t, func(t *testing.T, w *harness.World, udp bool) {
 		e := w.ThroughService(udp)

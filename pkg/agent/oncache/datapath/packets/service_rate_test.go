@@ -68,8 +68,8 @@ func TestFirstRequestThroughServiceAtAnyRate(t *testing.T) {
 	require.GreaterOrEqual(t, 100*hits, 98*connections)
 }
 
-// TestTicketOfASegmentTakenMeanwhile: another flow has had the slot a moment ago, which may be a connection's or datagrams. A segment is learned all the
-// same, and datagrams where only segments have had it.
+// TestTicketOfASegmentTakenMeanwhile: another flow, of segments or of datagrams, has just had the slot. Segments are still learned;
+// datagrams only if just segments have had the slot.
 func TestTicketOfASegmentTakenMeanwhile(t *testing.T) {
 	eachService(t, func(t *testing.T, w *harness.World, e harness.Exchange) {
 		other := stranger(w, e)

@@ -54,7 +54,7 @@ func TestStamps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := harness.NewStrangersWorld(t, f)
 			addNeighbor(w)
-			// differs says whether a change of the Pod in slot changes the packet's stamp.
+			// differs reports whether a change of the Pod in slot changes the packet's stamp.
 			differs := func(p harness.Packet, slot int) bool {
 				before, _ := pass(w, p)
 				require.NotZero(t, before.Stamp&harness.StampBit, before.Reason)

@@ -15,9 +15,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
-// The tests of this file are about two packets of one socket that look the same, as those of an unconnected UDP socket do (their IP
-// identification is 0), go to or come from different peers, and share a slot for their tickets. Nothing but its number binds a packet
-// behind Open vSwitch to a ticket then: to the programs, the second packet is the first one, translated.
+// The tests of this file use two packets of one socket that look the same, as from an unconnected UDP socket (IP identification 0),
+// have different peers, and share a slot for their tickets. Behind Open vSwitch, only the number binds a packet to a ticket: to the
+// programs, the second packet is the first one, translated.
 
 // sharingSlot changes the port of the peer in p until the packet's ticket would be in the same slot as the other packet's.
 func sharingSlot(w *harness.World, port *uint16, p *harness.Packet, other harness.Packet) {
@@ -67,7 +67,7 @@ func forgetTickets(w *harness.World) {
 	changeTickets(w, func(t *object.BpfOncTicket) { t.Issued, t.Marked, t.Other = 1, 1, 1 })
 }
 
-// stranger is a packet from a Pod on the other Node to the socket that gets e.Received, and looks like that.
+// A packet from a Pod on the other Node to the socket that gets e.Received, and looks the same.
 func stranger(w *harness.World, e harness.Exchange) harness.Packet {
 	p := e.Received
 	p.Src = netip.MustParseAddr("10.10.2.66")

@@ -115,7 +115,7 @@ func TestServiceChecksums(t *testing.T) {
 	}
 }
 
-// TestServiceAddressIsKnown: packets to an address that is not a Service's get no ticket. Those of a flow that is in the cache do.
+// TestServiceAddressIsKnown: packets to an address that is not a Service's get no ticket, unless their flow is in the cache.
 func TestServiceAddressIsKnown(t *testing.T) {
 	for name, f := range harness.Families {
 		t.Run(name, func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestServiceEnds(t *testing.T) {
 				w.LearnExchange(e)
 				require.Equal(t, "tcp_flags", w.Egress(0, last.Sent.Bytes(t)).Reason)
 				require.Empty(t, w.Entries())
-				forgetTickets(w) // that of a SYN-ACK
+				forgetTickets(w) // of a SYN-ACK
 				w.LearnExchange(e)
 				require.Equal(t, "tcp_flags", w.Ingress(0, w.FromPeer().Wrap(t, last.Received.Bytes(t))).Reason)
 				require.Empty(t, w.Entries())
@@ -219,7 +219,7 @@ func TestServiceIsDeleted(t *testing.T) {
 	})
 }
 
-// TestServiceProbesBothDirections: the lease of one direction that ends makes the other one probe, too.
+// TestServiceProbesBothDirections: when the lease of one direction ends, both directions probe.
 func TestServiceProbesBothDirections(t *testing.T) {
 	eachService(t, func(t *testing.T, w *harness.World, e harness.Exchange) {
 		ingress := func() string { return w.Ingress(0, w.FromPeer().Wrap(t, e.Received.Bytes(t))).Reason }
@@ -244,7 +244,8 @@ func TestServiceProbesBothDirections(t *testing.T) {
 	})
 }
 
-// TestServiceOtherDirectionIsExpected: once one direction has been learned, a segment without data of the other one gets a ticket.
+// TestServiceOtherDirectionIsExpected: once one direction has been learned, a segment without data of the opposite direction gets a
+// ticket.
 func TestServiceOtherDirectionIsExpected(t *testing.T) {
 	for name, f := range harness.Families {
 		t.Run(name, func(t *testing.T) {
