@@ -43,7 +43,7 @@ func Agrees(pinPath string, maxFlows uint32, rewrite bool, written map[netip.Add
 	return agree && err == nil, err
 }
 
-// disagrees reports whether a slot may have entries that were learned under another epoch. Those of a slot with epoch 0 are void.
+// disagrees reports whether a slot may have entries that were learned under another epoch. Entries of a slot with epoch 0 are void.
 func disagrees(e *object.BpfOncEndpoint, written map[netip.Addr]uint16) bool {
 	if e.Ifindex == 0 || e.Epoch == 0 {
 		return false

@@ -32,7 +32,7 @@ const (
 
 const linksDir = "links"
 
-// Role is what an interface means to the cache. It determines which programs the interface carries.
+// Role is the purpose of an interface to the cache. It determines the programs on the interface.
 type Role uint8
 
 const (
@@ -109,8 +109,8 @@ func (d *Datapath) usesLink(p program) bool {
 	return d.hook == HookTCX || p.attach == ebpf.AttachNetkitPeer
 }
 
-// Attach puts the programs of the role on an interface, behind those of others at the same hook. It replaces the programs
-// of an earlier agent without a gap. After an error none of our programs is left there.
+// Attach puts the programs of the role on an interface, behind foreign programs at the same hook. It replaces the programs of an
+// earlier agent without a gap. After an error none of our programs is left there.
 func (d *Datapath) Attach(ifindex int, role Role) (err error) {
 	defer func() {
 		if err != nil {
@@ -143,8 +143,8 @@ func (d *Datapath) attachLink(ifindex int, p program) error {
 		if err != nil || kept {
 			return err
 		}
-		// Either the device of that link is gone and its index was reused, perhaps for another kind of device, or somebody
-		// else's program is behind ours.
+		// Either the device of that link is gone and its index was reused, perhaps for another kind of device, or a foreign program is
+		// behind ours.
 		if err := removeLink(pin); err != nil {
 			return err
 		}
@@ -222,7 +222,7 @@ func detach(pinPath string, ifindex int) error {
 	return errors.Join(append(errs, detachClsact(ifindex))...)
 }
 
-// removeLink detaches explicitly: somebody who inspects the link may hold the last reference.
+// removeLink detaches explicitly: a program that inspects the link may hold the last reference.
 func removeLink(pin string) error {
 	l, err := link.LoadPinnedLink(pin, nil)
 	if errors.Is(err, fs.ErrNotExist) {

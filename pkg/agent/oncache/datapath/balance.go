@@ -17,8 +17,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/shares"
 )
 
-// recountInterval is how often entries are counted while no map seems nearly full. In that state the programs' counts are
-// only displayed. Apart from races, their errors are counts that are too high.
+// recountInterval is the time between counts of the entries while no map seems nearly full. In that state the programs' counts are
+// only displayed. Apart from races, they can only be too high.
 const recountInterval = time.Minute
 
 // restAfter is the ratio of the pause before the next count to the duration of the last one. A Balancer thus uses at most
@@ -45,8 +45,8 @@ func (d *Datapath) FlowCount(slot int) int {
 	return int(total)
 }
 
-// ShareUsedUp tells whether the programs make no entries for new flows of the endpoint in a slot, in one of the flow maps: it is nearly
-// full, and the endpoint has its share of it.
+// ShareUsedUp reports whether the programs make no entries for new flows of the endpoint in a slot, in one of the flow maps: it is
+// nearly full, and the endpoint has its share of it.
 func (d *Datapath) ShareUsedUp(slot int) bool {
 	for m := range object.FlowMaps {
 		l := &d.limits.Elements[m]
@@ -66,7 +66,7 @@ type Balancer struct {
 	counted time.Time
 	// took is the duration of the last count.
 	took time.Duration
-	// refused is what the programs have counted up to the last time.
+	// refused contains the programs' counts at the last review.
 	refused [object.FlowMaps][MaxEndpoints]uint64
 }
 
@@ -194,7 +194,7 @@ func (b *Balancer) drop(plans *[object.FlowMaps][]shares.Counts, held [object.Fl
 	return errors.Join(append(errs, err)...)
 }
 
-// publish makes what was counted the programs' count. What they have counted meanwhile is lost, until the next time.
+// publish replaces the programs' counts. Their counts since the review are lost, until the next time.
 func (b *Balancer) publish(m object.FlowMap, held []shares.Held) {
 	total := int64(0)
 	for slot, h := range held {

@@ -178,8 +178,7 @@ func TestNewcomersGetTheirShares(t *testing.T) {
 	}
 }
 
-// TestIdleFlowsMakeWay: new flows of a Pod that has its share replace its own idle ones, as the oldest do in an LRU map, and nobody
-// else's.
+// TestIdleFlowsMakeWay: new flows of a Pod that has its share replace only the Pod's own idle flows, as the oldest do in an LRU map.
 func TestIdleFlowsMakeWay(t *testing.T) {
 	c := newCrowd(t, 2)
 	c.review()
@@ -195,8 +194,8 @@ func TestIdleFlowsMakeWay(t *testing.T) {
 	require.Equal(t, 100, c.cached(c.pods[1], 0, 100))
 }
 
-// TestHandshakesGoOnAfterAFlood: SYN-ACKs that nobody answers fill what they may. When their leases are over, they make way for handshakes
-// of other connections, although the map is not nearly full. Connections stay, however idle.
+// TestHandshakesGoOnAfterAFlood: unanswered SYN-ACKs fill their share. When their leases have ended, they make way for handshakes of
+// other connections, although the map is not nearly full. Connections stay, however idle.
 func TestHandshakesGoOnAfterAFlood(t *testing.T) {
 	c := newCrowd(t, 2)
 	c.review()

@@ -13,7 +13,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/sandbox"
 )
 
-// loadAlone loads programs and maps that nobody else uses.
+// loadAlone loads programs and maps for this test alone.
 func loadAlone(t *testing.T) *Datapath {
 	sandbox.RequireRoot(t)
 	pins := filepath.Join(sandbox.BPFFS, t.Name(), "oncache")

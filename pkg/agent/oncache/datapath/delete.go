@@ -33,7 +33,7 @@ func entriesOf(protocol uint8, client, dialed, server netip.AddrPort) []entry {
 	}
 }
 
-// DeleteFlow removes all entries of a connection. Its parameters are those of entriesOf. Absent entries are not an error.
+// DeleteFlow removes all entries of a connection. It has the parameters of entriesOf. Absent entries are not an error.
 func (d *Datapath) DeleteFlow(protocol uint8, client, dialed, server netip.AddrPort) error {
 	var errs []error
 	for _, e := range entriesOf(protocol, client, dialed, server) {

@@ -18,9 +18,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
 
-// DescribePrograms writes which programs have been loaded, with the tags by which the same ones are found elsewhere, and then what is at the
-// hooks of each device that has any, in the order in which it runs: ours and those of others. A device that is gone meanwhile is left out;
-// the error names those that could not be examined.
+// DescribePrograms writes which programs have been loaded, with the tags by which the same ones are found elsewhere, and then the
+// programs at the hooks of each device that has any, ours and foreign ones, in the order in which they run. A device that has
+// disappeared is left out; the error names devices that could not be examined.
 func (d *Datapath) DescribePrograms(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "# hook=%s layout=%s\n", d.hook, d.layout)
@@ -52,7 +52,7 @@ func (d *Datapath) DescribePrograms(w io.Writer) error {
 	return errors.Join(append(errs, out.Flush())...)
 }
 
-// allPrograms are those that are attached to some role's interfaces, each once.
+// allPrograms returns the programs of all roles, each once.
 func (d *Datapath) allPrograms() (programs []*ebpf.Program) {
 	for _, role := range []Role{RolePod, RoleUplink, RoleGateway, RoleTunnel} {
 		for _, p := range d.programs(role) {

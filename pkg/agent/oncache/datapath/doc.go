@@ -1,11 +1,11 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package datapath loads, pins and attaches the ONCache eBPF programs and gives typed access to their maps. It knows
-// nothing of Kubernetes, Open vSwitch or policy: package oncache decides who may use the cache.
+// Package datapath loads, pins and attaches the ONCache eBPF programs and gives typed access to their maps. It knows nothing of
+// Kubernetes, Open vSwitch or policy: package oncache decides who may use the cache.
 //
-// It follows the steps of cilium/ebpf. A Spec is everything that does not depend on the kernel. Load makes maps and
-// programs, and adopts those that an earlier agent has pinned. Attach and Detach work on one interface.
+// It follows the steps of cilium/ebpf. A Spec is everything that does not depend on the kernel. Load makes maps and programs, and
+// adopts those that an earlier agent has pinned. Attach and Detach work on one interface.
 //
 // Pins, below the directory given to Load:
 //
@@ -13,11 +13,10 @@
 //	                            structures never misreads them
 //	links/<ifindex>-<program>   TCX and netkit links; where the kernel has no TCX there are clsact filters instead
 //
-// Files: load.go, attach.go, clsact.go and foreign.go load and attach; flows.go, delete.go, counters.go and balance.go read and
-// trim the cache; uplink.go, mode.go, hold.go, endpoints.go, stamps.go, nodes.go and pod_networks.go write what the programs are told,
-// in memory that they share; reset.go, suspend.go and former.go end what an earlier agent has begun; passed.go hands
-// on what conntrack has seen. The compiled programs and the types of their maps are in internal/object.
+// Files: load.go, attach.go, clsact.go and foreign.go load and attach; flows.go, delete.go, counters.go and balance.go read and trim
+// the cache; uplink.go, mode.go, hold.go, endpoints.go, stamps.go, nodes.go and pod_networks.go write what the programs are told, in
+// memory that they share; reset.go, suspend.go and former.go end what an earlier agent has begun; passed.go hands on what conntrack
+// has seen. The compiled programs and the types of their maps are in internal/object.
 //
-// Tests of what the programs do are in packages of their own: packets, attached, oracle and cost. Here are those of what this
-// package does for the agent.
+// The programs' tests are in packages of their own: packets, attached, oracle and cost. The tests here cover the agent's side.
 package datapath

@@ -84,7 +84,7 @@ func (e *Endpoint) flags() (flags uint32) {
 	return flags
 }
 
-// addresses are those that a slot was last filled with.
+// addresses returns the addresses with which a slot was last filled.
 func addresses(s *object.BpfOncEndpoint) (out []netip.Addr) {
 	if s.Ip4 != 0 {
 		out = append(out, object.Addr4(s.Ip4))
@@ -106,8 +106,8 @@ func (d *Datapath) NoteEpoch(slot int, epoch uint32) {
 	atomic.StoreUint32(&d.endpoints.Elements[slot].LastEpoch, epoch)
 }
 
-// FormerEpochs returns the epochs stored by NoteEpoch, by Pod address: those of present Pods, and of removed ones whose
-// slot was not reused.
+// FormerEpochs returns the epochs stored by NoteEpoch, by Pod address: for present Pods, and for removed Pods whose slot was not
+// reused.
 func (d *Datapath) FormerEpochs() map[netip.Addr]uint32 {
 	out := map[netip.Addr]uint32{}
 	for slot := range d.endpoints.Elements {
@@ -122,7 +122,8 @@ func (d *Datapath) FormerEpochs() map[netip.Addr]uint32 {
 	return out
 }
 
-// forgetFormer takes an address out of all slots without a Pod: the epochs of the Pod that has it now go on from theirs. One Pod at a time has it.
+// forgetFormer takes an address out of all slots without a Pod: the epochs of the Pod that has it now continue from theirs. One Pod at
+// a time has it.
 func (d *Datapath) forgetFormer(ip netip.Addr) {
 	for slot := range d.endpoints.Elements {
 		if s := &d.endpoints.Elements[slot]; atomic.LoadUint32(&s.Ifindex) == 0 {

@@ -41,7 +41,7 @@ func keyOf(ip netip.Addr) object.BpfOncAddress {
 	return object.BpfOncAddress{Addr: object.Wire6(netip.AddrFrom16(ip.As16()))}
 }
 
-// TestLatestEpochOfAnAddress: agents give a Pod different slots. What is left in a former one must not hide how far its epochs are.
+// TestLatestEpochOfAnAddress: agents give a Pod different slots. The remains of a former slot must not hide the latest epoch.
 func TestLatestEpochOfAnAddress(t *testing.T) {
 	w := harness.NewWorld(t)
 	pod := datapath.Endpoint{IfIndex: w.PodIf, IPv4: harness.PodIP, IPv6: harness.PodIP6, MAC: harness.PodMAC, GatewayMAC: harness.GatewayMAC}

@@ -27,11 +27,11 @@ const (
 // Flow is one entry of the cache: one direction of a connection.
 type Flow struct {
 	Direction Direction
-	// Source and Destination are those of a packet before Open vSwitch: as the Pod sends it, or as it arrives in the tunnel.
+	// Source and Destination are the addresses of a packet before Open vSwitch: as the Pod sends it, or as it arrives in the tunnel.
 	Source      netip.AddrPort
 	Destination netip.AddrPort
-	// Translated is what Open vSwitch makes of the destination: the Endpoint of a Service. If SourceTranslated is set, it is what
-	// becomes of the source: the Service. It is the zero AddrPort if both stay as they are.
+	// Translated is the destination behind Open vSwitch: the Endpoint of a Service; or, if SourceTranslated is set, the source: the
+	// Service. It is the zero AddrPort if both stay as they are.
 	Translated       netip.AddrPort
 	SourceTranslated bool
 	Protocol         uint8
@@ -51,7 +51,7 @@ type Flow struct {
 	OwnProved        bool
 	OtherProved      bool
 	CurrentEndpoint  bool // generations still match
-	CurrentNode      bool // that of the Node, or of the local Pod that receives
+	CurrentNode      bool // generation of the Node, or of the local Pod that receives
 	CurrentEverybody bool
 }
 
@@ -194,8 +194,8 @@ func (d *Datapath) Opposite(f *Flow) (*Flow, error) {
 	return d.Flow(f.oppositeDirection(), f.Protocol, source, destination)
 }
 
-// egress6 and ingress6 return the value of an IPv4 map, which is the beginning of that of an IPv6 map, as the latter. The
-// address of a translation is in its first word.
+// egress6 and ingress6 convert the value of an IPv4 map, which equals the beginning of an IPv6 map's, to the latter. The address of a
+// translation is in its first word.
 func egress6(v object.BpfOncEgress4) object.BpfOncEgress {
 	return object.BpfOncEgress{
 		V: v.V, Seen: v.Seen, Packets: v.Packets, Bytes: v.Bytes, Created: v.Created, Keys: v.Keys,

@@ -16,15 +16,14 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// unshaped are root qdiscs that neither delay nor drop on purpose. Bypassing them violates nothing that anybody has
-// configured.
+// unshaped are root qdiscs that neither delay nor drop on purpose. Bypassing them violates no configuration.
 var unshaped = []string{"noqueue", "pfifo_fast", "pfifo", "fq_codel", "fq", "mq"}
 
-// Bypassed names what others have put on an interface that a packet of the slow path meets and a packet of the fast path
-// would bypass. These are TC filters and programs behind the point where a hit leaves, and on a Pod's interface everything
-// on egress, which bpf_redirect_peer skips. On the gateway's interface, hits of Egress leave at its egress hook, and those
-// of Ingress pass all that packets of the slow path pass. Programs that run before ours are not affected. Programs at the
-// same hook as ours are not listed: Attach takes the last place, and InPlace reports when it is lost.
+// Bypassed names foreign objects on an interface that a packet of the slow path meets and a packet of the fast path would bypass: TC
+// filters and programs behind the point where a hit leaves, and on a Pod's interface everything on egress, which bpf_redirect_peer
+// skips. On the gateway's interface, hits of Egress leave at its egress hook, and hits of Ingress pass everything that packets of the
+// slow path pass. Programs that run before ours are not affected. Programs at the same hook as ours are not listed: Attach takes the
+// last place, and InPlace reports when it is lost.
 //
 // It does not see chains of netfilter's netdev family and packet sockets; see docs/design/oncache-hooks.md, "Coexistence".
 func (d *Datapath) Bypassed(ifindex int, role Role) ([]string, error) {
@@ -128,7 +127,7 @@ func shapers(qdiscs []netlink.Qdisc) (out []string) {
 func programName(id ebpf.ProgramID) string {
 	p, err := ebpf.NewProgramFromID(id)
 	if err != nil {
-		return "" // removed meanwhile
+		return "" // has just been removed
 	}
 	defer p.Close()
 	info, err := p.Info()

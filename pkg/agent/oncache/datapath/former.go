@@ -22,11 +22,11 @@ import (
 // concurrent use.
 type Former struct {
 	pinPath string
-	// layouts are those that this version can read.
+	// layouts are the layouts that this version can read.
 	layouts func() ([]string, error)
 }
 
-// NewFormer does nothing yet. opts are those of the present agent's Load.
+// NewFormer does nothing yet. opts are the options of the present agent's Load.
 func NewFormer(opts Options) *Former {
 	return &Former{opts.PinPath, sync.OnceValues(func() ([]string, error) { return ownLayouts(opts.MaxFlows, opts.Rewrite) })}
 }

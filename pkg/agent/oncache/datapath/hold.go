@@ -10,8 +10,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
-// Hold makes leases go on, and stops probes, for the given time: those leases that had not ended at the time ago. Nothing else about
-// entries changes: they can be evicted, and packets that are not hits take the slow path.
+// Hold extends leases for the time limit, and stops probes. It concerns leases that had not ended at the time ago. Entries can still
+// be evicted, and packets that are not hits take the slow path.
 func (d *Datapath) Hold(ago, limit time.Duration) error {
 	now, err := d.now()
 	if err != nil {
@@ -27,7 +27,7 @@ func (d *Datapath) Hold(ago, limit time.Duration) error {
 // Release lets leases end again.
 func (d *Datapath) Release() { atomic.StoreUint64(&d.control.Elements[0].HeldUntil, 0) }
 
-// leaseLeft is how long an entry can be used without another confirmation, in jiffies; negative: its lease is over.
+// leaseLeft is the time for which an entry can be used without another confirmation, in jiffies; negative: its lease has ended.
 func (d *Datapath) leaseLeft(now moment, v *object.BpfOncValidity) int64 {
 	c := &d.control.Elements[0]
 	left := int64(v.Lease - now.jiffies)

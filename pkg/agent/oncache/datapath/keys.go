@@ -21,17 +21,18 @@ import (
 // MaxKeys is the number of keys that can be in use at a time, for rewritten packets to this Node from all others.
 const MaxKeys = 65535
 
-// keyLife is how long a Node uses a key after it has heard it. It is part of the protocol between Nodes: all versions that understand keys have
-// the same.
+// keyLife is the time for which a Node uses a key after it has heard it. It is part of the protocol between Nodes: equal in all
+// versions that understand keys.
 const keyLife = 10 * time.Second
 
-// KeyRest is how long a Node knows a key after it has told it: a packet that tells a key, or has one, may be late by a quarter of this.
+// KeyRest is the time for which a Node knows a key after it has told it: a packet that tells a key, or has one, may be late by a
+// quarter of this.
 const KeyRest = 2 * keyLife
 
 // nodeRewrites is NODE_REWRITES of bpf/oncache/types.h.
 const nodeRewrites = 1
 
-// giveNoKeysYet keeps maps from giving keys as long as other Nodes may use those of the maps before, which give none from now on.
+// giveNoKeysYet keeps maps from giving keys as long as other Nodes may use keys of the maps before, which give none from now on.
 func (d *Datapath) giveNoKeysYet() error {
 	now, err := d.now()
 	if err != nil {
@@ -41,10 +42,11 @@ func (d *Datapath) giveNoKeysYet() error {
 	return nil
 }
 
-// LetKeysEnd waits until no packet can arrive with a key that programs with other maps than those of the layout have given; "" is no layout. It
-// is called before these programs are replaced or removed, and leaves them switched off: they tell no more keys, and restore for Open vSwitch what
-// comes with those that they have told. It returns at once, with waited false, if they have given none since the Node was booted. Their hits must
-// have ended, so that they give none from then on. If ctx ends first, the programs must stay as they are: the error is that of ctx.
+// LetKeysEnd waits until no packet can arrive with a key given by programs whose maps have another layout ("": any). Call it before
+// these programs are replaced or removed, after their hits have ended, so that they give no more keys. It leaves them switched off:
+// they tell no more keys, and restore packets with keys that they have told for Open vSwitch. It returns at once, with waited false,
+// if they have given none since the Node was booted. If ctx ends first, the programs must stay as they are: the error is the error of
+// ctx.
 func LetKeysEnd(ctx context.Context, pinPath, layout string) (waited bool, err error) {
 	given, err := filepath.Glob(filepath.Join(pinPath, "*", "maps", object.BpfMapRestores))
 	if err != nil {
@@ -75,8 +77,9 @@ func LetKeysEnd(ctx context.Context, pinPath, layout string) (waited bool, err e
 	return true, retry.Sleep(ctx, KeyRest)
 }
 
-// LetFormerKeysEnd is LetKeysEnd for programs that are about to be attached, with this port for rewritten packets. Keys of their own maps end,
-// too, if such packets came to another port so far. The former maps may have given keys until now, whenever those of this Datapath were made.
+// LetFormerKeysEnd is LetKeysEnd for programs that are about to be attached, with this port for rewritten packets. Keys of their own
+// maps also end if such packets came to another port so far. The former maps may have given keys until now, whenever this Datapath's
+// maps were made.
 func (d *Datapath) LetFormerKeysEnd(ctx context.Context, port uint16) error {
 	layout := d.layout
 	if former := d.control.Elements[0].RewritePort; former != 0 && former != object.WirePort(port) {
@@ -106,8 +109,8 @@ func hasGivenKeys(path string) (given bool, err error) {
 // Layout names the layout of the maps.
 func (d *Datapath) Layout() string { return d.layout }
 
-// SetNodeRewrites says whether the agent of the Node in the slot understands keys for the same port, and so may be told some, and tell some. A
-// new slot does not.
+// SetNodeRewrites sets whether the agent of the Node in the slot understands keys for the same port, and so may be told some, and tell
+// some. A new slot does not.
 func (d *Datapath) SetNodeRewrites(slot int, rewrites bool) {
 	flags := &d.nodes.Elements[slot].Flags
 	if rewrites {
@@ -126,7 +129,7 @@ func (d *Datapath) RefuseKeys(refused bool) {
 	atomic.StoreUint32(&d.control.Elements[0].KeysRefused, word)
 }
 
-// KeysKept is how many keys other Nodes may use at present.
+// KeysKept returns the number of keys that other Nodes may use at present.
 func (d *Datapath) KeysKept() (int, error) {
 	now, err := d.now()
 	if err != nil {

@@ -108,7 +108,7 @@ func TestSmallWithoutRewriting(t *testing.T) {
 	require.EqualValues(t, 1, w.Maps.Restores.MaxEntries())
 }
 
-// TestFormerKeysEnd: an agent whose rewritten packets come to another port than those of the former one waits, although the maps stay.
+// TestFormerKeysEnd: an agent that receives rewritten packets at another port than the former one waits, although the maps stay.
 func TestFormerKeysEnd(t *testing.T) {
 	w := harness.NewRewritingWorld(t, harness.Family{})
 	w.Give(harness.FromPod(), harness.ToPod())

@@ -42,7 +42,7 @@ func Leftovers(pinPath string) ([]leftover.Item, error) {
 			if err := os.RemoveAll(pinPath); err != nil {
 				return fmt.Errorf("remove pins: %w", err)
 			}
-			_ = os.Remove(filepath.Dir(pinPath)) // fails if somebody else uses it, too
+			_ = os.Remove(filepath.Dir(pinPath)) // fails if it is used for something else
 			return nil
 		},
 	}), nil

@@ -46,7 +46,7 @@ type Datapath struct {
 	layout  string
 	hook    Hook
 	objects object.BpfObjects
-	// Adopted is true when the maps are those that an earlier agent had pinned.
+	// Adopted is true when an earlier agent had pinned the maps.
 	Adopted bool
 
 	// jiffy is the time between two ticks of the kernel.

@@ -28,7 +28,7 @@ type NodeState struct {
 	Confirmed, Contradicted time.Duration
 }
 
-// Nodes lists the slots in use. It takes no lock: a slot that is being changed may be missed or seen twice.
+// Nodes lists the slots in use. It does not lock: a slot that is being changed may be missed or seen twice.
 func (d *Datapath) Nodes() []NodeState {
 	var out []NodeState
 	for slot := range d.nodes.Elements {
@@ -74,12 +74,11 @@ func (d *Datapath) ClearNode(slot int) { d.clearNodes(slot) }
 
 // clearNodes is ClearNode for several slots with a single wait.
 //
-// A hit compares the Node's generation once, and reads the Node's address, MTU and header afterward. (The presence of an
-// IPv4 address selects the outer header: reached_by_ip6 in node.h.) No order of stores is therefore enough for a program
-// that has already compared when the first of them is made. So the generation ends first; when those programs have
-// finished, nobody uses the fields any more and they can change. Nothing is learned under the generation in between: a
-// caller that clears a slot has withdrawn its Pod networks and published new epochs. If something were learned all the
-// same, the generation that fillNode sets last would make it stale.
+// A hit compares the Node's generation once, and reads the Node's address, MTU and header afterward. (The presence of an IPv4 address
+// selects the outer header: reached_by_ip6 in node.h.) No order of stores is therefore enough for a program that has already compared
+// when the first of them is made. So the generation ends first; when those programs have finished, the fields are unused and can
+// change. Nothing is learned under the generation in between: a caller that clears a slot has withdrawn its Pod networks and published
+// new epochs. Were something learned nevertheless, the generation that fillNode sets last would make it stale.
 func (d *Datapath) clearNodes(slots ...int) {
 	if len(slots) == 0 {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
-// Occupancy is how full a flow map is.
+// Occupancy is the fill level of a flow map.
 type Occupancy struct {
 	// Map is the map's name.
 	Map string

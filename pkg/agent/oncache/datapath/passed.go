@@ -16,8 +16,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
-// Attend promises that the agent maintains conntrack for that long. Once the time is over, no lease is renewed and nothing
-// is learned until the next promise.
+// Attend promises that the agent maintains conntrack for this time. Once it has passed, no lease is renewed and nothing is learned
+// until the next promise.
 func (d *Datapath) Attend(promise time.Duration) error {
 	now, err := d.now()
 	if err != nil {

@@ -29,7 +29,7 @@ func newReader[T any](m *ebpf.Map, parse func([]byte) (T, error)) (*Reader[T], e
 	return &Reader[T]{reader: reader, parse: parse}, nil
 }
 
-// Wait waits until there are reports and hands them to yield. At the deadline it returns os.ErrDeadlineExceeded; the zero time is
+// Wait waits until there are reports and hands them to yield. At the deadline it returns os.ErrDeadlineExceeded; the zero time means
 // no deadline.
 func (r *Reader[T]) Wait(deadline time.Time, yield func(T)) error {
 	r.reader.SetDeadline(deadline)
@@ -62,8 +62,8 @@ func (r *Reader[T]) next(yield func(T)) error {
 	return nil
 }
 
-// decode copies a report of a program to one of its type, which has no pointers. If the report is shorter, but has at least so many bytes,
-// the rest of its type stays as it is. There are thousands a second, too many for package reflect.
+// decode copies a report of a program to a value of its type, which has no pointers. If the report is shorter, but has at least least
+// bytes, the rest of the value stays as it is. There are thousands a second, too many for package reflect.
 func decode[T any](sample []byte, to *T, least uintptr) error {
 	if uintptr(len(sample)) < least {
 		return fmt.Errorf("%d bytes; want at least %d", len(sample), least)

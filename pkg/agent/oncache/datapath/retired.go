@@ -11,9 +11,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
-// Retired is what an entry had counted when it was removed or replaced.
+// Retired contains the counts of an entry when it was removed or replaced.
 type Retired struct {
-	// Source and Destination are those of the connection's packets as the local Pod sends them, whichever direction the entry was for.
+	// Source and Destination are the addresses of the connection's packets as the local Pod sends them, in entries of either direction.
 	Source, Destination netip.AddrPort
 	Protocol            uint8
 	Direction           Direction
@@ -46,7 +46,7 @@ func parseRetired(sample []byte) (r Retired, err error) {
 	return r, nil
 }
 
-// OnRemoved makes the agent's own removals of entries known to report, too. Call it before entries are removed, or while none are.
+// OnRemoved makes the agent's own removals of entries also call report. Call it before entries are removed, or while none are.
 func (d *Datapath) OnRemoved(report func(Retired)) { d.removed.Store(&report) }
 
 // reportRemoved tells OnRemoved's function of an entry that the agent has removed.

@@ -11,8 +11,8 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// AddServiceAddress makes packets to the address worth learning from: it is one of a Service with an Endpoint in the Pod network.
-// What becomes of a packet is nevertheless learned from Open vSwitch only.
+// AddServiceAddress makes the cache learn from packets to the address of a Service with an Endpoint in the Pod network. The treatment
+// of a packet is still learned from Open vSwitch only.
 func (d *Datapath) AddServiceAddress(address netip.Addr) error {
 	if err := d.objects.ServiceIps.Put(addressKey(address), uint32(1)); err != nil {
 		return fmt.Errorf("announce the address %v of a Service: %w", address, err)

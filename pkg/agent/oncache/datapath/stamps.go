@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// StampValues is how many change numbers a stamp can tell apart. Numbers with the same stamp as 0, which packets of no
-// known Pod have, are skipped.
+// StampValues is the number of changes that a stamp can tell apart. Numbers with the same stamp as 0, which packets of no known Pod
+// have, are skipped.
 const StampValues = 1 << 9
 
 // NextChange returns the number of a change. It must be called after Open vSwitch has answered the change's barrier.

@@ -22,8 +22,8 @@ func Suspend(pinPath string) error {
 	return eachMode(pinPath, func(mode *uint32) { atomic.StoreUint32(mode, uint32(ModeOff)) })
 }
 
-// StopHits changes ModeEnforce of the programs that an earlier agent, of any version, has left running to ModeObserve: they go on stamping
-// packets. What they learn is void when an agent has adopted or removed their maps.
+// StopHits changes ModeEnforce of the programs that an earlier agent, of any version, has left running to ModeObserve: they continue
+// to stamp packets. Whatever they learn is void once an agent has adopted or removed their maps.
 func StopHits(pinPath string) error {
 	return eachMode(pinPath, stopHits)
 }
