@@ -16,8 +16,8 @@ import (
 // ReasonOpenVSwitchAway is the problem of a Node whose Open vSwitch is away while the cache carries on.
 const ReasonOpenVSwitchAway problem.Reason = "OpenVSwitchAway"
 
-// graceTime is how long leases are held while Open vSwitch is away: enough for a Pod with Open vSwitch to be replaced, and for conntrack to keep
-// a UDP stream (120 s) that it does not see meanwhile.
+// graceTime limits how long leases are held while Open vSwitch is away: enough to replace a Pod with Open vSwitch, and for conntrack
+// to keep a UDP stream (120 s) that it does not see during that time.
 const graceTime = time.Minute
 
 // longestUnseen bounds how long ago Open vSwitch can have been there. Most of the time it has been seen within a second. But a switch that does not
@@ -26,20 +26,20 @@ const longestUnseen = 2 * flowCheckInterval
 
 // leases is the part of the datapath that holds leases.
 type leases interface {
-	// Hold makes those go on, for the limit, that had not ended at the time ago.
+	// Hold extends, up to the limit, the leases that had not ended at the time ago.
 	Hold(ago, limit time.Duration) error
 	Release()
 }
 
-// absence decides how long leases are held. Without Open vSwitch nobody confirms an entry, but nobody else than the agent can have changed the
-// rules either, and what the agent changes evicts as always.
+// absence decides how long leases are held. Without Open vSwitch no entry is confirmed, but only the agent can have changed the rules,
+// and the agent's changes evict as always.
 type absence struct {
 	observer Observer
 	failures *failures
 
 	mu     sync.Mutex
 	leases leases
-	// since is when Open vSwitch was found to be away, and reason why; zero while it is there. over is set once leases end.
+	// since is the time at which Open vSwitch was found to be away, for a reason; zero while it is there. over is set once leases end.
 	since  time.Time
 	reason error
 	over   bool
@@ -78,7 +78,7 @@ func (a *absence) away(now, lastSeen time.Time, reason error) {
 	}
 }
 
-// pass ends the hold when its time is over, whatever is known of Open vSwitch by then.
+// pass ends the hold when its time has passed, whatever is then known of Open vSwitch.
 func (a *absence) pass(now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -90,7 +90,7 @@ func (a *absence) pass(now time.Time) {
 	a.observer.OpenVSwitchAway(a.reason, 0)
 }
 
-// held is how long leases are still held. The caller holds mu.
+// held returns the remaining time of the hold. The caller holds mu.
 func (a *absence) held(now time.Time) time.Duration {
 	if a.since.IsZero() || a.over {
 		return 0
@@ -98,7 +98,7 @@ func (a *absence) held(now time.Time) time.Duration {
 	return max(graceTime-now.Sub(a.since), 0)
 }
 
-// status is what antctl shows; nil while Open vSwitch is there.
+// status returns the absence for antctl; nil while Open vSwitch is there.
 func (a *absence) status(now time.Time) *api.Absence {
 	a.mu.Lock()
 	defer a.mu.Unlock()

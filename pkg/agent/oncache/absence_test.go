@@ -18,11 +18,11 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 )
 
-// absentSwitch is an Open vSwitch that comes and goes, and records what the cache does meanwhile.
+// absentSwitch is an Open vSwitch that comes and goes, and records the cache's reactions.
 type absentSwitch struct {
 	noObserver
 	log []string
-	// connection, missing, unanswered and noDatapath are what a look finds.
+	// connection, missing, unanswered and noDatapath are the findings of a look.
 	connection, unanswered error
 	missing                string
 	noDatapath             bool
@@ -71,7 +71,7 @@ func newLookout() *lookoutEnv {
 	return &lookoutEnv{&lookout{flows: sw, datapathExists: exists, absence: a, connected: start, complete: start}, sw, start}
 }
 
-// pass looks every interval until the time is over.
+// pass looks every interval until the time has passed.
 func (e *lookoutEnv) pass(d time.Duration) {
 	for end := e.now.Add(d); e.now.Before(end); {
 		e.now = e.now.Add(connectionCheckInterval)
@@ -112,7 +112,7 @@ func TestLeasesAreHeld(t *testing.T) {
 	require.Equal(t, []string{"release", "tell <nil> held=0s"}, e.sw.take())
 }
 
-// TestWhatIsAway: Open vSwitch is away, too, when ovs-vswitchd can be reached and cannot forward. It may be so since the last look.
+// TestWhatIsAway: Open vSwitch is also away when ovs-vswitchd can be reached and cannot forward, perhaps since the last look.
 func TestWhatIsAway(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -178,7 +178,7 @@ func TestFlappingConnection(t *testing.T) {
 	require.Equal(t, 100, held)
 }
 
-// TestMetricsOfAnAbsence: an operator sees that Open vSwitch is away, and whether flows live on meanwhile.
+// TestMetricsOfAnAbsence: an operator sees that Open vSwitch is away, and whether flows survive.
 func TestMetricsOfAnAbsence(t *testing.T) {
 	e := newLookout()
 	requireMetrics := func(away, held, count int) {

@@ -30,11 +30,11 @@ var (
 // lookout looks whether Open vSwitch is there.
 type lookout struct {
 	flows FlowClient
-	// datapathExists tells whether the kernel has Open vSwitch's datapath.
+	// datapathExists reports whether the kernel has Open vSwitch's datapath.
 	datapathExists func() (bool, error)
 	absence        *absence
 
-	// connected is when connection and datapath were last found in order, complete when flows were, too.
+	// connected is the last time at which connection and datapath were found in order; complete, connection, datapath and flows.
 	connected, complete time.Time
 }
 

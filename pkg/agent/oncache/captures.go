@@ -17,11 +17,11 @@ import (
 // packetSockets lists the packet sockets of this network namespace (net/packet/af_packet.c, packet_seq_show).
 const packetSockets = "/proc/net/packet"
 
-// captures are the interfaces whose packets somebody is capturing.
+// captures are the interfaces whose packets are being captured.
 type captures struct {
 	// sniffed has the indexes of interfaces with a packet socket for all protocols, as capture programs open it.
 	sniffed map[int]bool
-	// mirrored says whether a mirror of Open vSwitch copies an interface's packets; nil for no.
+	// mirrored reports whether a mirror of Open vSwitch copies an interface's packets; nil for no.
 	mirrored func(interfaceName string) bool
 }
 

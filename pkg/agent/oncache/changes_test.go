@@ -152,8 +152,9 @@ func changesOfDualStack() []changeCase {
 	}
 }
 
-// TestWhatMayBeUndone: a change was refused, so far as is known, and entries are learned by what the switch has really made of it. To send everything
-// again undoes the change. If the fate of that is unknown, too, entries must not outlive the rules that they are results of.
+// TestWhatMayBeUndone: a change seems to have been refused, and entries are learned from the switch's real behavior. Sending
+// everything again undoes the change. If the fate of the resend is also unknown, entries must not outlive the rules from which they
+// result.
 func TestWhatMayBeUndone(t *testing.T) {
 	disconnected := errors.New("disconnected")
 	e := newEnv(t, "a", "b", "c")

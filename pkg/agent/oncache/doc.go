@@ -28,5 +28,5 @@
 //	status.go, metrics.go          what antctl and /metrics show
 package oncache
 
-// boundaryName is what panics of the cache are counted by.
+// boundaryName is the label under which panics of the cache are counted.
 const boundaryName = "oncache"

@@ -68,7 +68,7 @@ func successorOf(t *testing.T, w *harness.World) *Manager {
 	}, noPods{}, noFlows{}, record)
 }
 
-// A connection that the new agent ends has no hits any more, although the former cache goes on.
+// A connection that the new agent ends has no more hits, although the former cache still forwards.
 func TestConnectionEndsBeforeTheStart(t *testing.T) {
 	w, m := newSuccessor(t)
 	out, in := harness.FromPod(), harness.ToPod()
@@ -93,7 +93,7 @@ func TestConnectionEndsBeforeTheStart(t *testing.T) {
 	require.NotNil(t, found, "hits are over, and Start makes every entry void")
 }
 
-// What the programs of a former agent have counted in the end can be read before their entries are replaced.
+// The final counts of a former agent's programs can be read before their entries are replaced.
 func TestTakeover(t *testing.T) {
 	w, m := newSuccessor(t)
 	require.NoError(t, Suspend(w.PinPath))

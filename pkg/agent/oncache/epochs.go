@@ -9,8 +9,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 )
 
-// epochReuse is how long an epoch stays unused after it was current: far longer than a megaflow that writes it can live
-// in the kernel (revalidators visit every megaflow within seconds; max-idle is 10 s).
+// epochReuse is the time for which an epoch stays unused after it was current: far longer than a megaflow that writes it can live in
+// the kernel (revalidators visit every megaflow within seconds; max-idle is 10 s).
 const epochReuse = 60 * time.Second
 
 // epochs hands out the 9-bit epochs of one endpoint. It repeats none within epochReuse.

@@ -39,8 +39,8 @@ func (s FlushScope) String() string {
 	return "all"
 }
 
-// Flush makes entries void. The next packets of their flows take the slow path, and the cache learns anew what Open vSwitch does
-// with them. Entries counts those that were valid just before, in both directions.
+// Flush makes entries void. The next packets of their flows take the slow path, and the cache learns again from Open vSwitch. Entries
+// counts the entries, of both directions, that were valid just before.
 func (m *Manager) Flush(scope FlushScope) (api.Flushed, error) {
 	if reason := m.Unavailable(); reason != nil {
 		return api.Flushed{}, fmt.Errorf("%w: %w", ErrUnavailable, reason)
@@ -81,7 +81,7 @@ func (m *Manager) explainAbsence(scope FlushScope, err error) error {
 // slotSet are the slots of what is flushed.
 type slotSet map[int]bool
 
-// has tells whether a flow belongs to the scope whose slots these are.
+// has reports whether a flow belongs to the scope whose slots these are.
 func (s slotSet) has(scope FlushScope, f *datapath.Flow) bool {
 	switch {
 	case scope.Pod != "":

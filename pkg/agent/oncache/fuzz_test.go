@@ -15,7 +15,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/appetite"
 )
 
-// policyMessage is what the kernel says about an IPsec policy.
+// policyMessage is the kernel's message about an IPsec policy.
 func policyMessage(family uint16, bits uint8, attributes ...*nl.RtAttr) []byte {
 	info := nl.XfrmUserpolicyInfo{Sel: nl.XfrmSelector{Family: family, PrefixlenS: bits, PrefixlenD: bits}}
 	message := info.Serialize()

@@ -36,14 +36,14 @@ func (c *Config) gateway() (endpoints []Pod) {
 	return []Pod{pod}
 }
 
-// attachGateway puts the programs on the gateway's interface. They stay there while the gateway has no slot, because of something that hits would
-// bypass: they go on stamping packets, and keep the cache's marks from the host's netfilter and routing.
+// attachGateway puts the programs on the gateway's interface. They stay there while the gateway has no slot, because of something that
+// hits would bypass: they still stamp packets, and keep the cache's marks from the host's netfilter and routing.
 func (a *podAnnouncer) attachGateway(p *localPod) error {
 	p.role = datapath.RoleGateway
 	return a.dp.Attach(p.ifIndex, p.role)
 }
 
-// keepGateway withdraws the gateway if its interface has been made anew: what refers to the former one leads nowhere.
+// keepGateway withdraws the gateway if its interface has been recreated: references to the former one lead nowhere.
 func (a *podAnnouncer) keepGateway(p *localPod) {
 	if device, err := netlink.LinkByName(p.InterfaceName); err == nil && device.Attrs().Index == p.ifIndex {
 		return

@@ -36,7 +36,7 @@ func TestGatewayAsAnEndpoint(t *testing.T) {
 		MAC: gatewayConfig.GatewayMAC, GatewayMAC: gatewayConfig.VirtualMAC}, a.endpointOf(&localPod{Pod: pods[0], ifIndex: 7}))
 }
 
-// TestGatewayFollowsChanges: changes that concern everybody concern the gateway, those of Pods do not. It is not counted as a Pod.
+// TestGatewayFollowsChanges: changes for all endpoints concern the gateway, changes of Pods do not. It is not counted as a Pod.
 func TestGatewayFollowsChanges(t *testing.T) {
 	e := newEnv(t, "a")
 	require.NoError(t, e.addEndpoint(gatewayConfig.gateway()[0], "openvswitch", datapath.Endpoint{}))

@@ -34,7 +34,7 @@ func (a *podAnnouncer) hold(interfaceNames []string) {
 	}
 }
 
-// release asks for a review if nobody holds one of the Pods any longer.
+// release ends one hold of each Pod and asks for a review.
 func (a *podAnnouncer) release(interfaceNames []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -52,7 +52,7 @@ type FlowClient interface {
 	MissingFlows(ctx context.Context) (missing string, err error)
 }
 
-// Bridge is what the cache needs of the Open vSwitch bridge, as OVSDB has it.
+// Bridge is the cache's view of the Open vSwitch bridge in OVSDB.
 type Bridge interface {
 	// MirroredPorts are the ports whose packets a mirror wants to see.
 	MirroredPorts() ([]string, error)

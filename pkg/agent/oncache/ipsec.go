@@ -41,7 +41,7 @@ type tunnelPackets struct {
 	local, remote []netip.Addr
 	protocol      uint8
 	port          uint16
-	// ifIndexes are the index of the uplink and, if it is enslaved, that of its master.
+	// ifIndexes contains the index of the uplink and, if it is enslaved, its master's.
 	ifIndexes []int
 }
 

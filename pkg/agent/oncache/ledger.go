@@ -39,8 +39,8 @@ type ledger struct {
 
 	// needMarks are the endpoints whose mark flows must be written again before they may learn.
 	needMarks map[string]bool
-	// leftMarks are the interfaces without endpoint that may have mark flows. Those flows choose a queue for packets to the interface, where
-	// nobody removes it any more: a queueing discipline would take it for one of its classes.
+	// leftMarks are the interfaces without endpoint that may have mark flows. Those flows choose a queue for packets to the interface,
+	// where it is no longer removed: a queueing discipline would mistake it for one of its classes.
 	leftMarks map[string]bool
 	// wake tells the worker that needMarks or leftMarks has grown. It must not block.
 	wake func()
@@ -55,7 +55,7 @@ type ledger struct {
 	firstEpoch uint32
 
 	evictions api.Evictions
-	// rewrites tells whether a Node may be told keys.
+	// rewrites reports whether a Node may be told keys.
 	rewrites func(name string) bool
 	// failures are shared with the Manager. delays has how long Pods could not learn.
 	failures *failures
@@ -72,7 +72,7 @@ type endpoint struct {
 	epochs     *epochs
 	// change is the number of the last change that concerned the Pod, which its packets have in their stamps.
 	change uint32
-	// pausedAt is when the Pod has begun to learn nothing; zero while it learns.
+	// pausedAt is the time since which the Pod has learned nothing; zero while it learns.
 	pausedAt time.Time
 	// serial changes whenever the mark flows change. Marks written for another serial prove nothing.
 	serial uint64
@@ -174,10 +174,10 @@ func (l *ledger) applyServices(c coherency.Change) {
 	}
 }
 
-// refused evicts after a bundle whose fate is unknown. Neither the old nor the new rules of those that have changed can be vouched for, so
-// nothing is learned until new mark flows have been written. The rules of the others that were marked are the same: their entries stay, but
-// Open vSwitch may write another epoch now. Stamps stay: nobody has been told that the new rules are in force, and while Open vSwitch is
-// away, packets with another stamp would match none of the kernel's flows and be lost.
+// refused evicts after a bundle whose fate is unknown. Neither the old nor the new rules of changed endpoints can be vouched for, so
+// nothing is learned until new mark flows have been written. The rules of other marked endpoints are the same: their entries stay, but
+// Open vSwitch may write another epoch now. Stamps stay: no caller has been told that the new rules are in force, and while Open
+// vSwitch is away, packets with another stamp would match none of the kernel's flows and be lost.
 func (l *ledger) refused(changed, marked []*endpoint) {
 	for _, e := range changed {
 		l.publish(e, 0)

@@ -43,7 +43,7 @@ const ReasonNotRewriting problem.Reason = "ONCacheNotRewriting"
 // errNotStarted is why the cache is not in use before Start.
 var errNotStarted = errors.New("the agent has not started ONCache yet")
 
-// retryInterval is how long the manager waits after Open vSwitch has refused mark flows, or while no epoch is free.
+// retryInterval is the wait after Open vSwitch has refused mark flows, or while no epoch is free.
 const retryInterval = time.Second
 
 // Config is all that is fixed when the cache starts.
@@ -74,7 +74,7 @@ type Config struct {
 	// Mirrored returns a function that reports whether a mirror of Open vSwitch copies an interface's packets; nil for
 	// none.
 	Mirrored func() (func(interfaceName string) bool, error)
-	// DatapathExists tells whether the kernel has Open vSwitch's datapath.
+	// DatapathExists reports whether the kernel has Open vSwitch's datapath.
 	DatapathExists func() (bool, error)
 	// ConntrackZoneIPv4 and ConntrackZoneIPv6 are the zones in which Open vSwitch tracks Pods' connections.
 	ConntrackZoneIPv4, ConntrackZoneIPv6 uint16
@@ -111,7 +111,7 @@ type Manager struct {
 	mu          sync.Mutex
 	unavailable error
 	readable    bool
-	// former has the entries of an earlier agent, whose hits may go on until Start.
+	// former gives access to the entries of an earlier agent, whose hits may continue until Start.
 	former *datapath.Former
 }
 
@@ -128,7 +128,7 @@ func New(config Config, store InterfaceStore, flows FlowClient, sysctls *sysctl.
 	return m
 }
 
-// Prepare does what takes long in Start and disturbs nothing: the hits of an earlier agent may go on meanwhile. What fails, Start tries again.
+// Prepare runs the slow, non-disruptive part of Start: the hits of an earlier agent may continue. Start retries whatever fails here.
 func (m *Manager) Prepare() {
 	if m.config.TunnelCsum {
 		return
@@ -145,12 +145,12 @@ func (m *Manager) Prepare() {
 // Observe names who is told of changes. It is called before Start.
 func (m *Manager) Observe(o Observer) { m.uplink.mode.observer, m.absence.observer = o, o }
 
-// Start loads or adopts the datapath, attaches it, takes over coherency of the OpenFlow client and announces the present
-// Pods. It is called once, when Open vSwitch forwards by flows of this agent, and no hits of an earlier one are possible. Controllers may run:
-// changes of flows before Start matter to nobody, because Start evicts everything, and the Nodes of flows that exist are announced by the client.
-// When the kernel or a device cannot carry the fast path, Start removes what it had begun and logs the reason, and the Node runs on Open vSwitch
-// alone. When ctx ends while packets with keys of an earlier agent may arrive, it leaves the programs of that agent in place, switched off: the next
-// agent finds them as if this one had been killed.
+// Start loads or adopts the datapath, attaches it, takes over coherency of the OpenFlow client and announces the present Pods. Call it
+// once, when Open vSwitch forwards by flows of this agent, and no hits of an earlier one are possible. Controllers may run: flow
+// changes before Start can be ignored, because Start evicts everything, and the client announces the Nodes of existing flows. When the
+// kernel or a device cannot carry the fast path, Start undoes its work and logs the reason, and the Node runs on Open vSwitch alone.
+// When ctx ends while packets with keys of an earlier agent may arrive, it leaves that agent's programs in place, switched off: the
+// next agent finds them as if this one had been killed.
 func (m *Manager) Start(ctx context.Context) {
 	defer close(m.started)
 	err := m.start(ctx)
@@ -300,7 +300,7 @@ func (m *Manager) abandon(ctx context.Context) {
 // Suspend stops the programs of an earlier agent until Start.
 func Suspend(pinPath string) error { return datapath.Suspend(pinPath) }
 
-// StopHits stops the hits of an earlier agent's programs. They go on stamping packets, so that these go on matching the kernel flows that Open
+// StopHits stops the hits of an earlier agent's programs. They still stamp packets, so that these match the kernel flows that Open
 // vSwitch has made for them.
 func StopHits(pinPath string) error { return datapath.StopHits(pinPath) }
 
@@ -348,9 +348,9 @@ func (m *Manager) Mode() datapath.Mode {
 	return wanted
 }
 
-// EvictConnection makes the cache forget the connection that client has opened to the address dialed, and that leads to
-// server; the last two differ if it is one to a Service. Its packets take the slow path, and the cache learns only what Open
-// vSwitch does with them. Before Start, that is the cache of an earlier agent whose hits go on. It never waits for Start or Prepare.
+// EvictConnection makes the cache forget the connection that client has opened to the address dialed, and that leads to server, which
+// differs from dialed for a Service. Its packets take the slow path, and the cache learns only from Open vSwitch's treatment of them.
+// Before Start, this concerns the cache of an earlier agent whose hits continue. It never waits for Start or Prepare.
 func (m *Manager) EvictConnection(protocol uint8, client, dialed, server netip.AddrPort) error {
 	switch reason := m.Unavailable(); {
 	case reason == nil:

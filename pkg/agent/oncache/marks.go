@@ -22,8 +22,8 @@ func (m *Manager) wakeMarks() {
 	}
 }
 
-// keepMarks writes mark flows whenever some are needed. After a failure it waits: each attempt uses up epochs, and while Open vSwitch is away, other
-// changes fail, too, and wake it each time.
+// keepMarks writes mark flows whenever some are needed. After a failure it waits: each attempt uses up epochs, and while Open vSwitch
+// is away, other changes also fail, and wake it each time.
 func (m *Manager) keepMarks(stopCh <-chan struct{}) {
 	retry := time.NewTimer(0)
 	defer retry.Stop()
@@ -51,8 +51,8 @@ func (m *Manager) keepMarks(stopCh <-chan struct{}) {
 	}
 }
 
-// writeMarks installs the mark flows of all endpoints that need them, removes those of interfaces that are none any more, and reports
-// whether some still do, or have any.
+// writeMarks installs the mark flows of all endpoints that need them, and removes the flows of interfaces that are no longer
+// endpoints. It reports whether any of this remains to be done.
 func (m *Manager) writeMarks() (again bool, err error) {
 	marks, serials := m.ledger.pendingMarks()
 	if len(marks) > 0 {
@@ -89,8 +89,8 @@ func (l *ledger) pendingMarks() (marks []coherency.Mark, serials map[string]uint
 	return marks, serials
 }
 
-// marksWritten lets endpoints learn if their marks are on the switch and no other change has overtaken them. Of interfaces that were
-// removed meanwhile, the mark flows came too late.
+// marksWritten lets endpoints learn if their marks are on the switch and no other change has overtaken them. For interfaces removed
+// since, the mark flows came too late.
 func (l *ledger) marksWritten(marks []coherency.Mark, serials map[string]uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,14 +111,14 @@ func (l *ledger) marksWritten(marks []coherency.Mark, serials map[string]uint64)
 	l.stamp(written...)
 }
 
-// uselessMarks returns the interfaces whose mark flows are to be removed.
+// uselessMarks returns the interfaces whose mark flows must be removed.
 func (l *ledger) uselessMarks() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Sorted(maps.Keys(l.leftMarks))
 }
 
-// marksRemoved notes that interfaces have no mark flows any more. Those of an endpoint that was added meanwhile may be among them.
+// marksRemoved notes that interfaces no longer have mark flows. An endpoint added since may be among them.
 func (l *ledger) marksRemoved(interfaceNames []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

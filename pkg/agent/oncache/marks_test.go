@@ -57,8 +57,8 @@ func newMarking(t *testing.T, pods ...string) (*env, *markedSwitch, *Manager) {
 	return e, s, m
 }
 
-// TestMarksOfAPodOnOVS: the mark flows of a Pod choose a queue for the packets that other Pods of the Node send to it. Once its programs are
-// gone, nobody removes the queue before a shaper on its device sees it. So the flows go, too.
+// TestMarksOfAPodOnOVS: the mark flows of a Pod choose a queue for the packets that other Pods of the Node send to it. Once its
+// programs are gone, the queue is no longer removed before a shaper on its device sees it. So the flows are also removed.
 func TestMarksOfAPodOnOVS(t *testing.T) {
 	e, s, m := newMarking(t, "a")
 	require.Equal(t, map[string]uint16{"a": 1}, s.marked)

@@ -39,8 +39,8 @@ func (r *refusal) now() error {
 	return r.reason
 }
 
-// checkMerging refuses keys to the other Nodes while GRO below Ingress may merge rewritten packets to ones without a length (BIG TCP), which
-// Ingress could not restore. The kernel tells nobody about these settings. Tunnel packets are never merged to such.
+// checkMerging refuses keys to the other Nodes while GRO below Ingress may merge rewritten packets to packets without a length (BIG
+// TCP), which Ingress could not restore. The kernel does not announce changes of these settings. Tunnel packets are never merged so.
 func (k *uplinkKeeper) checkMerging() {
 	if !k.config.Rewrite {
 		return
@@ -68,8 +68,8 @@ func (k *uplinkKeeper) checkMerging() {
 	k.mode.observer.NotRewriting(reason)
 }
 
-// receivers are the devices on which GRO may merge what the device receives: itself, and those below it if it is a VLAN, a bond or the like.
-// Those in other network namespaces are not among them. list lists all devices.
+// receivers returns the devices on which GRO may merge packets that the device receives: itself, and the devices below it if it is a
+// VLAN, a bond or the like, unless they are in other network namespaces. list lists all devices.
 func receivers(device netlink.Link, list func() ([]netlink.Link, error)) ([]netlink.Link, error) {
 	switch device.Type() {
 	case "vlan", "macvlan", "ipvlan", "bond", "team", "bridge":
@@ -83,7 +83,7 @@ func receivers(device netlink.Link, list func() ([]netlink.Link, error)) ([]netl
 	return withLower(device, all), nil
 }
 
-// withLower returns the device and those of all that are below it. A veth device has its peer where others have the device below.
+// withLower returns the device and all devices below it. A veth device has its peer where others have the device below.
 func withLower(device netlink.Link, all []netlink.Link) []netlink.Link {
 	attrs, found := device.Attrs(), []netlink.Link{device}
 	hasParent := attrs.NetNsID < 0 && slices.Contains([]string{"vlan", "macvlan", "ipvlan"}, device.Type())

@@ -88,7 +88,7 @@ func (r *refusals) NotRewriting(reason error) {
 	r.told = append(r.told, fmt.Sprint(reason))
 }
 
-// last is what it was told last, and how often it was told something.
+// last returns the last report, and the number of reports.
 func (r *refusals) last() (last string, count int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,8 +98,8 @@ func (r *refusals) last() (last string, count int) {
 	return r.told[len(r.told)-1], len(r.told)
 }
 
-// TestMergingStopsRewriting: while GRO of the transport interface may make packets without a length, no Node is told keys, and whoever wants to
-// know learns why. The fast path goes on.
+// TestMergingStopsRewriting: while GRO of the transport interface may make packets without a length, no Node is told keys, and
+// observers learn the reason. The fast path continues.
 func TestMergingStopsRewriting(t *testing.T) {
 	seen := &refusals{}
 	k := watchedUplink(t, func(k *uplinkKeeper) { k.config.Rewrite, k.mode.observer = true, seen })

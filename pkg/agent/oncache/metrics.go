@@ -132,7 +132,8 @@ func (m *Manager) collectPrograms(c collector) {
 	}
 }
 
-// collect adds the ledger's numbers; evictedAll and evictedNodes are the evictions of all flows, and of those to one Node, that others have made.
+// collect adds the ledger's numbers; evictedAll and evictedNodes count evictions outside the ledger, of all flows and of the flows to
+// one Node.
 func (l *ledger) collect(c collector, evictedAll, evictedNodes uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,7 +157,7 @@ func (c collector) counter(d *prometheus.Desc, v uint64, labels ...string) {
 	c.ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
 }
 
-// countOnOVS counts the Pods that are not announced, by reason, with those whose bandwidth is limited. No reason is left out.
+// countOnOVS counts the Pods that are not announced, by reason; limited is the number with limited bandwidth. No reason is left out.
 func (a *podAnnouncer) countOnOVS(limited int) map[stayReason]int {
 	counts := map[stayReason]int{}
 	for _, reason := range stayReasons {

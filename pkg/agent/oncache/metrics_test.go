@@ -74,7 +74,7 @@ func TestLearningDelay(t *testing.T) {
 	requireDelays(2, 0.5)
 	require.InDelta(t, 0, notLearning(t, e), 0)
 
-	// A change that goes well stops nobody from learning.
+	// A successful change stops no endpoint from learning.
 	_, end := e.Begin(coherency.Change{Interfaces: []string{"a"}})
 	e.clock = e.clock.Add(time.Second)
 	end(nil)

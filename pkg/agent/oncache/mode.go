@@ -17,13 +17,13 @@ type Observer interface {
 	Suspended(reason error)
 	// NotRewriting: other Nodes cannot rewrite packets to this one for a reason; nil: they can again.
 	NotRewriting(reason error)
-	// ModeChanged: somebody has changed the wanted mode.
+	// ModeChanged: the wanted mode has changed.
 	ModeChanged(from, to datapath.Mode)
 	// OpenVSwitchAway: Open vSwitch is away for a reason, and leases are held for that long, or no longer for 0. nil: it is back.
 	OpenVSwitchAway(reason error, held time.Duration)
 }
 
-// nobody is an Observer.
+// noObserver ignores all changes.
 type noObserver struct{}
 
 func (noObserver) Suspended(error)                          {}
@@ -35,7 +35,7 @@ func (noObserver) OpenVSwitchAway(error, time.Duration)     {}
 // trust itself.
 type modeControl struct {
 	// set gives the programs a mode. evict makes all entries void; it is called before programs resume that were off by request or for
-	// protection, because connections may have closed and others opened meanwhile.
+	// protection, because connections may have closed and others opened since.
 	set   func(datapath.Mode)
 	evict func()
 	// observer is told of changes.

@@ -20,7 +20,7 @@ import (
 type node struct {
 	coherency.Node
 	slot int
-	// serial is greater than that of every Node announced before.
+	// serial is greater than the serial of every Node announced before.
 	serial uint64
 }
 
@@ -127,9 +127,8 @@ func (l *ledger) inherit(n *node, p netip.Prefix) error {
 	return nil // n had lost it to another Node earlier
 }
 
-// owner returns the Node that a Pod network leads to, or nil. The controller of Nodes gives a network to one Node at a
-// time. If several have it all the same, it leads to the one announced last, whose OpenFlow flow has replaced those of the
-// others.
+// owner returns the Node that a Pod network leads to, or nil. The controller of Nodes gives a network to one Node at a time. If
+// several have it nevertheless, it leads to the one announced last, whose OpenFlow flow has replaced the others' flows.
 func (l *ledger) owner(p netip.Prefix) (last *node) {
 	for _, n := range l.eachNode() {
 		if slices.Contains(n.PodCIDRs, p) && (last == nil || n.serial > last.serial) {

@@ -41,7 +41,7 @@ type podAnnouncer struct {
 
 	mu   sync.Mutex           // taken before the ledger's lock
 	pods map[string]*localPod // by interface name
-	// early are changes of the interface store before follow. stage says what becomes of changes.
+	// early are changes of the interface store before follow. stage decides the treatment of changes.
 	early []podChange
 	stage announcerStage
 	// again asks watch for a review.
@@ -59,7 +59,7 @@ const (
 	// starting: changes wait until those Pods are announced that exist at start.
 	starting announcerStage = iota
 	following
-	// abandoned: the cache is not available, and nobody needs them.
+	// abandoned: the cache is not available, so changes are ignored.
 	abandoned
 )
 
@@ -174,7 +174,7 @@ func (a *podAnnouncer) announce(p *localPod, seen captures) error {
 	return nil
 }
 
-// endpointOf is what the programs are told of a Pod, or of the gateway.
+// endpointOf describes a Pod, or the gateway, to the programs.
 func (a *podAnnouncer) endpointOf(p *localPod) datapath.Endpoint {
 	e := datapath.Endpoint{IfIndex: p.ifIndex, Gateway: p.Gateway, Netkit: p.role == datapath.RoleNetkitPod, MAC: p.MAC, GatewayMAC: a.config.GatewayMAC}
 	if p.Gateway {
@@ -190,7 +190,7 @@ func (a *podAnnouncer) endpointOf(p *localPod) datapath.Endpoint {
 	return e
 }
 
-// detach removes the programs from a Pod's interface. Those of the gateway stay.
+// detach removes the programs from a Pod's interface. The gateway's programs stay.
 func (a *podAnnouncer) detach(p *localPod) error {
 	if p.Gateway || p.ifIndex == 0 {
 		return nil
@@ -276,8 +276,8 @@ func (a *podAnnouncer) watch(stopCh <-chan struct{}) {
 	}
 }
 
-// review withdraws Pods with a capture or a foreign program on their interface, announces Pods again where it is gone, and
-// restores programs that somebody has removed or has put others behind.
+// review withdraws Pods with a capture or a foreign program on their interface, announces them again once it is gone, and restores
+// programs that were removed or are no longer last.
 func (a *podAnnouncer) review(seen captures) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

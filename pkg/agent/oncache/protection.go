@@ -23,9 +23,9 @@ const (
 	firstPause, longestPause = 10 * time.Second, 10 * time.Minute
 )
 
-// protection turns the fast path of the Node off when a program has counted what can never be (reason "dropped"), and on again after a pause. It
-// does not try to tell which Pod is concerned: a fault of the programs concerns all. But what is dropped while the fast path is off does not prolong
-// the pause, which could not prevent it, and each program has pauses of its own: one does not make those of another longer.
+// protection turns the fast path of the Node off when a program has counted an impossible event (reason "dropped"), and on again after
+// a pause. It does not look for the Pod concerned: a fault of the programs concerns all. But drops while the fast path is off do not
+// prolong the pause, which could not prevent them, and each program has its own pauses: one does not make another's longer.
 type protection struct {
 	// distrust turns the fast path off for a reason, or on again for nil.
 	distrust func(error)

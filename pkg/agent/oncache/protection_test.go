@@ -87,7 +87,7 @@ func TestPauseEndsWhateverIsDropped(t *testing.T) {
 	require.Empty(t, d.pass(time.Hour))
 }
 
-// TestPausesOfTwoPrograms: the pauses of one program do not make those of another one longer.
+// TestPausesOfTwoPrograms: the pauses of one program do not make another's longer.
 func TestPausesOfTwoPrograms(t *testing.T) {
 	d := newProtectionDiary()
 	d.pass(protectionInterval)

@@ -13,7 +13,7 @@ const (
 	stayBandwidth stayReason = "bandwidth"
 	// stayBypass: accelerated packets would bypass filters, programs or a queueing discipline.
 	stayBypass stayReason = "bypass"
-	// stayCapture: somebody captures or mirrors its packets.
+	// stayCapture: its packets are captured or mirrored.
 	stayCapture stayReason = "capture"
 	// stayInterface: the programs cannot be used on an interface of this kind.
 	stayInterface stayReason = "interface"

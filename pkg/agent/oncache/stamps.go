@@ -22,8 +22,9 @@ func (l *ledger) stamp(endpoints ...*endpoint) {
 	}
 }
 
-// nextChange returns the number of a change. Numbers wrap around, and a Pod that no change concerns keeps its own for any time: its megaflows, and
-// those between it and other Pods, are in use. So its number is left out. With as many Pods as numbers none may be left; then the last one has to do.
+// nextChange returns the number of a change. Numbers wrap around, and a Pod that no change concerns keeps its own for any time: its
+// megaflows, and the megaflows between it and other Pods, are in use. So its number is left out. With as many Pods as numbers none may
+// be left; then the last one has to do.
 func (l *ledger) nextChange() (change uint32) {
 	var used [datapath.StampValues]bool
 	for _, e := range l.endpoints {

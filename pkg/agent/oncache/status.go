@@ -146,7 +146,7 @@ type FlowFilter struct {
 	Limit int
 }
 
-// Flows lists entries of the cache, those with the most packets first.
+// Flows lists entries of the cache, starting with the most packets.
 func (m *Manager) Flows(filter FlowFilter) ([]api.FlowInfo, error) {
 	out := []api.FlowInfo{}
 	if m.Unavailable() != nil {
@@ -166,7 +166,7 @@ func (m *Manager) Flows(filter FlowFilter) ([]api.FlowInfo, error) {
 	return out, err
 }
 
-// selects tells whether the filter lets a flow pass.
+// selects reports whether the filter lets a flow pass.
 func (filter *FlowFilter) selects(f *datapath.Flow, names slotNames) bool {
 	pod, peer := names.podsOf(f)
 	isOf := func(pod string) bool {

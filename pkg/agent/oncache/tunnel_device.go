@@ -24,13 +24,13 @@ func TunnelDevice(tunnelType string, port uint16) string {
 // tunnelKeeper keeps the program on the tunnel device. Without it packets take longer, and nothing else is different, so problems are only
 // logged.
 type tunnelKeeper struct {
-	// ifIndex is that of the device, 0 while the program is on none.
+	// ifIndex is the device's index, 0 while the program is on none.
 	ifIndex int
 	// problem is the last one, which is logged once.
 	problem string
 }
 
-// keep attaches the program if it is not in place: Open vSwitch may have made the device anew.
+// keep attaches the program if it is not in place: Open vSwitch may have recreated the device.
 func (k *tunnelKeeper) keep(dp *datapath.Datapath, name string) {
 	err := k.attach(dp, name)
 	switch {

@@ -19,7 +19,7 @@ func TestTunnelDevice(t *testing.T) {
 	require.Equal(t, "vxlan_sys_4789", TunnelDevice("vxlan", 4789))
 }
 
-// TestTunnelProgramFollowsTheDevice: the device may come later, be made anew, and lose the program.
+// TestTunnelProgramFollowsTheDevice: the device may come later, be recreated, and lose the program.
 func TestTunnelProgramFollowsTheDevice(t *testing.T) {
 	sandbox.RequireRoot(t)
 	const name = "vxlan_sys_4790"

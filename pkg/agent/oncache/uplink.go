@@ -20,8 +20,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
 
-// uplinkKeeper keeps the cache in step with the kernel's routes to the other Nodes, and turns the fast path off while the
-// transport interface cannot carry it. It takes no lock that a slow Open vSwitch could hold.
+// uplinkKeeper keeps the cache in step with the kernel's routes to the other Nodes, and turns the fast path off while the transport
+// interface cannot carry it. It never takes a lock that a slow Open vSwitch could hold.
 type uplinkKeeper struct {
 	config *Config
 	mode   *modeControl
@@ -29,18 +29,18 @@ type uplinkKeeper struct {
 	nodesChanged chan struct{}
 	// gatewayChanged is called when the gateway's device is gone, or another one has its name.
 	gatewayChanged func()
-	// evictions counts the evictions of all entries, evictedNodes those of one Node's.
+	// evictions counts the evictions of all entries, evictedNodes the evictions of one Node's entries.
 	evictions, evictedNodes atomic.Uint64
 	failures                *failures
 	// refusal is why rewritten packets cannot arrive at present.
 	refusal refusal
 
-	// dp is set before begin; uplink is what the programs were told last.
+	// dp is set before begin; uplink is the last uplink given to the programs.
 	dp     *datapath.Datapath
 	uplink datapath.Uplink
 	tunnel tunnelKeeper
-	// paths is what present entries were learned with, nil while that is not known; addressRemoved is set while one of the transport addresses is
-	// gone. They belong to the watcher.
+	// paths are the paths with which present entries were learned, nil while unknown; addressRemoved is set while one of the transport
+	// addresses is gone. They belong to the watcher.
 	paths          *paths
 	addressRemoved bool
 }
@@ -196,9 +196,9 @@ func (k *uplinkKeeper) evictNodes(addresses []netip.Addr, why string) {
 	}
 }
 
-// maintainNodes checks the route to each remote Node. It updates the largest packet that may be sent at once, including the
-// learned path MTU. It also finds changes of the outer header that no netlink message announced (a policy routing rule, a
-// route in a table that nobody watches).
+// maintainNodes checks the route to each remote Node. It updates the largest packet that may be sent at once, including the learned
+// path MTU. It also finds changes of the outer header that no netlink message announced (a policy routing rule, a route in an
+// unwatched table).
 func (k *uplinkKeeper) maintainNodes() {
 	present := map[netip.Addr]bool{}
 	for _, n := range k.dp.Nodes() {
@@ -220,7 +220,7 @@ func (k *uplinkKeeper) maintainNodes() {
 	}
 }
 
-// follow notes a Node's path. What was learned of a Node before that may be about another one.
+// follow notes a Node's path. Entries learned before a change may be about another Node.
 func (k *uplinkKeeper) follow(n datapath.NodeState, to path) {
 	if k.paths == nil {
 		return

@@ -20,9 +20,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
 
-// paths is how packets leave for the other Nodes, as far as the learned outer headers depend on it. It has as many elements as there are Nodes and
-// their next hops, whatever neighbors and routes the host has besides. After messages of the kernel were lost, what is read then is compared with
-// it.
+// paths describes how packets leave for the other Nodes, as far as the learned outer headers depend on it. Its size is the number of
+// Nodes and their next hops, whatever neighbors and routes the host has besides. After messages of the kernel were lost, a new reading
+// is compared with it.
 type paths struct {
 	nodes map[netip.Addr]path
 	// macs are the MAC addresses of all next hops on the uplink: unread until the kernel has been asked, "" if it knew none then.
@@ -34,9 +34,9 @@ type paths struct {
 
 const unread = "unread"
 
-// path is how packets leave for one Node.
+// path describes how packets leave for one Node.
 type path struct {
-	// device is the index of the device, 0 without a route; mtu is that of the route, 0 for the device's.
+	// device is the index of the device, 0 without a route; mtu is the route's, 0 for the device's.
 	device, mtu int
 	// hop is the neighbor that gets them: a gateway, or the Node itself.
 	hop, source netip.Addr
@@ -71,7 +71,7 @@ func (p *path) leavesAs(other *path) bool {
 	return p.device == other.device && p.hop == other.hop && p.source == other.source
 }
 
-// largest returns the MTU of the route, or that of its device; 0 without a route.
+// largest returns the MTU of the route, or its device's; 0 without a route.
 func (p *path) largest() int {
 	if p.device == 0 || p.mtu > 0 {
 		return p.mtu
@@ -178,7 +178,7 @@ func (p *paths) resolve(uplink int) error {
 	return nil
 }
 
-// readPaths reads the paths to all Nodes. What cannot be read differs from everything.
+// readPaths reads the paths to all Nodes. Whatever cannot be read counts as different.
 func (k *uplinkKeeper) readPaths() *paths {
 	p := &paths{nodes: map[netip.Addr]path{}, macs: map[netip.Addr]string{}}
 	for _, n := range k.dp.Nodes() {
@@ -218,8 +218,8 @@ type nexthopMessage struct{}
 func (nexthopMessage) Len() int          { return 8 }
 func (nexthopMessage) Serialize() []byte { return make([]byte, 8) }
 
-// remember takes over the MAC addresses of next hops that the kernel has forgotten meanwhile: what was learned has them, so the next one that the
-// kernel reports must be compared with them.
+// remember keeps the MAC addresses of next hops that the kernel has forgotten: learned entries contain them, so the next address that
+// the kernel reports must be compared with them.
 func (p *paths) remember(before *paths) {
 	for hop, mac := range p.macs {
 		if mac == "" && before.macs[hop] != "" {

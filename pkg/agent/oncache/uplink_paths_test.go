@@ -173,7 +173,7 @@ func TestNeighborsThatGoTogether(t *testing.T) {
 	require.LessOrEqual(t, len(k.paths.macs), 2, "next hops of Nodes only")
 }
 
-// TestDevicesOfPods: devices that are made and deleted together, as those of Pods, evict nothing.
+// TestDevicesOfPods: devices that are made and deleted together, such as Pods' devices, evict nothing.
 func TestDevicesOfPods(t *testing.T) {
 	k := watchedUplink(t)
 	all, nodes := settled(t, k, 1400)

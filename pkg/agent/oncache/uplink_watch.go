@@ -11,13 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// uplinkWatch picks the kernel's messages that matter. It lasts as long as one subscription. What the next one is compared with is the keeper's.
+// uplinkWatch picks the kernel's messages that matter. It lasts as long as one subscription; the keeper holds the state with which the
+// next one is compared.
 type uplinkWatch struct {
 	keeper *uplinkKeeper
 	events *uplinkEvents
 	// usable is the result of the last check of the uplink.
 	usable bool
-	// retry is for an uplink that is not usable, tick for changes that nobody reports.
+	// retry is for an uplink that is not usable, tick for changes without a message.
 	retry, tick *time.Ticker
 
 	mtu int
@@ -49,8 +50,8 @@ func (k *uplinkKeeper) watchOnce(stopCh <-chan struct{}) error {
 	}
 }
 
-// catchUp looks for what may have changed before the subscription. Lost messages are no reason to evict: a Pod can cause more of them than any buffer
-// holds. What differs is evicted. What has changed and changed back meanwhile is found by maintainNodes, as are changes without a message.
+// catchUp looks for changes before the subscription, and evicts entries whose paths differ. Lost messages alone do not evict: a Pod
+// can cause more of them than any buffer holds. maintainNodes finds changes that were reverted since, and changes without a message.
 func (w *uplinkWatch) catchUp() (usable bool) {
 	k := w.keeper
 	if k.paths == nil || k.mode.uplink() != nil {
