@@ -20,8 +20,8 @@ const ReasonOpenVSwitchAway problem.Reason = "OpenVSwitchAway"
 // to keep a UDP stream (120 s) that it does not see during that time.
 const graceTime = time.Minute
 
-// longestUnseen bounds how long ago Open vSwitch can have been there. Most of the time it has been seen within a second. But a switch that does not
-// answer counts as neither there nor away for any time, and may meanwhile have refused to confirm entries whose leases have ended.
+// longestUnseen bounds how long ago Open vSwitch was last there. Usually it has been seen within a second. But a switch that does not
+// answer counts as neither there nor away for any time, and may have refused to confirm entries whose leases have ended.
 const longestUnseen = 2 * flowCheckInterval
 
 // leases is the part of the datapath that holds leases.
@@ -108,7 +108,6 @@ func (a *absence) status(now time.Time) *api.Absence {
 	return &api.Absence{Reason: a.reason.Error(), Seconds: now.Sub(a.since).Seconds(), HeldSeconds: a.held(now).Seconds()}
 }
 
-// collect sends the metrics.
 func (a *absence) collect(c collector) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

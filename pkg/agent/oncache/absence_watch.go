@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// connectionCheckInterval is the time between two looks at the connection to ovs-vswitchd, which ends with it, and at the kernel's datapath.
-	// Such a look asks neither: probes to either are lost from when it is gone until it is missed.
+	// connectionCheckInterval is the time between two checks of the connection to ovs-vswitchd, which ends with it, and of the kernel's
+	// datapath. A check asks neither; from the end of either until the check, probes are lost.
 	connectionCheckInterval = 100 * time.Millisecond
 	// flowCheckInterval is the time between two questions to the switch while the connection lasts.
 	flowCheckInterval = time.Second
 )
 
-// Why Open vSwitch counts as away. Errors of single attempts to connect are in the log: each would be news, and an Event.
+// Reasons why Open vSwitch counts as away. Errors of single attempts to connect are only logged: each would be news, and an Event.
 var (
 	errNoConnection = errors.New("ovs-vswitchd cannot be reached")
 	errNoDatapath   = errors.New("the kernel has no datapath of Open vSwitch")
 	errNoFlows      = errors.New("flows are missing on the bridge")
 )
 
-// lookout looks whether Open vSwitch is there.
+// lookout checks whether Open vSwitch is there.
 type lookout struct {
 	flows FlowClient
 	// datapathExists reports whether the kernel has Open vSwitch's datapath.
@@ -54,7 +54,8 @@ func (m *Manager) watchOpenVSwitch(stopCh <-chan struct{}) {
 	}
 }
 
-// check is one look. A switch that does not answer in time may be there or not: then nothing changes. If it has hung, the connection ends later.
+// check looks once. A switch that does not answer in time may be there or not, so nothing changes. If it has hung, the connection ends
+// later.
 func (l *lookout) check(now time.Time) {
 	l.absence.pass(now)
 	if l.flows.ConnectionError() != nil {

@@ -5,8 +5,8 @@ package oncache
 
 import "slices"
 
-// Mirrored says of which interfaces a mirror of the bridge wants to see the packets; nil: of none. A mirror on the tunnel port
-// would miss accelerated packets of any Pod.
+// Mirrored reports which interfaces a mirror of the bridge copies; nil: none. A mirror on the tunnel port would miss accelerated
+// packets of any Pod.
 func Mirrored(bridge Bridge, tunnelPort string) (func(interfaceName string) bool, error) {
 	ports, err := bridge.MirroredPorts()
 	if err != nil || len(ports) == 0 {

@@ -19,7 +19,7 @@ const packetSockets = "/proc/net/packet"
 
 // captures are the interfaces whose packets are being captured.
 type captures struct {
-	// sniffed has the indexes of interfaces with a packet socket for all protocols, as capture programs open it.
+	// sniffed contains the indexes of interfaces with a packet socket for all protocols, as capture programs open it.
 	sniffed map[int]bool
 	// mirrored reports whether a mirror of Open vSwitch copies an interface's packets; nil for no.
 	mirrored func(interfaceName string) bool
@@ -36,7 +36,7 @@ func (c captures) of(p *localPod) error {
 	return nil
 }
 
-// readCaptures finds out what is captured now. A source that cannot be read counts as empty, and is logged.
+// readCaptures finds the present captures. An unreadable source counts as empty, and is logged.
 func readCaptures(config *Config) captures {
 	var c captures
 	f, err := os.Open(packetSockets)

@@ -9,11 +9,11 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 )
 
-// BeforeTakeover names what Start calls when the former agent's programs have stopped and their entries are still there: EachFlow shows what they have
-// counted in the end. It is called before Start.
+// BeforeTakeover sets a function that Start calls when the former agent's programs have stopped and their entries are still there:
+// EachFlow shows their final counts. Call it before Start.
 func (m *Manager) BeforeTakeover(read func()) { m.beforeTakeover = read }
 
-// Started is closed when the cache is in use, or it is known that it will not be.
+// Started is closed once the cache is in use, or known to stay unused.
 func (m *Manager) Started() <-chan struct{} { return m.started }
 
 func (m *Manager) setReadable() {
@@ -22,8 +22,8 @@ func (m *Manager) setReadable() {
 	m.readable = true
 }
 
-// EachFlow calls yield for every entry of the cache until it returns false. It fails before Start: entries of an earlier agent may be there, and
-// whoever took them for gone would count them twice.
+// EachFlow calls yield for every entry of the cache until it returns false. It fails before Start: the entries of an earlier agent
+// would be counted twice.
 func (m *Manager) EachFlow(yield func(datapath.Flow) bool) error {
 	m.mu.Lock()
 	readable, reason := m.readable, m.unavailable
@@ -37,8 +37,8 @@ func (m *Manager) EachFlow(yield func(datapath.Flow) bool) error {
 	return m.dp.Flows(yield)
 }
 
-// NewRetiredReader reads what entries had counted that were removed or replaced. removed is told the same of entries that the agent
-// itself removes. It returns nil if the cache is not available: there are no entries.
+// NewRetiredReader reads the counts of entries that were removed or replaced. removed gets the same for entries that the agent itself
+// removes. It returns nil if the cache is not available: there are no entries.
 func (m *Manager) NewRetiredReader(removed func(datapath.Retired)) (*datapath.RetiredReader, error) {
 	if m.Unavailable() != nil {
 		return nil, nil

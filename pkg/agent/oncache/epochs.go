@@ -16,7 +16,7 @@ const epochReuse = 60 * time.Second
 // epochs hands out the 9-bit epochs of one endpoint. It repeats none within epochReuse.
 type epochs struct {
 	last uint32
-	// retired says when each epoch was last current.
+	// retired is the time at which each epoch was last current.
 	retired [datapath.MaxEpoch + 1]time.Time
 }
 

@@ -5,7 +5,7 @@ package oncache
 
 import "sync/atomic"
 
-// operation is something that the cache does on its own, and that can fail.
+// operation is an operation of the cache itself that can fail.
 type operation int
 
 const (
@@ -30,7 +30,6 @@ const (
 
 var operationNames = [operations]string{"marks", "pod", "node", "service", "uplink", "shares", "hold", "counters"}
 
-// failures counts failed operations.
 type failures struct{ counts [operations]atomic.Uint64 }
 
 func (f *failures) add(o operation) { f.counts[o].Add(1) }

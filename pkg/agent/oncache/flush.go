@@ -13,19 +13,19 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 )
 
-// ErrNotInCache is wrapped by the error for a flush of a Pod or Node that the cache does not have.
+// ErrNotInCache is wrapped by the error for a flush of a Pod or Node that is not in the cache.
 var ErrNotInCache = errors.New("the cache has no entries for it")
 
 // ErrUnavailable is wrapped by the error for a change of a cache that is not in use.
 var ErrUnavailable = errors.New("ONCache is not available on this Node")
 
-// FlushScope says what a flush evicts. Exactly one field is set.
+// FlushScope selects the entries to evict. Exactly one field is set.
 type FlushScope struct {
 	// Pod is a local Pod, namespace/name.
 	Pod string
 	// Node is the name of a remote Node.
 	Node string
-	// All is everything, with the outer headers that were learned.
+	// All selects everything, including the learned outer headers.
 	All bool
 }
 
@@ -68,7 +68,7 @@ func (m *Manager) Flush(scope FlushScope) (api.Flushed, error) {
 	return flushed, nil
 }
 
-// explainAbsence says why a Pod that is on this Node is not in the cache.
+// explainAbsence adds the reason why a Pod of this Node is not in the cache.
 func (m *Manager) explainAbsence(scope FlushScope, err error) error {
 	for _, p := range m.pods.onOVS() {
 		if p.Pod == scope.Pod {
@@ -78,7 +78,6 @@ func (m *Manager) explainAbsence(scope FlushScope, err error) error {
 	return err
 }
 
-// slotSet are the slots of what is flushed.
 type slotSet map[int]bool
 
 // has reports whether a flow belongs to the scope whose slots these are.
@@ -122,7 +121,7 @@ func (l *ledger) endpointsOf(pod string) (found []*endpoint) {
 	return found
 }
 
-// flush voids the entries of a Pod or Node. Epochs stay: the rules have not changed, so what is learned next is right.
+// flush voids the entries of a Pod or Node. Epochs stay: the rules have not changed, so later learning is right.
 func (l *ledger) flush(scope FlushScope) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

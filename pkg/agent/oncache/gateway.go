@@ -22,7 +22,7 @@ type Gateway struct {
 	OFPort     uint32
 }
 
-// gateway is the gateway as an endpoint of the cache. There is none if it has no name.
+// gateway returns the gateway as an endpoint of the cache; none without a name.
 func (c *Config) gateway() (endpoints []Pod) {
 	if c.Gateway.Name == "" {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Traced is why a Pod that a Traceflow is about stays on Open vSwitch.
+// Traced is the reason why a Pod stays on Open vSwitch during its Traceflow.
 const Traced = "a Traceflow traces its packets"
 
 // Hold keeps Pods on Open vSwitch, by the names of their interfaces, whether they have been announced or not. When it returns, the fast

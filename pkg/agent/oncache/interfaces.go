@@ -38,7 +38,7 @@ type InterfaceStore interface {
 	Pods() []Pod
 	// Subscribe calls back synchronously after each change; exactly one of added and removed is not nil.
 	Subscribe(func(added, removed *Pod))
-	// Limited is the number of local Pods that it does not list because their bandwidth is limited.
+	// Limited is the number of unlisted local Pods with limited bandwidth.
 	Limited() int
 }
 
@@ -47,7 +47,8 @@ type FlowClient interface {
 	SetInterceptor(coherency.Interceptor)
 	InstallMarkFlows([]coherency.Mark) error
 	UninstallMarkFlows(interfaceNames []string) error
-	// ConnectionError is why there is no connection to ovs-vswitchd, MissingFlows what its pipeline lacks; "" for nothing.
+	// ConnectionError is the reason why there is no connection to ovs-vswitchd, or nil; MissingFlows describes the flows that its
+	// pipeline lacks, or "".
 	ConnectionError() error
 	MissingFlows(ctx context.Context) (missing string, err error)
 }

@@ -51,8 +51,8 @@ type way struct {
 	src, dst  netip.Addr
 }
 
-// ways lists the directions that policies decide about. Tunnel packets are delivered to this Node, so policies for
-// forwarded packets do not see them.
+// ways lists the directions that policies decide about. Policies for forwarded packets do not apply: tunnel packets are delivered to
+// this Node.
 func (p *tunnelPackets) ways() (out []way) {
 	for _, local := range p.local {
 		for _, remote := range p.remote {

@@ -40,13 +40,13 @@ type ledger struct {
 	// needMarks are the endpoints whose mark flows must be written again before they may learn.
 	needMarks map[string]bool
 	// leftMarks are the interfaces without endpoint that may have mark flows. Those flows choose a queue for packets to the interface,
-	// where it is no longer removed: a queueing discipline would mistake it for one of its classes.
+	// where the queue is no longer removed: a queueing discipline would mistake it for one of its classes.
 	leftMarks map[string]bool
 	// wake tells the worker that needMarks or leftMarks has grown. It must not block.
 	wake func()
 
-	// doubted are the endpoints that were concerned by refused changes since the switch last accepted everything. It may have made such a change,
-	// and then sending everything undoes it.
+	// doubted are the endpoints of changes refused since the switch last accepted everything. It may have made such a change, and then
+	// sending everything undoes it.
 	doubted map[*endpoint]bool
 
 	// former are the epochs of removed endpoints by Pod address. A Pod that gets the address soon after must not use epochs
@@ -57,7 +57,7 @@ type ledger struct {
 	evictions api.Evictions
 	// rewrites reports whether a Node may be told keys.
 	rewrites func(name string) bool
-	// failures are shared with the Manager. delays has how long Pods could not learn.
+	// failures are shared with the Manager. delays records how long Pods could not learn.
 	failures *failures
 	delays   prometheus.Histogram
 }
@@ -160,7 +160,7 @@ func (l *ledger) Begin(c coherency.Change) ([]coherency.Mark, func(error)) {
 	}
 }
 
-// applyServices tells the programs which addresses lead to Pods. Without, connections to them stay on Open vSwitch.
+// applyServices tells the programs which addresses lead to Pods. Connections to other addresses stay on Open vSwitch.
 func (l *ledger) applyServices(c coherency.Change) {
 	for address, toPods := range c.Services {
 		apply := l.dp.RemoveServiceAddress
@@ -191,7 +191,6 @@ func (l *ledger) refused(changed, marked []*endpoint) {
 	}
 }
 
-// except returns endpoints without others.
 func except(endpoints, others []*endpoint) []*endpoint {
 	return slices.DeleteFunc(endpoints, func(e *endpoint) bool { return slices.Contains(others, e) })
 }

@@ -28,32 +28,31 @@ const DefaultPinPath = "/sys/fs/bpf/antrea/oncache"
 // ReasonUnavailable is the problem of a Node that has no fast path until its agent is restarted.
 const ReasonUnavailable problem.Reason = "ONCacheUnavailable"
 
-// PacketMark has the bits of the packet mark that the programs and the pipeline use between them: MARK_OURS of bpf/oncache/consts.h.
+// PacketMark is the mask of the packet mark that the programs and the pipeline share: MARK_OURS of bpf/oncache/consts.h.
 const PacketMark uint32 = 0x3fff3f00
 
-// ReasonPacketMarkShared is the problem of other people's rules that change some of these bits.
+// ReasonPacketMarkShared is the problem of foreign rules that change some of these bits.
 const ReasonPacketMarkShared problem.Reason = "PacketMarkShared"
 
 // ReasonSuspended is the problem of a Node whose transport interface cannot carry the fast path at the moment, or whose cache does not trust itself.
 const ReasonSuspended problem.Reason = "ONCacheSuspended"
 
-// ReasonNotRewriting is the problem of a Node to which the others cannot rewrite packets although oncache.tunnel says so.
+// ReasonNotRewriting is the problem of a Node to which the others cannot rewrite packets although oncache.tunnel demands it.
 const ReasonNotRewriting problem.Reason = "ONCacheNotRewriting"
 
-// errNotStarted is why the cache is not in use before Start.
+// errNotStarted is the reason before Start.
 var errNotStarted = errors.New("the agent has not started ONCache yet")
 
 // retryInterval is the wait after Open vSwitch has refused mark flows, or while no epoch is free.
 const retryInterval = time.Second
 
-// Config is all that is fixed when the cache starts.
+// Config is fixed when the cache starts.
 type Config struct {
 	PinPath string
 	// MaxFlows is the number of entries per direction and address family that Pods can use.
 	MaxFlows uint32
-	// IPv6 is set when Pods have IPv6 addresses.
-	IPv6  bool
-	Lease time.Duration
+	IPv6     bool
+	Lease    time.Duration
 	// Mode is the mode at start; SetMode changes it.
 	Mode datapath.Mode
 	Hook datapath.Hook
@@ -100,14 +99,14 @@ type Manager struct {
 	pods     *podAnnouncer
 	uplink   *uplinkKeeper
 	failures *failures
-	// beforeTakeover is called while entries have what the former agent's programs have counted in the end.
+	// beforeTakeover is called while entries contain the final counts of the former agent's programs.
 	beforeTakeover func()
 	// started is closed when Start has ended.
 	started   chan struct{}
 	absence   *absence
 	rewriters *rewriters
-	// mu protects unavailable, which is why the cache is not in use; nil when it is. Before Start has ended, the fields above belong to Start.
-	// Entries can be read once readable is set.
+	// mu protects unavailable, the reason why the cache is not in use; nil when it is. Before Start has ended, the fields above belong to
+	// Start. Entries can be read once readable is set.
 	mu          sync.Mutex
 	unavailable error
 	readable    bool
@@ -115,7 +114,6 @@ type Manager struct {
 	former *datapath.Former
 }
 
-// New makes a Manager that does nothing yet.
 func New(config Config, store InterfaceStore, flows FlowClient, sysctls *sysctl.Record) *Manager {
 	m := &Manager{
 		config: config, store: store, flows: flows, sysctls: sysctls, wake: make(chan struct{}, 1), unavailable: errNotStarted,
@@ -142,7 +140,7 @@ func (m *Manager) Prepare() {
 	}
 }
 
-// Observe names who is told of changes. It is called before Start.
+// Observe sets the observer of changes. Call it before Start.
 func (m *Manager) Observe(o Observer) { m.uplink.mode.observer, m.absence.observer = o, o }
 
 // Start loads or adopts the datapath, attaches it, takes over coherency of the OpenFlow client and announces the present Pods. Call it
@@ -242,7 +240,7 @@ func (c *Config) options() datapath.Options {
 	return o
 }
 
-// load loads or adopts the programs and their maps, once. Start does so if Prepare has not.
+// load loads or adopts the programs and their maps, once: in Prepare, or else in Start.
 func (m *Manager) load() (err error) {
 	if m.balancer != nil {
 		return nil
@@ -254,7 +252,7 @@ func (m *Manager) load() (err error) {
 	return err
 }
 
-// Unavailable is why the cache is not in use on this Node; nil when it is. It does not change after Start.
+// Unavailable returns the reason why the cache is not in use on this Node; nil when it is. It does not change after Start.
 func (m *Manager) Unavailable() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -283,7 +281,7 @@ func (m *Manager) detachExcept(wanted []int) error {
 	return nil
 }
 
-// abandon removes what a failed start has set up, and what an earlier agent had running.
+// abandon removes the work of a failed start, and the programs of an earlier agent.
 func (m *Manager) abandon(ctx context.Context) {
 	m.pods.abandon()
 	if m.dp != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 )
 
-// wakeMarks wakes the worker, which writes mark flows.
 func (m *Manager) wakeMarks() {
 	select {
 	case m.wake <- struct{}{}:
@@ -130,7 +129,7 @@ func (l *ledger) marksRemoved(interfaceNames []string) {
 	}
 }
 
-// unmarked returns the number of endpoints that still wait for mark flows, and of interfaces that still have useless ones.
+// unmarked returns the number of endpoints that await mark flows, plus interfaces with useless ones.
 func (l *ledger) unmarked() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,17 +14,17 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
 
-// largestMerged is the size up to which GRO merges TCP packets to ones with a length, in bytes: GRO_LEGACY_MAX_SIZE of
+// largestMerged is the size, in bytes, up to which GRO merges TCP packets to packets with a length: GRO_LEGACY_MAX_SIZE of
 // include/linux/netdevice.h.
 const largestMerged = 65536
 
-// refusal is why no Node may be told keys; the zero value if they may.
+// refusal is the reason why no Node may be told keys; the zero value if they may.
 type refusal struct {
 	mu     sync.Mutex
 	reason error
 }
 
-// change takes the present reason, nil for none, and reports whether that is news.
+// change sets the present reason, nil for none, and reports whether it differs.
 func (r *refusal) change(reason error) (news bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,8 +95,8 @@ func withLower(device netlink.Link, all []netlink.Link) []netlink.Link {
 	return found
 }
 
-// mergesTooMuch returns an error that names the setting of a device by which GRO may merge packets to ones without a length, of an IP version
-// of the tunnel. The attributes of older kernels, which never do so, are 0.
+// mergesTooMuch returns an error that names the setting of a device by which GRO may merge packets to packets without a length, of an
+// IP version of the tunnel. Older kernels never do so: their attributes are 0.
 func (c *Config) mergesTooMuch(attrs *netlink.LinkAttrs) error {
 	for _, limit := range []struct {
 		name  string

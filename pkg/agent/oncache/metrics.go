@@ -100,7 +100,7 @@ func (m *Manager) Collect(ch chan<- prometheus.Metric) {
 	m.ledger.collect(c, m.uplink.evictions.Load(), m.uplink.evictedNodes.Load())
 }
 
-// collectPrograms reads what the programs have counted.
+// collectPrograms reads the programs' counters.
 func (m *Manager) collectPrograms(c collector) {
 	counters, err := m.dp.Counters()
 	if err != nil {
@@ -146,7 +146,6 @@ func (l *ledger) collect(c collector, evictedAll, evictedNodes uint64) {
 	l.delays.Collect(c.ch)
 }
 
-// collector sends numbers with their labels.
 type collector struct{ ch chan<- prometheus.Metric }
 
 func (c collector) gauge(d *prometheus.Desc, v float64, labels ...string) {

@@ -11,15 +11,15 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 )
 
-// Observer is told when the cache begins or stops to work, so that an operator sees when that was. Its methods must not block.
+// Observer is told when the cache starts or stops working, so that an operator sees the time. Its methods must not block.
 type Observer interface {
-	// Suspended: the transport interface cannot carry the fast path at the moment, or the cache does not trust itself; nil: neither is so any more.
+	// Suspended: the transport interface cannot carry the fast path at the moment, or the cache does not trust itself; nil: resolved.
 	Suspended(reason error)
 	// NotRewriting: other Nodes cannot rewrite packets to this one for a reason; nil: they can again.
 	NotRewriting(reason error)
 	// ModeChanged: the wanted mode has changed.
 	ModeChanged(from, to datapath.Mode)
-	// OpenVSwitchAway: Open vSwitch is away for a reason, and leases are held for that long, or no longer for 0. nil: it is back.
+	// OpenVSwitchAway: Open vSwitch is away for this reason, and leases are held for the time held, or no longer for 0. nil: it is back.
 	OpenVSwitchAway(reason error, held time.Duration)
 }
 
@@ -36,19 +36,18 @@ func (noObserver) OpenVSwitchAway(error, time.Duration)     {}
 type modeControl struct {
 	// set gives the programs a mode. evict makes all entries void; it is called before programs resume that were off by request or for
 	// protection, because connections may have closed and others opened since.
-	set   func(datapath.Mode)
-	evict func()
-	// observer is told of changes.
+	set      func(datapath.Mode)
+	evict    func()
 	observer Observer
 
 	mu     sync.Mutex
 	wanted datapath.Mode
-	// suspended says why the uplink cannot carry the fast path at the moment, distrusted why the cache does not trust itself; nil when that is
-	// not so.
+	// suspended is the reason why the uplink cannot carry the fast path at the moment, distrusted why the cache does not trust itself;
+	// nil if it can or does.
 	suspended, distrusted error
 }
 
-// begin sets the first mode, and why the uplink cannot carry the fast path yet; nil if it can.
+// begin sets the first mode, and the reason why the uplink cannot carry the fast path yet; nil if it can.
 func (c *modeControl) begin(mode datapath.Mode, suspended error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,7 +91,7 @@ func (c *modeControl) distrust(reason error) {
 	c.change(func() { c.distrusted = reason })
 }
 
-// change changes why the programs are off, and tells the observer if that is news. The caller holds mu.
+// change changes the reasons, and tells the observer if they differ. The caller holds mu.
 func (c *modeControl) change(set func()) {
 	before := c.off()
 	set()
@@ -103,24 +102,24 @@ func (c *modeControl) change(set func()) {
 	}
 }
 
-// off is why the programs are off although that is not wanted; nil if they are not. The caller holds mu.
+// off returns the reason why the programs are off against the wanted mode; nil if they are not. The caller holds mu.
 func (c *modeControl) off() error { return errors.Join(c.suspended, c.distrusted) }
 
-// uplink is why the uplink cannot carry the fast path at the moment.
+// uplink returns the reason why the uplink cannot carry the fast path at the moment.
 func (c *modeControl) uplink() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.suspended
 }
 
-// state returns the wanted mode, and why it cannot be used at the moment.
+// state returns the wanted mode, and the reason why it cannot be used at the moment.
 func (c *modeControl) state() (wanted datapath.Mode, suspended error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.wanted, c.off()
 }
 
-// apply tells the programs. The caller holds mu.
+// apply gives the programs their mode. The caller holds mu.
 func (c *modeControl) apply() {
 	if c.off() != nil {
 		c.set(datapath.ModeOff)

@@ -34,8 +34,8 @@ func (l *ledger) changesNodes(c coherency.Change) bool {
 	return slices.ContainsFunc(c.RemovedNodes, func(name string) bool { return l.nodes[name] != nil })
 }
 
-// announced returns, by name, what the datapath may know of Nodes: the cache sends packets through the tunnel only. Packets to what is
-// left out stay on Open vSwitch.
+// announced returns, by name, the Nodes that the datapath may know: the cache sends packets through the tunnel only. Packets to other
+// Nodes stay on Open vSwitch.
 func announced(nodes []coherency.Node) map[string][]coherency.Node {
 	named := map[string][]coherency.Node{}
 	for _, n := range nodes {

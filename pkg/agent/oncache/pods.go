@@ -24,7 +24,7 @@ type localPod struct {
 	ifIndex int // 0 when it has no interface
 	kind    string
 	role    datapath.Role
-	// onOVS says why its traffic takes the slow path; "" when it is announced. reason is the kind.
+	// onOVS is the reason why its traffic takes the slow path; "" when it is announced. reason is the kind.
 	onOVS  string
 	reason stayReason
 }
@@ -46,7 +46,7 @@ type podAnnouncer struct {
 	stage announcerStage
 	// again asks watch for a review.
 	again chan struct{}
-	// held counts who keeps an interface's Pod on Open vSwitch.
+	// held counts the holds that keep an interface's Pod on Open vSwitch.
 	held map[string]int
 }
 
@@ -56,7 +56,7 @@ type podChange struct{ added, removed *Pod }
 type announcerStage int
 
 const (
-	// starting: changes wait until those Pods are announced that exist at start.
+	// starting: changes wait until the Pods that exist at start are announced.
 	starting announcerStage = iota
 	following
 	// abandoned: the cache is not available, so changes are ignored.
@@ -81,7 +81,7 @@ func (a *podAnnouncer) begin(dp *datapath.Datapath, t *ledger, present []Pod) (a
 	return attached
 }
 
-// follow makes the changes that have come since the subscription, some of which begin may know already, and from now on each one at once.
+// follow makes the changes since the subscription, some of which begin may know already, and each later one at once.
 func (a *podAnnouncer) follow() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -198,8 +198,8 @@ func (a *podAnnouncer) detach(p *localPod) error {
 	return a.dp.Detach(p.ifIndex)
 }
 
-// podRole returns how programs are attached to a Pod's interface. bpf_redirect_peer drops packets for a device that has no
-// peer, so only veth and netkit can be accelerated. The programs need Ethernet headers.
+// podRole returns how programs are attached to a Pod's interface. bpf_redirect_peer drops packets for a device without a peer, so only
+// veth and netkit can be accelerated. The programs need Ethernet headers.
 func podRole(device netlink.Link) (datapath.Role, error) {
 	switch d := device.(type) {
 	case *netlink.Veth:
@@ -222,8 +222,8 @@ func (a *podAnnouncer) remove(interfaceName string) {
 	}
 }
 
-// withdraw evicts a Pod's flows and removes the programs from its interface. When the Pod is deleted the endpoint is
-// usually gone already: the bundle that removed the Pod's flows has removed it.
+// withdraw evicts a Pod's flows and removes the programs from its interface. The endpoint of a deleted Pod is usually gone already,
+// with the bundle that removed the Pod's flows.
 func (a *podAnnouncer) withdraw(p *localPod) {
 	a.ledger.removeEndpoint(p.InterfaceName)
 	if err := a.detach(p); err != nil {
@@ -232,8 +232,7 @@ func (a *podAnnouncer) withdraw(p *localPod) {
 	}
 }
 
-// bypassed returns an error that names what hits of the Pod would bypass. With an error its packets must take the slow
-// path.
+// bypassed returns an error that names objects that hits of the Pod would bypass. With an error its packets must take the slow path.
 func (a *podAnnouncer) bypassed(p *localPod, seen captures) error {
 	if err := seen.of(p); err != nil {
 		return err
@@ -260,8 +259,8 @@ func (a *podAnnouncer) reviewSoon() {
 	}
 }
 
-// watch checks once per lease, and when it is asked to, what others have attached to the Pods' interfaces. It waits for Open vSwitch, so it is not
-// part of the uplink's watcher.
+// watch checks foreign programs on the Pods' interfaces, once per lease and on request. It waits for Open vSwitch, so it is not part
+// of the uplink's watcher.
 func (a *podAnnouncer) watch(stopCh <-chan struct{}) {
 	tick := time.NewTicker(a.config.Lease)
 	defer tick.Stop()

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// protectionInterval is the time between two looks for what can never be.
+	// protectionInterval is the time between two looks at the counters.
 	protectionInterval = time.Second
-	// The fast path pauses for firstPause after an inconsistency, each time twice as long as the last time, and at most for longestPause.
+	// The fast path pauses for firstPause after an inconsistency, then each time twice as long, up to longestPause.
 	firstPause, longestPause = 10 * time.Second, 10 * time.Minute
 )
 
@@ -32,18 +32,19 @@ type protection struct {
 	alarms   map[string]*alarm
 }
 
-// alarm is about one program.
+// alarm belongs to one program.
 type alarm struct {
 	// seen is the last count; known is false before the first.
 	seen  uint64
 	known bool
-	// pause is the length of the present or last one, until its end; reason is set while it lasts.
+	// pause is the length of the present or last pause, until its end; reason is set while it lasts.
 	pause  time.Duration
 	until  time.Time
 	reason error
 }
 
-// count takes, by program, the number of packets that were changed and could not be finished. off: the fast path is off for another reason.
+// count evaluates, by program, the number of packets that were changed and could not be finished. off: the fast path is off for
+// another reason.
 func (p *protection) count(now time.Time, dropped map[string]uint64, off bool) {
 	changed := false
 	var reasons []error
@@ -78,7 +79,7 @@ func (a *alarm) count(now time.Time, program string, dropped uint64, off bool) (
 	return true
 }
 
-// begin begins a pause. One that ended longer ago than it lasted is forgotten.
+// begin begins a pause. An earlier pause that ended longer ago than it lasted is forgotten.
 func (a *alarm) begin(now time.Time, reason error) {
 	if a.pause == 0 || now.Sub(a.until) > a.pause {
 		a.pause = firstPause

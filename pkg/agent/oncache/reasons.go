@@ -5,7 +5,7 @@ package oncache
 
 import "errors"
 
-// stayReason is a kind of reason why a Pod is kept on Open vSwitch, for metrics. The text says what exactly.
+// stayReason is a kind of reason why a Pod is kept on Open vSwitch, for metrics. The text gives the details.
 type stayReason string
 
 const (

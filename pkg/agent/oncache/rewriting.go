@@ -19,7 +19,7 @@ import (
 // port.
 const RewritePortAnnotation = "node.antrea.io/oncache-rewrite-port"
 
-// rewriters are the Nodes whose agents understand keys. Their objects say so, which may be known before or after the Nodes are announced.
+// rewriters are the Nodes whose agents understand keys, by their objects, which may come before or after the Nodes are announced.
 type rewriters struct {
 	mu    sync.Mutex
 	names map[string]bool
@@ -29,14 +29,14 @@ type rewriters struct {
 
 func newRewriters() *rewriters { return &rewriters{names: map[string]bool{}} }
 
-// has reports whether a Node may be told keys, as far as it is concerned.
+// has reports whether the Node itself understands keys.
 func (r *rewriters) has(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.names[name]
 }
 
-// set takes what the object of a Node says.
+// set records the object of a Node.
 func (r *rewriters) set(name string, rewrites bool) {
 	r.mu.Lock()
 	if r.names[name] == rewrites {
@@ -62,12 +62,12 @@ func (r *rewriters) follow(tell func(name string)) {
 	r.tell = tell
 }
 
-// SetNodeAnnotation takes the value of RewritePortAnnotation of another Node, empty if it has none or is gone.
+// SetNodeAnnotation sets the value of RewritePortAnnotation of another Node, empty if it has none or is gone.
 func (m *Manager) SetNodeAnnotation(name, value string) {
 	m.rewriters.set(name, m.config.Rewrite && value == strconv.Itoa(int(m.config.RewritePort)))
 }
 
-// Annotation is the value that RewritePortAnnotation of this Node should have after Start.
+// Annotation is the value for RewritePortAnnotation of this Node after Start.
 func (m *Manager) Annotation() string {
 	if !m.config.Rewrite || m.Unavailable() != nil {
 		return ""
@@ -86,7 +86,7 @@ func (l *ledger) setRewrites(name string) {
 	klog.InfoS("Changed whether a Node is told keys", "node", name, "rewrites", rewrites)
 }
 
-// reservedSysctl has the ports that the kernel does not choose for sockets.
+// reservedSysctl lists the ports that the kernel does not choose for sockets.
 const reservedSysctl = "net/ipv4/ip_local_reserved_ports"
 
 // reservePort keeps the kernel from choosing the port for rewritten packets as the local port of a connection: Ingress takes all packets to
@@ -106,7 +106,7 @@ func reservePort(sysctls *sysctl.Record, port uint16) error {
 	return sysctls.Set(reservedSysctl, wanted)
 }
 
-// portRange is a range of ports with both ends.
+// portRange is a range of ports, both ends included.
 type portRange struct{ first, last int }
 
 // withPort adds a port to a list of ports and ranges, in the form in which the kernel writes it: in order, and joined where they touch.

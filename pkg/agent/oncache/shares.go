@@ -11,8 +11,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 )
 
-// watchShares divides the cache among the Pods, at once and once per lease. It waits neither for Open vSwitch nor for
-// anything that does.
+// watchShares divides the cache among the Pods, at once and once per lease. It never waits for Open vSwitch, even indirectly.
 func (m *Manager) watchShares(stopCh <-chan struct{}) {
 	tick := time.NewTicker(m.config.Lease)
 	defer tick.Stop()

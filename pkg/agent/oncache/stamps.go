@@ -38,7 +38,7 @@ func (l *ledger) nextChange() (change uint32) {
 	return change
 }
 
-// renewStamps gives all endpoints another stamp, for changes that the ledger was not told of because it did not intercept them yet.
+// renewStamps gives all endpoints another stamp, for changes before the ledger intercepted them.
 func (l *ledger) renewStamps() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -93,7 +93,7 @@ func (m *Manager) Status() (*api.Status, error) {
 	return s, nil
 }
 
-// rewriteText is the port for rewritten packets, empty if hits are encapsulated.
+// rewriteText returns the port for rewritten packets, empty if hits are encapsulated.
 func (m *Manager) rewriteText() string {
 	if !m.config.Rewrite {
 		return ""
@@ -192,7 +192,7 @@ func flowInfo(f *datapath.Flow, names slotNames) api.FlowInfo {
 	return info
 }
 
-// busiest keeps the limit flows with the most packets of those added; all of them for 0. A full cache has millions.
+// busiest keeps the limit flows with the most packets; all for 0. A full cache has millions.
 type busiest struct {
 	limit int
 	flows []datapath.Flow
@@ -245,7 +245,7 @@ func protocolName(p uint8) string {
 	return fmt.Sprint(p)
 }
 
-// slotNames says whose the slots are at present.
+// slotNames maps slots to their present owners.
 type slotNames struct {
 	pods  map[int]Pod
 	nodes map[int]string
@@ -264,8 +264,8 @@ func (m *Manager) slotNames() slotNames {
 	return names
 }
 
-// podsOf returns the local Pod of a flow, and that which receives if it is another one of this Node. An entry from before the agent's start
-// may have a slot that belongs to another Pod now: such a Pod has another address, and the name is empty.
+// podsOf returns the local Pod of a flow, and the receiving Pod if it is another Pod of this Node. An entry from before the agent's
+// start may have a slot that belongs to another Pod now: such a Pod has another address, and the name is empty.
 func (s slotNames) podsOf(f *datapath.Flow) (pod, peer string) {
 	name := func(slot int, address netip.AddrPort) string {
 		if p, ok := s.pods[slot]; ok && slices.Contains(p.IPs, address.Addr()) {
@@ -305,7 +305,7 @@ func (m *Manager) Nodes() []api.NodeInfo {
 	return out
 }
 
-// onOVS lists the Pods that were not announced, with their reasons, and the gateway if it was not.
+// onOVS lists the Pods that were not announced, and the gateway if it was not, with the reasons.
 func (a *podAnnouncer) onOVS() []api.EndpointInfo {
 	out := []api.EndpointInfo{}
 	a.mu.Lock()

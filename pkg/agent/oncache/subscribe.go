@@ -16,9 +16,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
 
-// subscribe reports that the kernel has sent a message that matters to a netlink group, until done closes. It serves groups
-// that package netlink cannot subscribe to. Messages that arrive before the last report was taken are merged into one
-// report. The channel is nil when the kernel lacks the protocol.
+// subscribe reports messages that matter of a netlink group, until done closes. It serves groups that package netlink cannot subscribe
+// to. Messages that arrive before the last report was taken are merged into one report. The channel is nil when the kernel lacks the
+// protocol.
 func subscribe(protocol int, group uint, matters func(syscall.NetlinkMessage) bool, done <-chan struct{}, onError func(error)) (<-chan struct{}, error) {
 	socket, err := nl.Subscribe(protocol, group)
 	if errors.Is(err, unix.EPROTONOSUPPORT) {
@@ -55,7 +55,6 @@ func subscribe(protocol int, group uint, matters func(syscall.NetlinkMessage) bo
 	return changed, nil
 }
 
-// anyMessage reports that every message matters.
 func anyMessage(syscall.NetlinkMessage) bool { return true }
 
 // changesNexthop reports whether a message is about a nexthop object that a route may use. A new object is not used by any.

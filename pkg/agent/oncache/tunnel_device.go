@@ -21,12 +21,11 @@ func TunnelDevice(tunnelType string, port uint16) string {
 	return fmt.Sprintf("%s_sys_%d", prefix, port)
 }
 
-// tunnelKeeper keeps the program on the tunnel device. Without it packets take longer, and nothing else is different, so problems are only
-// logged.
+// tunnelKeeper keeps the program on the tunnel device. Without it packets only take longer, so problems are only logged.
 type tunnelKeeper struct {
 	// ifIndex is the device's index, 0 while the program is on none.
 	ifIndex int
-	// problem is the last one, which is logged once.
+	// problem is the last problem, which is logged once.
 	problem string
 }
 

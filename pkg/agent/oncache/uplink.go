@@ -27,12 +27,12 @@ type uplinkKeeper struct {
 	mode   *modeControl
 	// nodesChanged tells the watcher that the set of Nodes may have changed.
 	nodesChanged chan struct{}
-	// gatewayChanged is called when the gateway's device is gone, or another one has its name.
+	// gatewayChanged is called when the gateway's device is gone, or its name has moved to another device.
 	gatewayChanged func()
 	// evictions counts the evictions of all entries, evictedNodes the evictions of one Node's entries.
 	evictions, evictedNodes atomic.Uint64
 	failures                *failures
-	// refusal is why rewritten packets cannot arrive at present.
+	// refusal is the reason why rewritten packets cannot arrive at present.
 	refusal refusal
 
 	// dp is set before begin; uplink is the last uplink given to the programs.
@@ -125,7 +125,7 @@ func (k *uplinkKeeper) lookUp() (datapath.Uplink, error) {
 	return uplink, k.bypassed(uplink.IfIndex)
 }
 
-// bypassed returns an error that names what others have set up for packets on the uplink and hits would bypass.
+// bypassed returns an error that names foreign objects for packets on the uplink that hits would bypass.
 func (k *uplinkKeeper) bypassed(ifIndex int) error {
 	found, err := k.dp.Bypassed(ifIndex, datapath.RoleUplink)
 	if err != nil {
@@ -158,7 +158,7 @@ func (k *uplinkKeeper) routesNodes(dst *net.IPNet) bool {
 	return false
 }
 
-// deviceDiffers returns what differs from what the programs were told of the uplink; "" if nothing does.
+// deviceDiffers returns the difference from the uplink that the programs know; "" if there is none.
 func (k *uplinkKeeper) deviceDiffers() string {
 	uplink, err := readUplink(k.config)
 	if err != nil || uplink.IfIndex != k.uplink.IfIndex || uplink.MAC.String() != k.uplink.MAC.String() {

@@ -12,8 +12,8 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// FuzzLoggedPacket feeds packets with arbitrary user data to the audit log's parser, as flows of another agent may send. What
-// the parser accepts must encode to the same user data.
+// FuzzLoggedPacket feeds packets with arbitrary user data to the audit log's parser, as flows of another agent may send. Input
+// that the parser accepts must encode to the same user data.
 func FuzzLoggedPacket(f *testing.F) {
 	f.Add([]byte{policyLogCategory, byte(policy.Ingress)})
 	f.Add(append([]byte{policyLogCategory, byte(policy.Egress)}, "K8sNetworkPolicy:default/web"...))
