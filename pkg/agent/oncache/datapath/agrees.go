@@ -15,10 +15,10 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
-// Agrees reports whether the programs that an earlier agent has left running have hits, and whether everything by which they can have hits was
-// learned under the epochs that Open vSwitch writes now, by Pod address. An earlier agent may have ended after it had changed the flows of a Pod
-// and before it told the programs: then the epochs differ. Maps of another layout or size, which cannot be examined, agree with nothing. maxFlows and
-// rewrite are options of Load.
+// Agrees reports whether the programs that an earlier agent has left running have hits, and whether everything that makes hits was
+// learned under the epochs that Open vSwitch writes now, by Pod address. The epochs differ if the earlier agent ended after it had
+// changed the flows of a Pod and before it told the programs. Maps of another layout or size cannot be examined, and never agree.
+// maxFlows and rewrite are options of Load.
 func Agrees(pinPath string, maxFlows uint32, rewrite bool, written map[netip.Addr]uint16) (agree bool, err error) {
 	pins, err := filepath.Glob(filepath.Join(pinPath, "*", "maps", object.BpfMapControl))
 	if err != nil {

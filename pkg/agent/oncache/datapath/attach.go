@@ -46,7 +46,7 @@ const (
 	// RoleGateway is the gateway's interface, behind which is the host's own stack: the gateway's Egress on egress, its
 	// Ingress-Init on ingress.
 	RoleGateway
-	// RoleTunnel is the kernel's tunnel device, into which Open vSwitch sends what goes to other Nodes. Its program only saves time.
+	// RoleTunnel is the kernel's tunnel device, into which Open vSwitch sends packets to other Nodes. Its program only saves time.
 	RoleTunnel
 )
 

@@ -14,8 +14,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
 
-// clsactPriority and clsactHandle, together with the name, identify our filters. The priority is late, so that capture and
-// accounting programs of others see packets before we redirect them.
+// clsactPriority and clsactHandle, together with the name, identify our filters. The priority is late, so that foreign capture and
+// accounting programs see packets before we redirect them.
 const (
 	clsactPriority = 0x0cac
 	clsactHandle   = 0x0cac
@@ -115,7 +115,7 @@ func detachClsact(ifindex int) error {
 	return nil
 }
 
-// removeClsact removes our filters from a device, and the qdisc with the last filter. An empty clsact does nothing; whoever else added it adds
+// removeClsact removes our filters from a device, and the qdisc with the last filter. An empty clsact does nothing; another owner adds
 // it again with the next filter.
 func removeClsact(ifindex int) error {
 	device, err := netlink.LinkByIndex(ifindex)

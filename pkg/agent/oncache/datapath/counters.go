@@ -53,8 +53,8 @@ func (d *Datapath) Counters() (Counters, error) {
 	return out, nil
 }
 
-// Dropped returns, by program name, the number of packets that the programs had begun to change and could not finish, which can never be. It reads two
-// counters only.
+// Dropped returns, by program name, the number of packets that the programs had begun to change and could not finish, an impossible
+// event. It reads two counters only.
 func (d *Datapath) Dropped() (map[string]uint64, error) {
 	dropped := map[string]uint64{}
 	for name, program := range map[string]object.BpfOncProgram{"egress": object.BpfOncProgramONC_EGRESS, "ingress": object.BpfOncProgramONC_INGRESS} {

@@ -14,14 +14,14 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
-// entry says where one entry of a connection may be.
+// entry is a possible place of one entry of a connection.
 type entry struct {
 	in object.FlowMap
 	ends
 }
 
-// entriesOf says where all entries of a connection may be that client has opened to the address dialed, and that leads to server. The last two differ
-// if it is one to a Service. Client or server may be the local Pod.
+// entriesOf returns the possible places of all entries of a connection that client has opened to the address dialed, and that leads to
+// server, which differs from dialed for a Service. Client or server may be the local Pod.
 func entriesOf(protocol uint8, client, dialed, server netip.AddrPort) []entry {
 	egress, ingress := object.Egress6, object.Ingress6
 	if client.Addr().Is4() && server.Addr().Is4() {
@@ -43,8 +43,8 @@ func (d *Datapath) DeleteFlow(protocol uint8, client, dialed, server netip.AddrP
 	return errors.Join(errs...)
 }
 
-// deleteEntry removes one entry and says whether it was there. The programs' counts are the caller's business. Reading and removing it
-// are one operation (bpf_map_lookup_and_delete_elem): what passes between two would not be counted.
+// deleteEntry removes one entry and reports whether it was there. The caller corrects the programs' counts. Reading and removing are
+// one operation (bpf_map_lookup_and_delete_elem): packets between two would not be counted.
 func (d *Datapath) deleteEntry(m object.FlowMap, e ends) (found bool, err error) {
 	f, err := d.entry(moment{}, m, e, (*ebpf.Map).LookupAndDelete)
 	if err != nil {

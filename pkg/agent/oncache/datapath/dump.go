@@ -60,7 +60,7 @@ func (d *Datapath) dump(m *ebpf.Map, name string, limit int, w io.Writer) error 
 	return errors.Join(err, out.Flush())
 }
 
-// eachRaw calls yield for the entries of a map of any kind, with a value for each CPU if it has these, until it returns false.
+// eachRaw calls yield for the entries of a map of any kind, with a value for each CPU in per-CPU maps, until it returns false.
 func eachRaw(m *ebpf.Map, yield func(key []byte, values ...[]byte) bool) error {
 	switch m.Type() {
 	case ebpf.RingBuf:

@@ -79,8 +79,8 @@ func (f *Flow) Proved() bool {
 	return f.OwnProved && (f.OtherProved || f.Protocol == unix.IPPROTO_UDP)
 }
 
-// Sent returns source and destination of the connection's packets as the local Pod sends them, whichever direction the entry
-// is for. Of two local Pods it is the one that the entry is for. Conntrack knows the connection by these.
+// Sent returns source and destination of the connection's packets as the local Pod sends them, for an entry of either direction;
+// between two local Pods, the Pod of the entry. Conntrack knows the connection by these.
 func (f *Flow) Sent() (source, destination netip.AddrPort) {
 	if f.Direction == DirectionEgress {
 		return f.Source, f.Destination
@@ -119,7 +119,7 @@ const localPeer = 0x8000
 // flowBatch is the number of entries per system call.
 const flowBatch = 4096
 
-// Flows calls yield for every entry until it returns false. Entries that are added or removed meanwhile may be missed.
+// Flows calls yield for every entry until it returns false. It may miss entries that are added or removed during the walk.
 func (d *Datapath) Flows(yield func(Flow) bool) (err error) {
 	now, err := d.now()
 	if err != nil {
@@ -175,7 +175,7 @@ func flowMapOf(direction Direction, source, destination netip.AddrPort) object.F
 // mapRead is Lookup or LookupAndDelete of a map.
 type mapRead func(m *ebpf.Map, key, value any) error
 
-// entry returns what read makes of one entry, or nil if there is none. Without now its ages mean nothing.
+// entry returns the entry found by read, or nil if there is none. Without now its ages mean nothing.
 func (d *Datapath) entry(now moment, m object.FlowMap, e ends, read mapRead) (*Flow, error) {
 	switch m {
 	case object.Egress4:

@@ -31,8 +31,8 @@ func NewFormer(opts Options) *Former {
 	return &Former{opts.PinPath, sync.OnceValues(func() ([]string, error) { return ownLayouts(opts.MaxFlows, opts.Rewrite) })}
 }
 
-// DeleteFlow does what Datapath.DeleteFlow does. Programs that are off have no hits, so that nothing need be removed. Where maps have another layout,
-// whose entries cannot be found, all hits end (StopHits).
+// DeleteFlow does the same as Datapath.DeleteFlow. Programs that are off have no hits, so nothing need be removed. In maps of another
+// layout entries cannot be found, so all hits end (StopHits).
 func (f *Former) DeleteFlow(protocol uint8, client, dialed, server netip.AddrPort) error {
 	controls, err := filepath.Glob(filepath.Join(f.pinPath, "*", "maps", object.BpfMapControl))
 	if err != nil {

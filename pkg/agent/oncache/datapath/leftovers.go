@@ -16,8 +16,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/leftover"
 )
 
-// Leftovers finds the programs in the current network namespace, by either kind of hook, and the pins. Other than RemoveAll it also lists the
-// clsact qdiscs in which nothing will be left, and the directory around pinPath.
+// Leftovers finds the programs in the current network namespace, by either kind of hook, and the pins. Unlike RemoveAll it also lists
+// the clsact qdiscs that will be empty, and the directory around pinPath.
 func Leftovers(pinPath string) ([]leftover.Item, error) {
 	attached, err := Attached(pinPath)
 	if err != nil {

@@ -35,8 +35,8 @@ type Options struct {
 	MaxFlows, MaxFlows6 uint32
 	// Hook forces a mechanism; HookAuto selects the best one that the kernel has.
 	Hook Hook
-	// Rewrite loads programs that rewrite packets, and restore them. Others have maps of another layout, so they are attached when no key is in use:
-	// see LetKeysEnd.
+	// Rewrite loads programs that rewrite packets, and restore them. Other programs have maps of another layout, so they are attached
+	// when no key is in use: see LetKeysEnd.
 	Rewrite bool
 }
 
@@ -61,7 +61,7 @@ type Datapath struct {
 
 	// changes counts the changes of all endpoints.
 	changes atomic.Uint32
-	// removed is told what entries had counted that the agent removes.
+	// removed is called with the counts of entries that the agent removes.
 	removed atomic.Pointer[func(Retired)]
 }
 
@@ -136,7 +136,7 @@ func (d *Datapath) giveSecrets() {
 	}
 }
 
-// mapArrays maps what the programs are told, and what they count, into memory.
+// mapArrays maps the programs' settings and counts into memory.
 func (d *Datapath) mapArrays() (err error) {
 	if d.control, err = object.MapArray[object.BpfOncControl](d.objects.Control); err != nil {
 		return err
@@ -186,7 +186,7 @@ func newSpec(maxFlows, maxFlows6 uint32, rewrite bool) (*ebpf.CollectionSpec, er
 	return spec, nil
 }
 
-// layoutOf digests everything that two agents must agree on to share pinned maps.
+// layoutOf digests everything on which two agents must agree to share pinned maps.
 func layoutOf(spec *ebpf.CollectionSpec) string {
 	h := sha256.New()
 	names := make([]string, 0, len(spec.Maps))

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 )
 
-// Mode says what the programs do with a hit.
+// Mode is the treatment of hits.
 type Mode uint32
 
 const (
@@ -43,5 +43,5 @@ func ParseMode(name string) (Mode, error) {
 // SetMode switches all programs at once.
 func (d *Datapath) SetMode(m Mode) { atomic.StoreUint32(&d.control.Elements[0].Mode, uint32(m)) }
 
-// Mode reports what SetMode has set, possibly in an earlier agent's life.
+// Mode returns the mode set last, possibly by an earlier agent.
 func (d *Datapath) Mode() Mode { return Mode(atomic.LoadUint32(&d.control.Elements[0].Mode)) }

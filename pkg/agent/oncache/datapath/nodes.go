@@ -24,7 +24,8 @@ type NodeState struct {
 	Slot int
 	IP   netip.Addr
 	MTU  int
-	// Confirmed and Contradicted say when Open vSwitch last sent to the Node with the cached header, and with another one.
+	// Confirmed and Contradicted are the times at which Open vSwitch last sent to the Node with the cached header, and with another
+	// header.
 	Confirmed, Contradicted time.Duration
 }
 
@@ -107,7 +108,7 @@ func (d *Datapath) fillNode(slot int, ip netip.Addr) {
 	d.BumpNode(slot)
 }
 
-// replaceNodeAddress makes a slot's address another one. The zero Addr is none.
+// replaceNodeAddress replaces a slot's address. The zero Addr means none.
 func (d *Datapath) replaceNodeAddress(slot int, former, ip netip.Addr) error {
 	if former.IsValid() {
 		if err := d.withdrawNodeAddress(slot, former); err != nil {
@@ -123,7 +124,7 @@ func (d *Datapath) replaceNodeAddress(slot int, former, ip netip.Addr) error {
 	return nil
 }
 
-// withdrawNodeAddress takes an address from a slot. While a Node takes the place of another one, both may have it.
+// withdrawNodeAddress takes an address from a slot. While one Node replaces another, both may have it.
 func (d *Datapath) withdrawNodeAddress(slot int, ip netip.Addr) error {
 	for other := range d.nodes.Elements {
 		if other != slot && d.nodeIP(other) == ip {
@@ -144,9 +145,8 @@ func (d *Datapath) BumpNode(slot int) {
 	}
 }
 
-// waitForPrograms returns when every program run that was under way at the call has ended. An update of a map of maps waits
-// for that, so that user space can rely on the former map not being used any more (kernel/bpf/syscall.c,
-// maybe_wait_bpf_programs). It takes milliseconds.
+// waitForPrograms returns when every program run that was under way at the call has ended. An update of a map of maps waits for that,
+// so that user space can rely on the former map being unused (kernel/bpf/syscall.c, maybe_wait_bpf_programs). It takes milliseconds.
 func waitForPrograms() error {
 	content := &ebpf.MapSpec{Name: "wait_content", Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1}
 	inner, err := ebpf.NewMap(content)

@@ -27,20 +27,20 @@ func (d *Datapath) Attend(promise time.Duration) error {
 	return nil
 }
 
-// Connection is a TCP connection with a segment that conntrack has just seen. It has the addresses of what the local Pod
-// sends, whichever direction the segment had.
+// Connection is a TCP connection with a segment that conntrack has just seen. Its addresses are as the local Pod sends them, for a
+// segment of either direction.
 type Connection struct {
 	Source, Destination netip.AddrPort
 }
 
-// Cached reports whether the cache has an entry of what the local Pod sends in the connection.
+// Cached reports whether the cache has an entry of the connection's direction that the local Pod sends.
 func (d *Datapath) Cached(c Connection) (bool, error) {
 	f, err := d.entry(moment{}, flowMapOf(DirectionEgress, c.Source, c.Destination), ends{c.Source, c.Destination, unix.IPPROTO_TCP}, (*ebpf.Map).Lookup)
 	return f != nil, err
 }
 
-// Passed is a report: a segment of the connection has passed conntrack; or, with Over, the cache has no entry any more of what the
-// local Pod sends in it, and what was reported before is void.
+// Passed is a report: a segment of the connection has passed conntrack; or, with Over, the cache has no more entry of the direction
+// that the local Pod sends, and earlier reports are void.
 type Passed struct {
 	Connection
 	Over bool

@@ -21,7 +21,7 @@ type Retired struct {
 	Packets, Bytes, Created uint64
 }
 
-// RetiredReader reads what entries had counted that programs have removed or replaced. There should be one reader at a time; without one,
+// RetiredReader reads the counts of entries that programs have removed or replaced. There should be one reader at a time; without one,
 // the programs report until the buffer is full.
 type RetiredReader = Reader[Retired]
 
@@ -49,7 +49,7 @@ func parseRetired(sample []byte) (r Retired, err error) {
 // OnRemoved makes the agent's own removals of entries also call report. Call it before entries are removed, or while none are.
 func (d *Datapath) OnRemoved(report func(Retired)) { d.removed.Store(&report) }
 
-// reportRemoved tells OnRemoved's function of an entry that the agent has removed.
+// reportRemoved reports an entry that the agent has removed.
 func (d *Datapath) reportRemoved(f *Flow) {
 	report := d.removed.Load()
 	if report == nil || f.Packets == 0 {

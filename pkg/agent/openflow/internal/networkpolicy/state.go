@@ -14,10 +14,10 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// dimension is the place of a flow in a conjunction. In the default rule tables, where there are none, it only has logged.
+// dimension is the place of a flow in a conjunction. Flows of the default rule tables have no conjunction: only logged is used.
 type dimension struct {
 	clause, clauses uint8
-	// logged says that the packets that the flow drops are logged.
+	// logged is set if the packets that the flow drops are logged.
 	logged bool
 }
 

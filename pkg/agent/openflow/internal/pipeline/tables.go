@@ -66,9 +66,9 @@ type TableSpec struct {
 	Name  string
 	Stage stage
 	Miss  missAction
-	// before and after, at most one of which is set, place the table next to another one of the same stage, which may belong to
-	// another feature. Several tables at one place are in the order in which their features are registered. Tables without either
-	// are in the order in which their feature lists them. All such tables of a stage belong to one feature, so the order is defined.
+	// At most one of Before and After is set. It names the neighboring table of the same stage, perhaps of another feature. Several
+	// tables at one place are in the order in which their features are registered. Tables with neither are in the order in which their
+	// feature lists them. All such tables of a stage belong to one feature, so the order is defined.
 	Before, After string
 }
 
