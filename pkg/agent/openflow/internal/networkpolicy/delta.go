@@ -11,7 +11,7 @@ import (
 
 // keyDelta is the difference in the shared flows that two versions of a rule use.
 type keyDelta struct {
-	// removed are flows that the rule no longer uses, some of them several times.
+	// removed are flows that the rule no longer uses, some several times.
 	removed []clauseKey
 	// added are flows that the rule newly uses, or uses at another place in the conjunction than before.
 	added map[clauseKey]dimension

@@ -32,8 +32,8 @@ func tablesOf(d policy.Direction) policyTables {
 // RuleTable is the name of the table in which rules of the direction allow packets.
 func RuleTable(d policy.Direction) string { return tablesOf(d).rule }
 
-// clauseKey identifies a flow in a rule or default rule table by what it matches. Rules with a common address or port share
-// the flow. Exactly one of ofPort, prefix and service is set, or none of them for any address.
+// clauseKey is the match of a flow in a rule or default rule table. Rules with a common address or port share the flow. Exactly one of
+// ofPort, prefix and service is set, or none of them for any address.
 type clauseKey struct {
 	direction policy.Direction
 	table     string
@@ -157,11 +157,11 @@ func (g policyFlows) clauseMatch(key clauseKey) []of.Match {
 	panic(fmt.Sprintf("policy clause %v is of a family that the pipeline does not carry", key))
 }
 
-// admittingFlows returns the flows that a rule that allows has for itself: the match of its conjunction, and its counters.
+// admittingFlows returns the own flows of a rule that allows: the match of its conjunction, and its counters.
 //
-// The former writes the rule's id into a register, and ConntrackCommit copies it into the connection label. So a connection exists
-// in conntrack only when both directions allow it, and no packet is recirculated between the policy tables. counter is the object id
-// in the cookies of the flows that count.
+// The former writes the rule's id into a register, and ConntrackCommit copies it into the connection label. So a connection exists in
+// conntrack only when both directions allow it, and no packet is recirculated between the policy tables. counter is the object id in
+// the cookies of the flows that count.
 func (g policyFlows) admittingFlows(r *policy.Rule, counter uint32) []of.Flow {
 	tables := tablesOf(r.Direction)
 	var flows []of.Flow
@@ -173,7 +173,7 @@ func (g policyFlows) admittingFlows(r *policy.Rule, counter uint32) []of.Flow {
 		}
 		flows = append(flows, g.hitFlows(r, f)...)
 		flows = append(flows,
-			// A packet that opens a connection has no label yet, and one of a known connection bypasses the rules.
+			// A packet that opens a connection has no label yet, and packets of known connections bypass the rules.
 			counts(of.CTState("+new"), tables.conjunctionID.Is(r.FlowID).Match()),
 			counts(of.CTState("-new"), tables.ctLabel.Is(r.FlowID).Match()),
 		)

@@ -18,19 +18,19 @@ type kindKey struct {
 	isolates bool
 }
 
-// ruleKind says which flows the rules with some effect have.
+// ruleKind defines the flows of rules with one effect.
 type ruleKind struct {
 	// table returns the table in which the rules of a direction decide.
 	table func(policy.Direction) string
-	// priorities returns the highest priority of a rule's flows in this table, and the number of priorities, from the highest downwards, at
-	// which a rule may be. More than one is for rules without an order. The ranges of two rules must be equal or disjoint.
+	// priorities returns the highest priority of a rule's flows in this table, and the number of priorities, from the highest downwards,
+	// at which a rule may be; more than one only for rules without an order. The ranges of two rules must be equal or disjoint.
 	priorities func(policy.Order) (highest uint16, levels Level)
-	// own returns the flows that a rule has for itself: what happens to packets that complete its conjunction, and its counters. counter is
-	// the object id in the cookies of the flows that count.
+	// own returns the rule's own flows: for packets that complete its conjunction, and for its counters. counter is the object id in the
+	// cookies of the flows that count.
 	own func(g policyFlows, r *policy.Rule, counter uint32) []of.Flow
 }
 
-// ruleKinds are the effects that have flows. Rules with other effects are refused.
+// ruleKinds contains the effects that have flows. Rules with other effects are refused.
 var ruleKinds = map[kindKey]ruleKind{
 	{policy.StageKubernetes, policy.Allow, true}: {
 		table:      func(d policy.Direction) string { return tablesOf(d).rule },
@@ -56,7 +56,7 @@ func mustKind(r *policy.Rule) ruleKind {
 	return kind
 }
 
-// baseKey returns what the keys of a rule's clauses have in common at level 0. The rule may be nil.
+// baseKey returns the common part of the keys of a rule's clauses at level 0. The rule may be nil.
 func baseKey(r *policy.Rule) clauseKey {
 	if r == nil {
 		return clauseKey{}
@@ -66,7 +66,7 @@ func baseKey(r *policy.Rule) clauseKey {
 	return clauseKey{direction: r.Direction, table: kind.table(r.Direction), priority: highest}
 }
 
-// isolationKey returns what the keys of the flows that isolate Pods in a direction have in common.
+// isolationKey returns the common part of the keys of the flows that isolate Pods in a direction.
 func isolationKey(d policy.Direction) clauseKey {
 	return clauseKey{direction: d, table: tablesOf(d).defaultRule, priority: pipeline.PriorityNormal, drop: true}
 }

@@ -11,12 +11,13 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// PolicyLogController is the id of the connections that get the packets for the audit log of policies. It is this project's: a packet to
-// a Service without Endpoints must not take the place of one for the log.
+// PolicyLogController is the id of the connections that get the packets for the audit log of policies. It is this project's own:
+// packets to a Service without Endpoints must not take the place of packets for the log.
 const PolicyLogController uint16 = 62374
 
 // The user data of these packets are policyLogCategory, which is Antrea's, a direction, and policy.Rule.LogReference of the rule that
-// allows the packet, nothing for a packet that is dropped because no rule does. So the log needs to know nothing about rules, which may be others, or another agent's, when it has the packet.
+// allows the packet, or nothing for a packet dropped for lack of a rule. So the log need not know the rules, which may have changed,
+// or be another agent's, when the packet arrives.
 const policyLogCategory byte = 1
 
 // policyLogHeader is the number of bytes before the reference.
@@ -35,7 +36,7 @@ type LoggedPacket struct {
 	PodPort uint32
 }
 
-// ParseLoggedPacket returns what the pipeline says about a packet that has come to PolicyLogController.
+// ParseLoggedPacket parses a packet that has come to PolicyLogController.
 func ParseLoggedPacket(p *of.PacketIn) (LoggedPacket, error) {
 	if len(p.UserData) < policyLogHeader || p.UserData[0] != policyLogCategory {
 		return LoggedPacket{}, fmt.Errorf("packet-in with the user data %#x: want the category %d and a direction", p.UserData, policyLogCategory)

@@ -17,7 +17,7 @@ type Policies struct {
 	socket *pipeline.Socket
 	// policies has one object for each rule, and one for each flow that rules share.
 	policies *flowstore.Cache
-	// stalePoliciesDeleted says that no policy flow of a former round is left. It is read and written within changes.
+	// stalePoliciesDeleted is set once no policy flow of a former round is left. It is read and written within changes.
 	stalePoliciesDeleted bool
 
 	// mu protects policy, which records which rules use which flows. It changes only within a change.

@@ -14,9 +14,9 @@ import (
 const MaxConjunctions = 2000
 
 // Level is the distance of a rule's flows from the highest priority of its kind. Rules that share an address, port or service share a
-// flow, which has room for a limited number of them; the others go to the next level. All flows of a rule are at its level, because a
-// conjunction has one priority. Rules without an order among them, such as the rules of Kubernetes NetworkPolicies, may be at any level:
-// Open vSwitch tries lower priorities when no conjunction is complete at a higher one.
+// flow, which has room for a limited number of them; the others use the next level. All flows of a rule are at its level, because a
+// conjunction has one priority. Rules without an order, such as the rules of Kubernetes NetworkPolicies, may be at any level: Open
+// vSwitch tries lower priorities when no conjunction is complete at a higher one.
 type Level uint8
 
 // Levels is the number of levels of rules without an order: their lowest priority is 1, since 0 is the table's miss.
@@ -100,7 +100,7 @@ func (c *policyChange) vacate(base clauseKey, t Level) {
 	}
 }
 
-// applyLevels makes the state reflect that the switch has accepted the change.
+// applyLevels records the change that the switch has accepted.
 func (c *policyChange) applyLevels() {
 	for id, t := range c.levels {
 		if t == 0 {

@@ -18,9 +18,9 @@ import (
 
 // PolicyClient is the part of Client for NetworkPolicies.
 type PolicyClient interface {
-	// UpdatePolicyRules removes rules by flow id and installs others, which replace installed ones with the same id. Pods
-	// that a changed rule is or was applied to are named to the Interceptor. The first call of a process, which may be without
-	// rules, also removes all policy rules of former rounds, in the same bundle.
+	// UpdatePolicyRules removes rules by flow id and installs others, which replace installed ones with the same id. It names to the
+	// Interceptor the Pods that a changed rule is or was applied to. The first call of a process, which may be without rules, also
+	// removes all policy rules of former rounds, in the same bundle.
 	UpdatePolicyRules(install []*policy.Rule, remove []uint32) error
 	// UpdatePolicyRulesOnTop does the same but leaves rules of former rounds in force in addition to the current ones, except for
 	// flows that both have. Call UpdatePolicyRules once all current rules are installed.
@@ -88,8 +88,8 @@ func (n *Policies) apply(change *policyChange) {
 	change.apply()
 }
 
-// stalePolicies returns deletions of the policy flows of former rounds. Those stay in force until the current policies are known;
-// from then on they must not complete the conjunctions of current rules. Call it within a change.
+// stalePolicies returns deletions of the policy flows of former rounds. These flows stay in force until the current policies are
+// known; then they must not complete the conjunctions of current rules. Call it within a change.
 func (n *Policies) stalePolicies() (deletions []flowstore.Deletion) {
 	if n.stalePoliciesDeleted {
 		return nil

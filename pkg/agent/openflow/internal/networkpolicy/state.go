@@ -29,9 +29,9 @@ type users map[uint32]dimension
 type policyState struct {
 	rules map[uint32]*policy.Rule
 	users map[clauseKey]users
-	// levels has the levels of the rules that are not at level 0.
+	// levels contains the levels of the rules that are not at level 0.
 	levels map[uint32]Level
-	// free has, by the key at level 0, the first level at which a flow may have room, unless that is level 0.
+	// free maps a key at level 0 to the first level at which a flow may have room, unless that is level 0.
 	free map[clauseKey]Level
 	// counters maps a rule to the object id in the cookies of the flows that count for it. A rule that is removed and installed again
 	// gets another id, which shows that its counters restarted from zero. nextCounter is the next id.
@@ -57,7 +57,7 @@ type policyChange struct {
 	users map[clauseKey]users
 	// rules holds the new state of changed rules; nil for removed ones.
 	rules map[uint32]*policy.Rule
-	// levels and free hold the new values of what changes in the state's.
+	// levels and free contain the new values of the state's changed ones.
 	levels map[uint32]Level
 	free   map[clauseKey]Level
 	// affected are interfaces of Pods that the changed rules are or were applied to.
@@ -196,10 +196,10 @@ func (u users) logged() bool {
 	return false
 }
 
-// interfaces are the affected ones, sorted.
+// interfaces returns the affected interfaces, sorted.
 func (c *policyChange) interfaces() []string { return slices.Sorted(maps.Keys(c.affected)) }
 
-// apply makes the state reflect that the switch has accepted the change.
+// apply records the change that the switch has accepted.
 func (c *policyChange) apply() {
 	for id, r := range c.rules {
 		if r == nil {

@@ -25,7 +25,7 @@ var (
 	egressLabel  = regexp.MustCompile(`\bct_label=0x([0-9a-f]+)00000000/0xffffffff00000000\b`)
 )
 
-// ReadPolicyStats reads by flow id what each rule has admitted through Open vSwitch. It returns all of that or an error.
+// ReadPolicyStats reads the traffic that each rule has admitted through Open vSwitch, by flow id. It returns all of it or an error.
 func ReadPolicyStats(ctx context.Context, tables []pipeline.TableStatus, dumper FlowDumper) (map[uint32]PolicyRuleStats, error) {
 	stats := map[uint32]PolicyRuleStats{}
 	for _, table := range tables {
@@ -43,7 +43,7 @@ func ReadPolicyStats(ctx context.Context, tables []pipeline.TableStatus, dumper 
 	return stats, nil
 }
 
-// addFlowStats adds the counters of a metric flow. Other flows, such as the one of lowest priority, belong to no rule.
+// addFlowStats adds the counters of a metric flow. Other flows, such as the flow of lowest priority, belong to no rule.
 func addFlowStats(stats map[uint32]PolicyRuleStats, flow string) {
 	counters := flowCounters.FindStringSubmatch(flow)
 	if counters == nil {
@@ -61,7 +61,7 @@ func addFlowStats(stats map[uint32]PolicyRuleStats, flow string) {
 			return
 		}
 		s, counter := stats[uint32(id)], counterOf(flow)
-		// A rule that is removed and installed again meanwhile can have flows of both times in the dump.
+		// The dump can contain flows from before and after a rule is removed and installed again.
 		if counter.Replaced(s.Counter) {
 			if counter < s.Counter {
 				return
@@ -91,11 +91,11 @@ func counterOf(flow string) CounterID {
 
 // PolicyRuleStats is the traffic that a rule has admitted since it was installed, as far as Open vSwitch saw it.
 type PolicyRuleStats struct {
-	// Sessions are admitted connections. Every packet counts until the connection is established, so one whose opening packet
-	// was retransmitted counts several times.
+	// Sessions counts admitted connections. Every packet counts until the connection is established, so a retransmitted opening packet
+	// counts again.
 	Sessions       uint64
 	Packets, Bytes uint64
-	// Counter identifies the counters from which the numbers are.
+	// Counter identifies the counters of these numbers.
 	Counter CounterID
 }
 

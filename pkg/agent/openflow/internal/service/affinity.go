@@ -13,12 +13,13 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// Affinity says that a client's connections to an address of a Service go to an Endpoint, as long as that serves the address.
+// Affinity keeps a client's connections to an address of a Service at an Endpoint, as long as the Endpoint serves the address.
 type Affinity struct {
 	// Protocol is the IP protocol's number.
 	Protocol uint8
 	Client   netip.Addr
-	// Frontend is the destination of the client's packets; for NodePorts an address of the Node, or the one that the host translates to.
+	// Frontend is the destination of the client's packets; for NodePorts an address of the Node, or the address to which the host
+	// translates.
 	Frontend, Endpoint netip.AddrPort
 }
 
@@ -84,7 +85,7 @@ var endpointHalves = [2]pipeline.BitField{
 	{Field: of.FieldXXReg0 + 3, Bits: of.Range{From: 0, To: 63}}, {Field: of.FieldXXReg0 + 3, Bits: of.Range{From: 64, To: 127}},
 }
 
-// affinityFlow returns the flow that the switch would learn for the affinity from the port's frontend f, if both are still what the port has.
+// affinityFlow returns the flow that the switch would learn for the affinity from the port's frontend f, if the port still has both.
 func (s serviceFlows) affinityFlow(f Frontend, a Affinity) (of.Flow, bool) {
 	if f.Restricted && !slices.ContainsFunc(s.port.SourceRanges, func(p netip.Prefix) bool { return p.Contains(a.Client) }) {
 		return of.Flow{}, false
@@ -128,7 +129,7 @@ func loadHalves(addr netip.Addr) []of.Action {
 
 func lastByte(b []byte) uint8 { return uint8(bigEndian(b)) }
 
-// bigEndian is the number in at most 8 bytes.
+// bigEndian reads a number of at most 8 bytes.
 func bigEndian(b []byte) (n uint64) {
 	for _, v := range b {
 		n = n<<8 | uint64(v)

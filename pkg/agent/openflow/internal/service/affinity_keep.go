@@ -23,7 +23,7 @@ import (
 // AffinityReading contains the affinities that the switch has learned.
 type AffinityReading struct {
 	Affinities []Affinity
-	// Full are the names of the ports with as many affinities as they may have. New clients get none.
+	// Full contains the names of the ports that have reached their bound. New clients get no affinity.
 	Full []string
 }
 
@@ -32,7 +32,7 @@ type keptAffinities struct {
 	byFrontend map[affinityKey][]Affinity
 	// read is the time of the reading.
 	read time.Time
-	// fromSwitch: the former agent's were on the switch. restoring: ports that are installed now get them.
+	// fromSwitch: the former agent's affinities were on the switch. restoring: ports that are installed now get them.
 	fromSwitch, restoring bool
 }
 
@@ -73,8 +73,8 @@ func (s *Services) ReadFormer(tables map[string]uint8, stats []of.FlowStats) {
 // RoundCompleted implements roundObserver: all ports are installed.
 func (s *Services) RoundCompleted() { s.kept.restoring = false }
 
-// RestoreAffinities gives the affinities of an earlier reading to the ports that are installed until DeleteStaleFlows, unless the switch had flows
-// of a former agent: it has later ones then.
+// RestoreAffinities gives the affinities of an earlier reading to the ports that are installed until DeleteStaleFlows, unless the
+// switch had flows of a former agent, which are later.
 func (s *Services) RestoreAffinities(affinities []Affinity, read time.Time) error {
 	if i := slices.IndexFunc(affinities, func(a Affinity) bool { return !a.valid() }); i >= 0 {
 		return fmt.Errorf("affinity %+v: want a client, an address of a Service and an Endpoint, of one IP version", affinities[i])
@@ -90,7 +90,7 @@ func (s *Services) RestoreAffinities(affinities []Affinity, read time.Time) erro
 
 var ErrAffinitiesUnknown = errors.New("the switch does not have all flows at the moment")
 
-// ReadAffinities reads what the switch has learned, and keeps it for the time when the switch has lost it.
+// ReadAffinities reads what the switch has learned, and keeps it in case the switch loses it.
 func (s *Services) ReadAffinities(ctx context.Context) (AffinityReading, error) {
 	var r AffinityReading
 	g := s.socket.Generator()

@@ -13,7 +13,7 @@ const (
 	// maxAffinities is the number of learned flows of all lists: 90 MB. More than maxAffinities/MinAffinitiesOfList lists have more, which
 	// only those who create Services can reach.
 	maxAffinities = 32768
-	// MaxAffinitiesOfList is also what the switch counts whenever it learns.
+	// MaxAffinitiesOfList also bounds the flows that the switch counts whenever it learns.
 	MaxAffinitiesOfList = 8192
 	MinAffinitiesOfList = 64
 )

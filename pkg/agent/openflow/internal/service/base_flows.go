@@ -17,7 +17,7 @@ func selectionFlows(g *pipeline.Generator) []of.Flow {
 		g.Flow(category, pipeline.TableEndpointDNAT, pipeline.PriorityNormal, pipeline.Matches(pipeline.SvcNoEndpoint.Match()),
 			g.ToAgent(ServiceRejectController, pipeline.MeterServiceReject, ServiceRejectCategory)),
 		g.Flow(category, pipeline.TableEndpointDNAT, pipeline.PriorityNormal, pipeline.Matches(pipeline.ServiceElsewhere.Match())),
-		// The Endpoint that the client has an affinity to no longer exists.
+		// The Endpoint of the client's affinity no longer exists.
 		g.Flow(category, pipeline.TableEndpointDNAT, pipeline.PriorityLow, pipeline.Matches(pipeline.ServiceSelected.Match()),
 			pipeline.ServiceToSelect.Load(), of.Resubmit{Table: g.ID(pipeline.TableServiceLB)}),
 	}
@@ -59,9 +59,9 @@ func translatedFlows(g *pipeline.Generator, f pipeline.Family) []of.Flow {
 		// is behind a Pod or the gateway, never behind the tunnel, whose packets have RewriteMAC from the beginning.
 		g.Flow(category, pipeline.TableConntrackState, pipeline.PriorityLow+1, pipeline.Matches(f.EthType, errorOfClient, pipeline.ServiceCT.Match(), pipeline.NoRewriteMAC.Match()),
 			pipeline.RewriteMAC.Load(), of.CT{Commit: true, Zone: f.CTZone, NAT: true, Table: g.ID(pipeline.TableConntrackState)}),
-		// EndpointDNAT has to enter a connection into conntrack before policies are asked. ConntrackCommit or SNATMark write the source
-		// into the mark when they have let the connection pass. Without this flow, an Endpoint could answer a connection that
-		// policies have refused, and so establish it.
+		// EndpointDNAT must enter a connection into conntrack before the policy tables. ConntrackCommit or SNATMark write the source into
+		// the mark when they have let the connection pass. Without this flow, an Endpoint could answer a connection that policies have
+		// refused, and so establish it.
 		g.Flow(category, pipeline.TableConntrackState, pipeline.PriorityNormal, pipeline.Matches(f.EthType, of.CTState("-new+trk"), pipeline.ServiceCT.Match(), pipeline.ConnSourceField.Is(0).Match())),
 		// An Endpoint that is neither a Pod nor on this Node, for a client behind the gateway.
 		g.Flow(category, pipeline.TableL3Forwarding, pipeline.PriorityLow, pipeline.Matches(f.EthType, pipeline.ServiceCT.Match(), pipeline.FromGateway.Match(), pipeline.RewriteMAC.Match()),
@@ -69,9 +69,9 @@ func translatedFlows(g *pipeline.Generator, f pipeline.Family) []of.Flow {
 	}
 }
 
-// sourceTranslationFlows translates the source of new connections whose replies would not come back through this bridge otherwise.
-// SNATMark marks them in their zone, SNAT translates them in a second zone, which has a connection for each, with the same marks: the
-// tables behind it see only that zone's. UnSNAT undoes the translation for replies.
+// sourceTranslationFlows translates the source of new connections whose replies would otherwise not return through this bridge.
+// SNATMark marks them in their zone. SNAT translates them in a second zone, which contains a connection for each, with the same marks:
+// the tables behind it see only that zone's. UnSNAT undoes the translation for replies.
 func sourceTranslationFlows(g *pipeline.Generator, f pipeline.Family) []of.Flow {
 	const category = pipeline.CookieService
 	newConnection := of.CTState("+new+trk")
@@ -118,7 +118,7 @@ func loads(values []pipeline.FieldValue) []of.Action {
 }
 
 // nodePortFlows makes Antrea's policies see connections to NodePorts that leave through the gateway or the tunnel, and recognizes
-// those that the host has translated.
+// connections that the host has translated.
 func nodePortFlows(g *pipeline.Generator, f pipeline.Family) []of.Flow {
 	if !g.Features.ProxyAll {
 		return nil

@@ -56,7 +56,7 @@ func (s *Services) install(t pipeline.Turn, port *ServicePort) error {
 	return s.commit(t, s.state.change(port.Name, after))
 }
 
-// check refuses what depends on the pipeline and on other ports.
+// check refuses ports that are wrong for the pipeline or beside other ports.
 func (s *Services) check(g *pipeline.Generator, port *ServicePort) error {
 	if !g.Features.AntreaProxy {
 		return errors.New("the pipeline has no tables for Services: AntreaProxy must be enabled")
@@ -151,7 +151,7 @@ func (s *Services) GetServiceFlowKeys(name string) []string {
 	return keys
 }
 
-// validateServicePort refuses what is wrong regardless of the pipeline.
+// validateServicePort refuses ports that are wrong for any pipeline.
 func validateServicePort(p *ServicePort) error {
 	switch {
 	case p.Name == "":

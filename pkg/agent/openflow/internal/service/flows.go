@@ -40,7 +40,7 @@ const (
 	priorityLocalNodePort = 230
 )
 
-// scope says which list of Endpoints serves a frontend.
+// scope selects the list of Endpoints that serves a frontend.
 type scope uint8
 
 const (
@@ -84,7 +84,7 @@ func (p *ServicePort) uses(s scope) bool {
 	return false
 }
 
-// v6 tells the IP version of a port that has been validated.
+// v6 reports whether a validated port is of IPv6.
 func (p *ServicePort) v6() bool { return p.Frontends[0].Address.Addr().Is6() }
 
 // affinitySeconds is the affinity in the unit of the switch, rounded up.
@@ -122,7 +122,7 @@ func (s serviceFlows) frontendFlows() []of.Flow {
 	return flows
 }
 
-// clients returns what to match for the clients of a frontend, one element for each group of them.
+// clients returns the matches for the clients of a frontend, one element for each group of them.
 func (s serviceFlows) clients(f Frontend) [][]of.Match {
 	if !f.Restricted {
 		return [][]of.Match{nil}
@@ -264,13 +264,13 @@ func loadPortAndRemote(port pipeline.FieldValue, remote bool) of.Action {
 		Mask: binary.BigEndian.AppendUint32(nil, port.Mask()|pipeline.RemoteEndpointField.Mask())}
 }
 
-// addrValue is an IPv4 address as the number that a register has.
+// addrValue is an IPv4 address as the number in a register.
 func addrValue(addr netip.Addr) uint32 {
 	b := addr.As4()
 	return binary.BigEndian.Uint32(b[:])
 }
 
-// endpointKey identifies a flow that ports share: the translation to an Endpoint, or, with protocol and port 0, what marks
+// endpointKey identifies a flow that ports share: the translation to an Endpoint, or, with protocol and port 0, the mark of
 // connections of a Pod to itself.
 type endpointKey struct {
 	protocol uint8

@@ -11,10 +11,10 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
 )
 
-// A learned flow keeps a client at an Endpoint, and does nothing but load the Endpoint's address: the shared flow to the Endpoint does the
-// rest. When the port loses the Endpoint, the learned flow has no effect as long as no port has an Endpoint with that address. Affinities
-// to other Endpoints stay therefore. Before a port gets one with the address, perhaps because its Pod has got the address of the former
-// one's, the flow has to go. OpenFlow cannot delete a flow by what it does, so all clients of the port lose their affinity then.
+// A learned flow only loads the address of a client's Endpoint: the shared flow to the Endpoint does the rest. When the port loses the
+// Endpoint, the learned flow has no effect as long as no port has an Endpoint with that address, so affinities to other Endpoints
+// stay. Before a port gets the address, perhaps because a Pod has got the address of the former Pod, the flow must go. OpenFlow cannot
+// delete a flow by its actions, so all clients of the port then lose their affinity.
 
 // LostEndpoints returns the Endpoints that the port loses while it has affinity before and after.
 func (c *portChange) lostEndpoints() (lost []endpointKey) {
@@ -46,8 +46,8 @@ func (c *portChange) losesFrontend() bool {
 	})
 }
 
-// staleAffinities returns the ports of which a learned flow could lead to an Endpoint of another port after the change, or from an address
-// that is no longer the port's.
+// staleAffinities returns the ports with a learned flow that could lead to an Endpoint of another port after the change, or from an
+// address that is no longer the port's.
 func (s *serviceState) staleAffinities(c *portChange) (stale []*installedPort) {
 	if c.losesFrontend() || len(s.lost[c.name])+len(c.lost) > MaxLost ||
 		slices.ContainsFunc(c.lost, func(k endpointKey) bool { return c.users[k] > 0 }) {
@@ -78,12 +78,12 @@ func (c *portChange) deletions(g *pipeline.Generator) (deletions []flowstore.Del
 	return deletions
 }
 
-// applyAffinities notes which Endpoints the learned flows may lead to after the change.
+// applyAffinities records the Endpoints to which the learned flows may lead after the change.
 func (s *serviceState) applyAffinities(c *portChange) {
 	for _, p := range c.stale {
 		s.forgetLost(p.Name)
 	}
-	// The switch deletes what it has learned together with the flow that taught it.
+	// The switch deletes learned flows together with the flow that taught them.
 	if c.after == nil || c.after.Affinity == 0 || slices.Contains(c.stale, c.old) {
 		s.forgetLost(c.name)
 		return

@@ -22,9 +22,9 @@ const (
 
 // Services is the feature that translates connections to Services. Its part of Client is in client.go.
 //
-// Only the first packets of a connection, until there is an answer, meet flows that depend on Services: later ones are translated by
-// conntrack, and ConntrackState leads them past all of them. Therefore a change of a Service concerns no connection that ONCache
-// has in its maps, and each change here is a coherency.Change that affects no flow: it only says which addresses Services have.
+// Only the first packets of a connection, until there is an answer, meet flows that depend on Services: conntrack translates later
+// packets, and ConntrackState leads them past these flows. Therefore a change of a Service concerns no connection in ONCache's maps,
+// and each change here is a coherency.Change that affects no flow: it only names addresses of Services.
 type Services struct {
 	socket *pipeline.Socket
 	// cache has one object for each port, and one for each flow that ports share.

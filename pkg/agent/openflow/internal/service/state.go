@@ -18,21 +18,21 @@ import (
 // flow cache. It is changed within changes, under the feature's mu.
 type serviceState struct {
 	ports map[string]*installedPort
-	// frontends has the port of each frontend.
+	// frontends maps each frontend to its port.
 	frontends map[frontendKey]string
 	// users counts the ports that use a flow. The flow exists while it is not 0.
 	users map[endpointKey]int
-	// lost has, by the names of ports with affinity, Endpoints that they have lost and that no port has had since. The switch may have
+	// lost maps ports with affinity, by name, to Endpoints that they have lost and that no port has had since. The switch may have
 	// learned flows to them.
 	lost map[string]map[endpointKey]bool
-	// losers has the same the other way round.
+	// losers is the inverse of lost.
 	losers map[endpointKey]map[string]bool
 	bounds bounds
 	// pods counts, by address, the ports through which Pods reach Endpoints in the Pod network.
 	pods map[netip.Addr]int
 }
 
-// MaxLost bounds what is remembered of one port. A port that has lost more loses its affinities.
+// MaxLost bounds the record of one port. A port that has lost more loses its affinities.
 const MaxLost = 1000
 
 func newServiceState() serviceState {
@@ -41,7 +41,7 @@ func newServiceState() serviceState {
 		pods: map[netip.Addr]int{}}
 }
 
-// installedPort is a port with what the switch has for it.
+// installedPort is a port with its state on the switch.
 type installedPort struct {
 	*ServicePort
 	groups [scopes]uint32
@@ -96,15 +96,15 @@ type portChange struct {
 	name string
 	// old and after are nil if there is no port before or after the change.
 	old, after *installedPort
-	// users has the new counts of the shared flows whose count changes.
+	// users contains the changed counts of the shared flows.
 	users map[endpointKey]int
-	// lost are the Endpoints to which the switch may have learned flows of the port, and to which none may lead any more.
+	// lost are the Endpoints to which learned flows of the port may exist, and to which none may lead any more.
 	lost []endpointKey
 	// stale are ports whose learned flows the change deletes.
 	stale []*installedPort
 	// bounds are the bounds of affinities after the change.
 	bounds bounds
-	// pods has the new counts of the addresses in serviceState.pods whose count changes.
+	// pods contains the changed counts of serviceState.pods.
 	pods map[netip.Addr]int
 }
 
@@ -189,7 +189,7 @@ func (s *serviceState) plans(c portChange, g *pipeline.Generator, cache *flowsto
 	return append(plans, c.after.plan(g, c.bounds, cache))
 }
 
-// rebound returns the ports whose affinities get another bound, without the one that changes.
+// rebound returns the ports whose affinities get another bound, except for the changing port.
 func (s *serviceState) rebound(c portChange) (ports []*installedPort) {
 	if c.bounds.limit == s.bounds.limit {
 		return nil
@@ -212,7 +212,7 @@ func (p *installedPort) flowsWith(g *pipeline.Generator, limit uint32) serviceFl
 	return serviceFlows{Generator: g, Family: f, port: p.ServicePort, groups: p.groups, limit: limit}
 }
 
-// apply makes the state reflect that the switch has accepted the change.
+// apply records the change that the switch has accepted.
 func (s *serviceState) apply(c portChange) {
 	if c.old != nil {
 		for _, f := range c.old.Frontends {

@@ -11,11 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ServiceClient is the part of Client that is about Services.
+// ServiceClient is the part of Client for Services.
 type ServiceClient interface {
-	// InstallService makes the switch translate new connections to one port of a Service. Whatever the port had under the same
-	// name before is replaced, in one atomic bundle. Established connections keep their Endpoint. An error leaves the former
-	// state.
+	// InstallService makes the switch translate new connections to one port of a Service. It replaces the former port of the same name in
+	// one atomic bundle. Established connections keep their Endpoint. An error leaves the former state.
 	InstallService(ServicePort) error
 	// UninstallService removes the port. Established connections continue. An unknown name is not an error.
 	UninstallService(name string) error
@@ -47,8 +46,8 @@ type ServicePort struct {
 	// Kubernetes API documents it (core/v1, ExternalTrafficPolicy and InternalTrafficPolicy): clients try again until the Node has an Endpoint, or
 	// a load balancer has noticed that it has none.
 	Elsewhere bool
-	// SourceRanges are the clients that restricted frontends serve, as networks of the port's IP version. The packets of others to these
-	// frontends are dropped.
+	// SourceRanges are the clients that restricted frontends serve, as networks of the port's IP version. Packets of other clients to
+	// these frontends are dropped.
 	SourceRanges []netip.Prefix
 	// Affinity is the time for which a client keeps its Endpoint after its last new connection; 0: no affinity. The switch counts in
 	// seconds, up to 65535.
@@ -58,13 +57,13 @@ type ServicePort struct {
 // Frontend is an address of a Service's port.
 type Frontend struct {
 	Address netip.AddrPort
-	// Local: only the list Local serves this frontend (internalTrafficPolicy or externalTrafficPolicy Local). Clients on this Node
-	// get the list Cluster nevertheless if External or NodePort is set: externalTrafficPolicy is not about them.
+	// Local: only the list Local serves this frontend (internalTrafficPolicy or externalTrafficPolicy Local). With External or NodePort,
+	// clients on this Node still get the list Cluster: externalTrafficPolicy does not apply to them.
 	Local bool
-	// External: the address is one of outside the cluster (LoadBalancer address, external IP).
+	// External: the address is outside the cluster (LoadBalancer address, external IP).
 	External bool
-	// NodePort: the frontend is Address' port on all addresses of this Node that serve NodePorts (SetNodePortAddresses). The address
-	// itself says only which IP version.
+	// NodePort: the frontend is Address' port on all addresses of this Node that serve NodePorts (SetNodePortAddresses). The address only
+	// gives the IP version.
 	NodePort bool
 	// Restricted: only clients in SourceRanges may use the frontend (loadBalancerSourceRanges).
 	Restricted bool
@@ -75,7 +74,7 @@ type Endpoint struct {
 	Address netip.AddrPort
 	// OnThisNode: the Endpoint is a Pod, or the host, of this Node.
 	OnThisNode bool
-	// PodNetwork: the address is a Pod's, of any Node, and not a Node's own (host network) or one of outside the cluster.
+	// PodNetwork: the address is a Pod's, of any Node, and neither a Node's own (host network) nor outside the cluster.
 	PodNetwork bool
 }
 
