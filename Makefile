@@ -400,7 +400,7 @@ demo: before-demo deps build ### Measure traffic with ONCache off and on, on a c
 	bin/lab run -- bin/demo $(DEMO_ARGS)
 
 .PHONY: demo-up
-demo-up: before-demo-up deps build ## Start a two-Node cluster with ONCache that stays (root)
+demo-up: before-demo-up deps build ## Start two Nodes with ONCache, without kubelets, that stay (root)
 	bin/lab up --functional $(UP_ARGS)
 
 .PHONY: shell
