@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package result is the outcome of a benchmark run, and its file format: test/bench/results/*.json, described field by
-// field in docs/develop/benchmarking.md. Only measured values are stored; readers compute medians and ratios.
+// Package result is the outcome of a benchmark run, and its file format: test/bench/results/*.json. Only measured values
+// are stored; readers compute medians and ratios.
 //
 // result.go defines the types, file.go reads and writes files, machine.go describes the machine.
 package result
