@@ -3,7 +3,7 @@
 
 //go:build tools
 
-// Package tools pins the version of Cilium that make bench-peers builds and measures.
+// Package tools pins the version of Cilium that make suite S=bench-peers builds and measures.
 //
 // go.mod raises gobgp to a release: Cilium asks for a commit between two releases, which not every proxy has.
 package tools
