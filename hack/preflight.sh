@@ -53,9 +53,9 @@ has_go || notes+=("Go, from Debian's backports suite")
 qemu_is_new || notes+=("QEMU, from Debian's backports suite, which is added to apt (/etc/apt/sources.list.d)")
 [ -e "$cache/kernel/current" ] && [ -e "$cache/kernel-stable/current" ] && [ -e "$cache/virtiofsd/current" ] ||
   notes+=("two kernels of Debian and virtiofsd, only unpacked into $cache")
-has_control_plane || notes+=("etcd and kube-apiserver, compiled into $cache (up to 15 minutes of processor time)")
+has_control_plane || notes+=("etcd and kube-apiserver, compiled into $cache (7 minutes of processor time)")
 [[ $target != *test && $target != *cluster-up ]] || has_kubelet ||
-  notes+=("the other programs of Kubernetes and containerd, compiled into $cache (up to 20 minutes of processor time)")
+  notes+=("the other programs of Kubernetes (4 minutes of processor time) and containerd, compiled into $cache")
 [[ $target != *test && $target != *cluster-up ]] || [ -e "$cache/uml-kernel" ] ||
   notes+=("the Nodes' kernel, compiled into $cache (about 10 minutes of processor time)")
 if [ ${#notes[@]} = 0 ]; then
