@@ -331,7 +331,7 @@ func TestEveryKindOfPacketHasATest(t *testing.T) {
 	head := regexp.MustCompile("^`([a-z_]+)`$")
 	named := regexp.MustCompile("\\(`(Test\\w+)`(: (.+))?\\)$")
 	reason := ""
-	for line := range strings.Lines(read(t, "docs/design/oncache-packets.md")) {
+	for line := range strings.Lines(read(t, "pkg/agent/oncache/datapath/packets/README.md")) {
 		line = strings.TrimSpace(line)
 		if m := head.FindStringSubmatch(line); m != nil {
 			reason = m[1]

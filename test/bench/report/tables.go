@@ -31,19 +31,33 @@ func (d *document) setting(run *result.Run) {
 	d.printf("| Run | %s, %.0f minutes, %d rounds, commit %s%s |\n", run.Started.Format("2006-01-02 15:04 MST"), run.Seconds/60, run.Rounds, run.Commit, changed)
 	d.printf("| Machine | %s, %d CPUs, %.0f GB, %s; Linux %s |\n", m.CPU, m.CPUs, float64(m.MemoryBytes)/1e9, where, m.Kernel)
 	d.printf("| Others | load average before %.1f; during the run other programs took %.0f %% of the CPUs |\n", m.LoadBefore, 100*m.ForeignCPU)
-	for _, name := range slices.Sorted(maps.Keys(run.Networks)) {
-		n := run.Networks[name]
-		d.printf("| Network `%s` | %s, %s; Pods: %s, MTU %d; wire: %s, MTU %d, %s; %s; %s |\n", name, n.Families, n.Tunnel, n.PodDevice, n.PodMTU,
-			n.WireDevice, n.WireMTU, offloads(n.Offloads), n.SlowPath, n.CPUs)
-	}
-	var tools []string
-	for _, name := range slices.Sorted(maps.Keys(run.Tools)) {
-		tools = append(tools, name+" "+run.Tools[name])
-	}
-	d.printf("| Tools | %s |\n", strings.Join(tools, ", "))
 	for _, l := range run.Limits {
 		d.printf("| Limit | %s |\n", l)
 	}
+	file := run.Bed + "-networks.csv"
+	d.printf("| Networks, programs | [%s](%s/%s) |\n", file, Plots, file)
+	d.data(file, networkRows(run))
+}
+
+// networkRows are the header and the rows of the data file about the networks of a run and the programs that it used.
+func networkRows(run *result.Run) [][]string {
+	rows := [][]string{{"kind", "name", "description"}}
+	for _, name := range slices.Sorted(maps.Keys(run.Networks)) {
+		n := run.Networks[name]
+		rows = append(rows, []string{"network", name, fmt.Sprintf("%s, %s; Pods: %s, MTU %d; wire: %s, MTU %d, %s; %s; %s", n.Families, n.Tunnel, n.PodDevice, n.PodMTU,
+			n.WireDevice, n.WireMTU, offloads(n.Offloads), n.SlowPath, n.CPUs)})
+	}
+	for _, name := range slices.Sorted(maps.Keys(run.Tools)) {
+		rows = append(rows, []string{"program", name, run.Tools[name]})
+	}
+	return rows
+}
+
+// data puts rows into a data file beside the plots.
+func (d *document) data(file string, rows [][]string) {
+	var text strings.Builder
+	_ = csv.NewWriter(&text).WriteAll(rows) // a strings.Builder does not fail
+	d.files[file] = text.String()
 }
 
 func offloads(all map[string]string) string {
@@ -94,10 +108,7 @@ func (d *document) results(run *result.Run) {
 	file := run.Bed + "-results.csv"
 	d.printf("\n### All results\n\n[%s](%s/%s) has the median of each state with half its interquartile range. Ratios are of speed: above 1 is better. "+
 		"\"=\" means that 1 lies within the interval. *rewritten* is the share of hits that were rewritten, in the state of that name.\n", file, Plots, file)
-	var text strings.Builder
-	w := csv.NewWriter(&text)
-	_ = w.WriteAll(resultRows(run)) // a strings.Builder does not fail
-	d.files[file] = text.String()
+	d.data(file, resultRows(run))
 	d.failures(run)
 }
 
@@ -245,34 +256,41 @@ func (d *document) breakdown(run *result.Run) {
 	if b == nil {
 		return
 	}
-	d.printf("\n### Where the time goes\n\n%s\n\n| Segment, %s |", b.Method, b.Unit)
+	file := run.Bed + "-breakdown.csv"
+	d.printf("\n### Where the time goes\n\n%s The figures are in [%s](%s/%s).\n", b.Method, file, Plots, file)
+	d.data(file, breakdownRows(b))
+	d.plot(run, "breakdown", "cost of a transaction by segment", breakdownPlot(b))
+}
+
+// breakdownRows are the header and the rows of the data file about the cost of a transaction by segment.
+func breakdownRows(b *result.Breakdown) [][]string {
 	states := profiled(b)
+	head := []string{"segment, " + b.Unit}
 	for _, state := range states {
-		d.printf(" %s |", label(state))
+		head = append(head, label(state))
 	}
 	for _, state := range states[overlaid:] {
-		d.printf(" %s - bare |", label(state))
+		head = append(head, label(state)+" - bare")
 	}
-	d.printf("\n|%s\n", strings.Repeat("---|", 1+2*len(states)-overlaid))
 	sum := map[result.State]float64{}
-	row := func(name string, v map[result.State]float64) {
-		d.printf("| %s |", name)
+	row := func(name string, v map[result.State]float64) []string {
+		cells := []string{name}
 		for _, state := range states {
-			d.printf(" %.2f |", v[state])
+			cells = append(cells, fmt.Sprintf("%.2f", v[state]))
 		}
 		for _, state := range states[overlaid:] {
-			d.printf(" %+.2f |", v[state]-v[result.Bare])
+			cells = append(cells, fmt.Sprintf("%+.2f", v[state]-v[result.Bare]))
 		}
-		d.printf("\n")
+		return cells
 	}
+	rows := [][]string{head}
 	for _, s := range b.Segments {
-		row(s.Name, s.Values)
+		rows = append(rows, row(s.Name, s.Values))
 		for state, v := range s.Values {
 			sum[state] += v
 		}
 	}
-	row("sum", sum)
-	d.plot(run, "breakdown", "cost of a transaction by segment", breakdownPlot(b))
+	return append(rows, row("sum", sum))
 }
 
 // paper draws its figures beside the results of the bed native, nil if there are none, and quotes its numbers that have no counterpart in a plot.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package oracle computes the treatment of a packet that the design requires (docs/design/oncache-same-packet.md, and
-// "When a packet is a hit" in docs/design/oncache-packets.md). It is for tests only: they run the eBPF programs next to it, and a packet
+// docs/design/oncache-packets.md). It is for tests only: they run the eBPF programs next to it, and a packet
 // that the programs let through although the oracle refuses it, or change differently, is a fault of one of the two. It is written from
 // the design and RFCs, not from the programs, and for reading, not for speed.
 //
