@@ -21,11 +21,11 @@ var (
 	antctlCall = regexp.MustCompile("(?m)(?:^|`|[$#] |-- |bin/)antctl ([^`\n]*)")
 	// scriptCall is one in a script.
 	scriptCall = regexp.MustCompile(`"\$antctl" ([a-z][^\n;|)]*)`)
-	// endOfCall is where arguments end.
+	// endOfCall matches the end of arguments.
 	endOfCall = regexp.MustCompile(`\s+#|\s*[|>;&]`)
 )
 
-// acceptsCall tells whether antctl takes these arguments in an agent's Pod or elsewhere.
+// acceptsCall reports whether antctl takes these arguments in an agent's Pod or elsewhere.
 func acceptsCall(args []string) (err error) {
 	for _, env := range []antctl.Environment{{Mode: antctl.ModeAgent, InPod: true}, {Mode: antctl.ModeController}} {
 		command, rest, findErr := antctl.NewCommand(env, "").Find(args)

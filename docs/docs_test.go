@@ -216,7 +216,7 @@ func TestControllerConfigurationKeys(t *testing.T) {
 	}
 }
 
-// TestMetricsOfAntrea: the tables have every metric of agent and controller, except for those of the cache, which TestMetrics compares,
+// TestMetricsOfAntrea: the tables have every metric of agent and controller, except for the cache's, which TestMetrics compares,
 // and no metric is both there and said to be missing.
 func TestMetricsOfAntrea(t *testing.T) {
 	page := read(t, "docs/operate/prometheus.md")
@@ -259,7 +259,7 @@ func TestGatesOfUpstreamsTests(t *testing.T) {
 	require.Equal(t, off, features.AgentGatesWithoutEffect(wanted))
 }
 
-// TestRanges: numbers that the agent accepts are those that the documents promise.
+// TestRanges: the agent accepts the numbers that the documents promise.
 func TestRanges(t *testing.T) {
 	table := rows(t, read(t, "docs/use/configuration.md"))
 	keys := rows(t, section(t, read(t, "docs/use/oncache.md"), "## Configuration keys"))
@@ -411,7 +411,7 @@ func defaults(section reflect.Value, prefix string, out map[string]string) {
 	}
 }
 
-// The reasons of explanations that are not those of packets are described.
+// The reasons of explanations that are not reasons of packets are described.
 func TestEveryReasonOfAnExplanationHasItsRow(t *testing.T) {
 	var reasons []string
 	constants := regexp.MustCompile(`(?m)^\tReason\w+ += "(.+)"$`)

@@ -39,7 +39,7 @@ var mayImport = map[string][]string{
 	"pkg/agent/round": {"pkg/agent/interfacestore", "pkg/agent/openflow"},
 	"pkg/agent/start": {"pkg/agent/interfacestore", "pkg/agent/openflow", "pkg/agent/recovery", "pkg/agent/round", "pkg/retry"},
 
-	// The features of the pipeline do not know each other. What two of them need is in package pipeline.
+	// The features of the pipeline do not know each other. Package pipeline contains what two of them need.
 	"pkg/agent/openflow/flowstore":              {"pkg/agent/oncache/coherency", "pkg/agent/recovery", "pkg/ovs"},
 	"pkg/agent/openflow/internal/pipeline":      {"pkg/agent/config", "pkg/agent/oncache/coherency", "pkg/agent/openflow/flowstore", "pkg/ovs"},
 	"pkg/agent/openflow/internal/connectivity":  featureMayImport("pkg/agent/config", "pkg/agent/prefixindex", "pkg/agent/reach"),
@@ -73,7 +73,7 @@ var mayImport = map[string][]string{
 	"pkg/trie":     {},
 	"pkg/version":  {},
 
-	// What a suite needs: surroundings to run in, and tools. The suites themselves may import everything.
+	// The needs of suites: surroundings to run in, and tools. The suites themselves may import everything.
 	"test":       {"pkg"},
 	"test/ci":    {"build"},
 	"test/env":   {},
@@ -116,7 +116,7 @@ func featureMayImport(others ...string) []string {
 	return append(others, "pkg/agent/oncache/coherency", "pkg/agent/openflow/flowstore", "pkg/agent/openflow/internal/pipeline", "pkg/ovs")
 }
 
-// isForTests tells whether a package is for tests only: it may import what tests may, and only tests may import it.
+// isForTests reports whether a package is for tests only: it may import what tests may, and only tests may import it.
 func isForTests(folder string) bool {
 	return folder == "test" || strings.HasPrefix(folder, "test/") || strings.HasSuffix(folder, "test") || folder == "pkg/agent/oncache/datapath/harness"
 }

@@ -82,7 +82,7 @@ func TestMonitoringNamesMetrics(t *testing.T) {
 	}
 }
 
-// TestMonitoringCountsAllHits: a query that counts packets of the fast path counts those within the Node, too.
+// TestMonitoringCountsAllHits: a query that counts packets of the fast path also counts packets within the Node.
 func TestMonitoringCountsAllHits(t *testing.T) {
 	reasons, err := datapath.Reasons()
 	require.NoError(t, err)

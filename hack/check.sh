@@ -2,8 +2,8 @@
 # Copyright 2026 The antrea-oncache Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Checks what one can wait for, at most five minutes with warm caches: check.sh [BASE]. What has changed since the branch left BASE (default
-# main), committed or not, is checked for format, by vet and by the unit tests of its packages with the race detector. Then each program in bin/,
+# Checks what one can wait for, at most five minutes with warm caches: check.sh [BASE]. Changes since the branch left BASE (default
+# main), committed or not, are checked for format, by vet and by the unit tests of its packages with the race detector. Then each program in bin/,
 # which make check builds, has to answer.
 #
 # It leaves out what needs a machine or minutes: the eBPF programs in the kernel, clusters, and packages that only import what has changed.

@@ -10,7 +10,7 @@ shorten() {
 		{ if (last != "") print last; last = ""; print; fflush() }'
 }
 
-# ended_late LOG: the log's only failure is that the time is over. Go before 1.27 sometimes treats that as a failure when a
+# ended_late LOG: the log's only failure is the end of the time. Go before 1.27 sometimes treats that as a failure when a
 # busy machine keeps its workers from answering in time (go.dev/issue/75804).
 ended_late() {
 	! grep -q 'Failing input written' "$1" && [ "$(sed -n '/^--- FAIL/,/^FAIL/p' "$1" | sed '1d;$d')" = '    context deadline exceeded' ] &&

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Fuzzes each parser of what comes from outside for FUZZTIME (a duration, or a number of inputs such as 1000x): every function Fuzz... of the
-# module but those of hack/fuzz.sh. An input that fails is printed, is kept below testdata/fuzz of its package, and fails the package's tests until
+# module but the ones in hack/fuzz.sh. An input that fails is printed, is kept below testdata/fuzz of its package, and fails the package's tests until
 # the fault is repaired. The other targets still run.
 #
 #   hack/fuzz-parsers.sh [EXPRESSION]    only targets whose path/Name matches, such as cniserver/FuzzRequest

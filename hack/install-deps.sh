@@ -4,7 +4,7 @@
 #
 # Installs what building and testing needs on Debian 12. Does nothing, quickly, when everything is there.
 # It also prepares virtual machines (see test/env/testbed/machine), for tests on other kernels, and for everything where the
-# running kernel has no Open vSwitch datapath: QEMU, the kernel of the release and that of the backports suite, taken from
+# running kernel has no Open vSwitch datapath: QEMU, the kernels of the release and of the backports suite, taken from
 # the archive that this machine's apt already uses. The kernels are only unpacked into the testbed's cache, not installed.
 set -euo pipefail
 
@@ -17,9 +17,9 @@ packages=(
 )
 # The tools of make bench; installed when the script is called with the argument bench.
 bench_packages=(qperf memcached libmemcached-tools postgresql nginx-light apache2-utils linux-perf)
-# What make suite S=bench-peers needs besides; installed when the script is called with the argument peers.
+# Further packages for make suite S=bench-peers; installed when the script is called with the argument peers.
 peer_packages=(clang-19)
-# virtiofsd and the kernels are unpacked, not installed; libcap-ng0 and libseccomp2 are what virtiofsd is linked with. bc, bison, flex and
+# virtiofsd and the kernels are unpacked, not installed; virtiofsd is linked with libcap-ng0 and libseccomp2. bc, bison, flex and
 # perl build the kernel for user-mode Linux (build-uml-kernel.sh).
 vm_packages=(busybox-static kmod xz-utils libcap-ng0 libseccomp2 bc bison flex perl)
 policy=/usr/sbin/policy-rc.d
@@ -32,7 +32,7 @@ needs_vm() { [ ! -d /sys/module/openvswitch ] && ! modprobe -n -q openvswitch 2>
 
 has_go() { command -v go >/dev/null; }
 
-missing() { # prints those of the given packages that are not installed
+missing() { # prints which of the given packages are not installed
   local p
   for p in "$@"; do
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || printf '%s\n' "$p"

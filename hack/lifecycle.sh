@@ -4,7 +4,7 @@
 
 # Takes an installation through its life on a cluster of its own, of two Nodes, that it starts and ends: lifecycle.sh VERSION [FLAG_OF_TEST_BINARY...].
 # Installation, upgrade Node by Node to images of another version, rollback, gate off and on, Node drained, rebooted and added,
-# uninstallation; test/acceptance/lifecycle_test.go has the cases with their bounds.
+# uninstallation; test/acceptance/lifecycle_test.go contains the cases with their bounds.
 #
 # bin/images-next has the images of VERSION, the other version. make lifecycle makes them from the same sources. The upgrade also changes
 # oncache.maxFlows, so that the maps of the two versions have different layouts.

@@ -4,7 +4,7 @@
 
 # Makes targets, each a stage with its time: run-stages.sh ALONE... -- ORDINARY... -- LOW... -- IDLE...
 #
-# Stages of one group run one after the other: those of ALONE without others beside them, because what they measure would change, then the
+# Stages of one group run one after the other: the stages of ALONE without others beside them, because what they measure would change, then the
 # other three groups in parallel. LOW get little CPU time, but always some, since virtual machines do not boot without any; IDLE what
 # nothing else wants. The output of each stage is in .testbed/STAGE.log. All stages run, even after one has failed. At the end the output of
 # the failed ones is shown.

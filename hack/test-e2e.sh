@@ -6,7 +6,7 @@
 #
 # Each suite makes a cluster of its own, and with user-mode Linux it gets a machine of its own, three at a time: a machine uses two
 # fifths of a processor. Other kinds of machine run all suites one after the other. Each suite's whole output is
-# in .testbed/e2e/SUITE.log; of suites in parallel, what passed and failed is shown meanwhile, and what the failed ones said at the end.
+# in .testbed/e2e/SUITE.log; of suites in parallel, what passed and failed is shown at once, and what the failed ones said at the end.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -39,7 +39,7 @@ run() {
 	echo "==> $1 $verdict after $((SECONDS - began)) s"
 }
 
-# Each suite is a process group of its own, so that an interrupt ends the machine, too, and not only the shell that waits for it.
+# Each suite is a process group of its own, so that an interrupt ends the machine and not only the shell that waits for it.
 set -m
 trap 'for suite in $(jobs -p); do kill -- "-$suite"; done; wait; exit 130' INT TERM
 for suite in "${suites[@]}"; do

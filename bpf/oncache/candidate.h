@@ -8,8 +8,8 @@
 
 #include "flow.h"
 
-/* What is noted of a flow. The note is in the cell of its hash, and is the hash with these bits changed, so that it
- * also tells whose note it is. */
+/* The note of a flow is in the cell of the flow's hash, and is the hash with these bits changed, so that it also
+ * identifies the flow. */
 enum note {
 	NOTE_SEEN,     /* it has missed once */
 	NOTE_EXPECTED, /* its next packet is worth learning */
@@ -34,7 +34,7 @@ static __always_inline enum note note_in(const __u32 *cell, __u32 hash)
 	return *cell && note < NOTE_NONE ? note : NOTE_NONE;
 }
 
-/* note makes a note of a flow, in the place of any other one. */
+/* note makes a note of a flow, in the place of any other note. */
 static __always_inline void note(const struct packet *p, enum note what)
 {
 	__u32 hash = slot_hash(p), *cell = cell_of(hash);
@@ -72,17 +72,17 @@ static __always_inline void rare(__u32 hash)
 		*cell = hash ^ NOTE_RARE;
 }
 
-/* note_rare is for flows whose packets Open vSwitch delivers to the host, or those of a Service's connection that come
- * out on this Node. */
+/* note_rare is for flows whose packets Open vSwitch delivers to the host, or packets of a Service's connection that
+ * come out on this Node. */
 static __always_inline void note_rare(const struct packet *p)
 {
 	rare(slot_hash(p));
 }
 
-/* One packet in so many of such a flow is looked at: Open vSwitch may translate datagrams to another Node one day. */
+/* One of this number of packets is looked at: Open vSwitch may translate datagrams to another Node one day. */
 #define RARE_PACKETS 64
 
-/* seen_before tells whether the flow with this hash is noted, and notes it if not. A flow replaces another one in its
+/* seen_before reports whether the flow with this hash is noted, and notes it if not. A flow replaces another in its
  * cell only every second time: otherwise flows that send in turn would evict each other forever. */
 static __always_inline bool seen_before(__u32 hash)
 {
@@ -126,8 +126,8 @@ static __always_inline bool may_begin(const struct packet *p, const struct packe
 	return !other && answers_opening(p, back);
 }
 
-/* worth_learning: the flow, with this hash, is expected to have more packets. A TCP segment without data is no sign of
- * that, but a SYN-ACK is, and an entry of the other direction. */
+/* worth_learning: the flow, with this hash, is expected to have more packets. Signs of that are data of a TCP
+ * segment, a SYN-ACK, and an entry of the other direction. */
 static __always_inline bool worth_learning(const struct packet *p, __u32 hash, enum onc_program program, __u32 length)
 {
 	struct packet back;

@@ -31,7 +31,7 @@ static __always_inline bool belongs(const struct onc_validity *v, const struct p
 
 /* probes decides about a packet in the last quarter of a lease, or after it: whether it goes to Open vSwitch. In every
  * sixteenth of the lease, one packet does as a probe, so that the others can stay on the fast path when the lease ends.
- * own: the packet comes from where those of the entry come from. Others are no probes, and take none away. */
+ * own: the packet comes from the entry's sender. Others are not probes, and replace none. */
 static __always_inline bool probes(struct onc_validity *v, const struct onc_control *c, bool own)
 {
 	__u64 now = bpf_jiffies64();
@@ -46,7 +46,7 @@ static __always_inline bool probes(struct onc_validity *v, const struct onc_cont
 
 /* ask_too: when one direction probes Open vSwitch, so does the next packet of the other direction. The exception is a
  * recent probe, or they would trigger each other forever. Conntrack then sees both at about the same time. If its entry
- * is gone, the direction that may open the connection reopens it before packets of the other one are lost. */
+ * is gone, the direction that may open the connection reopens it before packets of the other direction are lost. */
 static __always_inline void ask_too(struct onc_validity *other, const struct onc_control *c)
 {
 	__u64 now = bpf_jiffies64();
@@ -87,7 +87,7 @@ static __always_inline enum onc_reason valid(struct onc_validity *v, const struc
 	return valid_with(v, c, ep, &node->generation, ONC_STALE_NODE, p);
 }
 
-/* What the condition of egress finds out about a hit. */
+/* The findings of the condition of egress about a hit. */
 struct egress_hit {
 	struct onc_node *node;	    /* the destination Node */
 	__u32 hash;		    /* the hash of the flow, or 0 if it is not known */

@@ -26,9 +26,9 @@ typedef __u32 __attribute__((__may_alias__)) word4;
 
 #define MAX_EPOCH 511
 
-/* skb->priority of a packet for which Open vSwitch has chosen queue 0 (dpif_netlink_queue_to_priority); that of the
- * next queue is one more. In packets between Pods of this Node the queue is the receiver's epoch. The kernel clears the
- * priority when a packet enters or leaves a Pod. */
+/* skb->priority of a packet for which Open vSwitch has chosen queue 0 (dpif_netlink_queue_to_priority); the
+ * priority of the next queue is one more. In packets between Pods of this Node the queue is the receiver's epoch. The
+ * kernel clears the priority when a packet enters or leaves a Pod. */
 #define QUEUE_PRIORITY 0x10001u
 
 #define TICKETS 1024 /* 10 bits of mark; slot 0 stays empty because mark 0 means no ticket */
@@ -36,13 +36,13 @@ typedef __u32 __attribute__((__may_alias__)) word4;
 #define CANDIDATE_BITS 15 /* cells for flows that have missed once, 8 bytes each */
 
 #define PASSED_BYTES (1 << 19)	/* a power of two, 56 for each event */
-#define RETIRED_BYTES (1 << 20) /* 11,000 entries that nobody has read */
+#define RETIRED_BYTES (1 << 20) /* 11,000 unread entries */
 
 #define ENDPOINT_SLOTS 1024	/* local Pods: the Kubernetes limit is 110 by default, 512 on the largest Nodes */
 #define FLOW_MAPS 4		/* egress and ingress, IPv4 and IPv6: 2 * (IPv6) + (ingress) */
 #define SERVICE_ADDRESSES 65536 /* with an Endpoint that is a Pod; the others stay on Open vSwitch */
 #define NODE_SLOTS 8192		/* remote Nodes: Kubernetes supports 5,000 */
-#define KEYS 65536		/* source ports; 0 is no key */
+#define KEYS 65536		/* source ports; 0 means none */
 
 /* Header lengths in bytes. IP and tunnel headers of the packets that we handle have no options or extensions. */
 #define L2_LEN 14
@@ -64,7 +64,7 @@ typedef __u32 __attribute__((__may_alias__)) word4;
 #define TC_NEXT (-1)  /* TCX_NEXT and TC_ACT_UNSPEC: not ours, ask the next program */
 #define TC_REDIRECT 7 /* TC_ACT_REDIRECT: what bpf_redirect returns if its arguments are right */
 #define TC_SHOT                                                                                                        \
-	2 /* TC_ACT_SHOT: drop, and counted; after a packet was changed half-way, or if it is of no use to anybody */
+	2 /* TC_ACT_SHOT: drop, and counted; after a packet was changed half-way, or if it is of no further use */
 
 /* onc_control.mode */
 #define MODE_OFF 0     /* every packet takes the slow path, nothing is learned */

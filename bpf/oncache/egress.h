@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
 /* Egress runs where packets of a Pod enter the host. The host's own packets have an Egress of their own (gateway.h);
- * what differs there is selected by the constant gateway. What is learned from packets that are not hits is in
+ * what differs there is selected by the constant gateway. Learning from packets that are not hits is in
  * learn_egress.h. */
 #pragma once
 
@@ -69,7 +69,7 @@ static __always_inline enum onc_reason egress_condition(struct __sk_buff *skb, c
 }
 
 /* egress_end ends the flow. Only the Pod that owns the address may end it. A SYN-ACK is then a miss, unless the host
- * sends it: Open vSwitch lets that pass without an epoch. Others are counted and stamped, and that is all. */
+ * sends it: Open vSwitch lets that pass without an epoch. Others are only counted and stamped. */
 static __noinline bool egress_end(struct __sk_buff *skb, bool gateway)
 {
 	const __u32 *from, *to;
@@ -118,7 +118,7 @@ static __always_inline struct onc_validity *known_answer(const struct packet *p,
 	return in ? &in->v : NULL;
 }
 
-/* egress_probe: the packet is a probe of entry f, whose other direction is to probe, too. Open vSwitch's verdict counts
+/* egress_probe: the packet is a probe of entry f, whose other direction must also probe. Open vSwitch's verdict counts
  * only if the Pod sent the packet. */
 static __always_inline void egress_probe(struct __sk_buff *skb, const struct onc_control *c, const struct packet *p,
 					 struct onc_egress *f, struct onc_validity *other)
@@ -174,7 +174,7 @@ static __always_inline enum onc_reason egress_ticket(struct __sk_buff *skb, cons
 			return ONC_NOT_REMOTE;
 		if (!between(skb, ep, neighbor))
 			return reason;
-		direction = ONC_INGRESS; /* the other one is in the egress map */
+		direction = ONC_INGRESS; /* the other entry is in the egress map */
 	}
 	if (gateway) {
 		if (!own_socket(skb))

@@ -10,8 +10,8 @@
 #include "ticket.h"
 #include "translation.h"
 
-/* left_behind returns the notes that the connection before the segment p has left: a bit for each. What the handshake
- * itself leaves stays as long as it goes on, so that each of its segments may be repeated. */
+/* left_behind returns the notes that the connection before the segment p has left: a bit for each. Notes of the
+ * handshake itself stay as long as it lasts, so that each of its segments may be repeated. */
 static __always_inline __u32 left_behind(const struct packet *p)
 {
 	__u32 former = 1 << NOTE_SEEN | 1 << NOTE_RARE;
@@ -22,8 +22,8 @@ static __always_inline __u32 left_behind(const struct packet *p)
 }
 
 /* begin_anew is called for both directions of a connection that opens or ends: what packets of an earlier connection
- * with the same addresses and ports have left does not count. One that Open vSwitch still holds must not teach what is
- * over, nor stand in for one of the new connection. Not inline: the verifier would walk what follows once for each way
+ * with the same addresses and ports have left does not count. One that Open vSwitch still holds must not teach what has
+ * ended, nor stand in for one of the new connection. Not inline: the verifier would walk what follows once for each way
  * through it. */
 static __noinline void begin_anew(const struct packet *flow, __u32 former)
 {
@@ -71,8 +71,8 @@ static __always_inline void end_local(const struct packet *p)
 
 /* end_by_egress forgets both directions of a connection that opens or closes with the packet out, which a Pod sends.
  * to_neighbor: its destination is the address of a Pod of this Node. In a connection to a Service, the entry of this
- * direction tells the key of the other one. If it is gone, the other one ends by the Endpoint's own FIN or RST, or with
- * its lease. */
+ * direction tells the key of the other entry. If it is gone, the other entry ends by the Endpoint's own FIN or RST, or
+ * with its lease. */
 static __always_inline void end_by_egress(const struct packet *out, bool to_neighbor)
 {
 	struct packet in = {.ipv6 = out->ipv6};

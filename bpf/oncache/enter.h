@@ -51,7 +51,7 @@ static __always_inline bool admit(const struct lesson *l, struct onc_validity *f
 }
 
 /* enter renews own, the present entry of the flow, or prepares fresh to replace it. same: the fields of own behind
- * those of struct onc_entry are the same as in fresh. On ONC_LEARNED the caller stores fresh; in either case it then
+ * struct onc_entry are the same as in fresh. On ONC_LEARNED the caller stores fresh; in either case it then
  * calls tell_passed. */
 static __always_inline enum onc_reason enter(const struct lesson *l, struct onc_entry *own, struct onc_entry *fresh,
 					     bool same)

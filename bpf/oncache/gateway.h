@@ -3,7 +3,7 @@
 /* The gateway's interface, through which the host's own stack sends to Pods and receives from them. It is an endpoint
  * like a Pod's interface, with a slot of its own, and differs in this:
  *
- *  - Hits of Egress leave where the interface transmits. Those of Ingress enter where it receives, before netfilter and
+ *  - Hits of Egress leave where the interface transmits. Hits of Ingress enter where it receives, before netfilter and
  *    the sockets see the packet.
  *  - Open vSwitch does not decrement the TTL of what the host sends, and does not change the source MAC address of what
  *    the host receives.
@@ -16,8 +16,8 @@
 #include "outer.h"
 #include "parse.h"
 
-/* foreign_mark: somebody else has marked the packet. On the slow path, the route of the outer packet may depend on it.
- */
+/* foreign_mark: another program has marked the packet. On the slow path, the route of the outer packet may
+ * depend on it. */
 static __always_inline bool foreign_mark(const struct __sk_buff *skb)
 {
 	return skb->mark & ~(MARK_OURS | MARK_NODE);

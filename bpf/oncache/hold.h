@@ -6,7 +6,7 @@
 
 #include "maps.h"
 
-/* held: the lease goes on although it has not been renewed, and no packet is to probe Open vSwitch, which could only
+/* held: the lease continues although it has not been renewed, and no packet is to probe Open vSwitch, which could only
  * lose it. The limit is read first: the agent writes it last, and 0 before it writes the beginning. */
 static __always_inline bool held(const struct onc_validity *v, const struct onc_control *c, __u64 now)
 {

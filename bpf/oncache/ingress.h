@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Ingress runs where packets arrive on the uplink. What is learned from packets that are not hits is in
+/* Ingress runs where packets arrive on the uplink. Learning from packets that are not hits is in
  * learn_ingress.h. */
 #pragma once
 
@@ -49,7 +49,7 @@ static __always_inline enum onc_reason ingress_ticket(struct __sk_buff *skb, con
 	return reason;
 }
 
-/* ingress_probe: the packet is a probe of entry f, whose other direction is to probe, too. The verdict of Open vSwitch
+/* ingress_probe: the packet is a probe of entry f, whose other direction must also probe. The verdict of Open vSwitch
  * counts only if the packet comes from the entry's Node. */
 static __always_inline void ingress_probe(struct __sk_buff *skb, const struct onc_control *c, const struct packet *p,
 					  const struct outer *o, struct onc_ingress *f, struct onc_egress *other)
@@ -80,7 +80,7 @@ static __always_inline void ingress_probes(struct __sk_buff *skb, const struct o
 }
 
 /* ingress_end ends the flow. Only the Node that owns the address may end it. A SYN-ACK is then a miss; others are
- * counted and stamped, and that is all. */
+ * only counted and stamped. */
 static __noinline bool ingress_end(struct __sk_buff *skb)
 {
 	enum onc_reason reason;

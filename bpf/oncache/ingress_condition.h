@@ -14,7 +14,7 @@
 #include "translation.h"
 #include "tunnel.h"
 
-/* What the condition of ingress finds out about a hit. */
+/* The findings of the condition of ingress about a hit. */
 struct ingress_hit {
 	__u32 ifindex;		   /* of the interface that gets the packet */
 	bool gateway;		   /* it is the gateway's, not a Pod's host-side one */
@@ -32,8 +32,8 @@ static __always_inline void redirect(struct __sk_buff *skb, const struct ingress
 		deliver(skb, h->ifindex, false);
 }
 
-/* ingress_condition reports whether the packet may use entry f, and fills h for ONC_OK. r is what the packet was before
- * it was rewritten, or NULL for a packet of the tunnel. */
+/* ingress_condition reports whether the packet may use entry f, and fills h for ONC_OK. r describes the packet before
+ * it was rewritten; it is NULL for a packet of the tunnel. */
 static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, const struct onc_control *c,
 							 const struct packet *p, const struct outer *o,
 							 const struct onc_restore *r, struct onc_ingress *f,

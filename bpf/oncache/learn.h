@@ -55,7 +55,7 @@ static __always_inline struct onc_validity *as_valid(struct onc_validity *other,
 	return other && same_validity(other, fresh) ? other : NULL;
 }
 
-/* prove connects the two directions: each is told of the other. The other one, which may be NULL, must be as valid.
+/* prove connects the two directions: each is told of the other. other, which may be NULL, must be as valid.
  * Every redemption does this, so that a connection with an evicted half is whole again after a lease. */
 static __always_inline void prove(struct onc_validity *fresh, struct onc_validity *other)
 {

@@ -24,7 +24,7 @@ static __always_inline enum onc_reason learn_egress(struct __sk_buff *skb, const
 	struct onc_egress *own;
 	bool same;
 
-	/* An IPv6 flow's hash is that of its flow label, which may change. */
+	/* An IPv6 flow's hash comes from its flow label, which may change. */
 	if (t->unhashed && !l->p->ipv6)
 		fresh->v.hash = skb->hash;
 	fresh->v.tag = flow_hash(l->p);

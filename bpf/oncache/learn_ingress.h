@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Ingress-Init runs where packets leave the host toward a Pod. It learns from those that Ingress (ingress.h) has given
- * a ticket: the entry of the flow. Packets to the host itself have an Ingress-Init of their own (gateway.h); for those
- * of a Pod of this Node, Ingress-Init uses learn_local.h. */
+/* Ingress-Init runs where packets leave the host toward a Pod. It learns from packets with a ticket of Ingress
+ * (ingress.h): the entry of the flow. Packets to the host itself have an Ingress-Init of their own (gateway.h); for
+ * packets of a Pod of this Node, Ingress-Init uses learn_local.h. */
 #pragma once
 
 #include "candidate.h"

@@ -2,7 +2,7 @@
 /* Copyright 2026 The antrea-oncache Authors. */
 /* Flows between two Pods of this Node (local.h), as Ingress-Init learns them. Their packets never reach the uplink, so
  * the ticket that it redeems at the receiver is the one of the sender's Egress. The receiver's epoch
- * comes as a queue, which is removed here, too. */
+ * comes as a queue, which is also removed here. */
 #pragma once
 
 #include "candidate.h"

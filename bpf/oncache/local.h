@@ -18,7 +18,7 @@
 #include "seen.h"
 #include "translation.h"
 
-/* has_macs: the frame has the MAC address of from as its source, and that of to as its destination. */
+/* has_macs: the frame has the MAC address of from as its source, and the one of to as its destination. */
 static __always_inline bool has_macs(const struct __sk_buff *skb, const __u8 *to, const __u8 *from)
 {
 	struct ethhdr *eth = start(skb);
@@ -34,7 +34,7 @@ static __always_inline bool between(const struct __sk_buff *skb, const struct on
 	return has_macs(skb, to->mac, from->mac);
 }
 
-/* local_frame: the frame is as the Pod sends it. A Service's address is behind the gateway, that of the client is not.
+/* local_frame: the frame is as the Pod sends it. A Service's address is behind the gateway, the client's is not.
  */
 static __always_inline bool local_frame(const struct __sk_buff *skb, const struct onc_endpoint *from,
 					const struct onc_endpoint *to, const struct onc_translation *t)
@@ -50,7 +50,7 @@ static __always_inline bool fits_device(struct __sk_buff *skb, __u32 ifindex)
 	return !bpf_check_mtu(skb, ifindex, &mtu, 0, 0);
 }
 
-/* What the condition finds out about a hit. */
+/* The findings of the condition about a hit. */
 struct local_hit {
 	struct onc_endpoint *from, *to;
 	__u32 ifindex; /* of the receiver's host-side interface */
@@ -93,7 +93,7 @@ static __always_inline void set_mac(__u8 *to, const __u8 *from)
 	*(__u16 *)(to + 4) = *(const __u16 *)(from + 4);
 }
 
-/* route does to a packet what Open vSwitch does to those of a connection to a Service: it comes from the gateway, with
+/* route does to a packet what Open vSwitch does in a connection to a Service: it comes from the gateway, with
  * a smaller TTL. It cannot fail: the headers were read before. */
 static __always_inline bool route(struct __sk_buff *skb, const struct onc_endpoint *to, bool ipv6)
 {
@@ -163,7 +163,7 @@ static __noinline enum onc_reason egress_local6(struct __sk_buff *skb, struct on
 }
 
 /* neighbor_of returns the announced Pod of this Node in slot *to, if there is one and it is another one than from in
- * slot. What goes to the gateway is to be routed. */
+ * slot. A frame for the gateway must be routed. */
 static __always_inline struct onc_endpoint *neighbor_of(const struct __sk_buff *skb, const struct onc_endpoint *from,
 							__u32 slot, const __u32 *to)
 {

@@ -16,11 +16,11 @@
 const volatile bool rewrites = false;
 
 /* Where struct sk_buff of the running kernel has ip_summed: the byte, and the position in it. 0: the kernel does not
- * say, or has no way to read it (summed.h). Set by the agent, too. */
+ * say, or has no way to read it (summed.h). Also set by the agent. */
 const volatile __u32 summed_at = 0;
 const volatile __u32 summed_shift = 0;
 
-/* Where it has encapsulation, and the bit in that byte. 0: the kernel does not say. Set by the agent, too. */
+/* Where it has encapsulation, and the bit in that byte. 0: the kernel does not say. Also set by the agent. */
 const volatile __u32 nested_at = 0;
 const volatile __u32 nested_bit = 0;
 
@@ -154,8 +154,8 @@ struct {
 	__type(value, struct onc_limit);
 } flow_limits SEC(".maps");
 
-/* Rewritten packets, by key. Not an LRU map: a key is forgotten only when nobody can use it any more. The agent makes
- * it small for programs that rewrite nothing. */
+/* Rewritten packets, by key. Not an LRU map: a key is forgotten only when no sender can use it any more. The agent
+ * makes it small for programs that rewrite nothing. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, KEYS);
@@ -186,7 +186,7 @@ struct {
 	__uint(max_entries, PASSED_BYTES);
 } passed SEC(".maps");
 
-/* What entries had counted when they were removed or replaced; read by the agent if it exports flow records. */
+/* Counts of entries at their removal or replacement; read by the agent if it exports flow records. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, RETIRED_BYTES);

@@ -6,7 +6,7 @@
 #include "maps.h"
 #include "parse.h"
 
-/* reached_by_ip6 tells whether the Node is reached through its IPv6 address. */
+/* reached_by_ip6 reports whether the Node is reached through its IPv6 address. */
 static __always_inline bool reached_by_ip6(const struct onc_node *node)
 {
 	return !node->ip4;

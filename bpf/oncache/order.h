@@ -20,7 +20,7 @@ static __always_inline void divided(struct onc_seen *s, const struct onc_control
 	s->length = 1;
 }
 
-/* would_overtake: a datagram of the flow must not take the fast path yet. When the time is over, that is noted: after
+/* would_overtake: a datagram of the flow must not take the fast path yet. The end of the time is noted: after
  * 2^31 jiffies it would seem to lie in the future. */
 static __always_inline bool would_overtake(struct onc_seen *s)
 {

@@ -31,7 +31,7 @@ static __always_inline bool tunnel_condition(const void *header, const struct on
 }
 
 /* outer_udp_condition checks everything from the outer IP header to the inner Ethernet header, and returns the latter's
- * EtherType; length is that of the frame according to the outer IP header. */
+ * EtherType; length is the frame's according to the outer IP header. */
 static __always_inline enum onc_reason outer_udp_condition(struct __sk_buff *skb, const struct onc_control *c,
 							   bool told, struct udphdr *udp, __u32 off, __u32 length,
 							   __be16 *type)

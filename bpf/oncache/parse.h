@@ -51,7 +51,7 @@ static __always_inline __be16 ether_type_of(bool ipv6)
 
 /* start and end are the bounds of the readable part of the packet. Re-read on every call: clang truncates to 32 bits a
  * value that it merges from two paths, and the verifier rejects that for a pointer. In assembly, because clang would
- * otherwise keep the address of the field, which the verifier rejects, too. */
+ * otherwise keep the address of the field, which the verifier also rejects. */
 static __always_inline void *start(const struct __sk_buff *skb)
 {
 	void *data;
@@ -261,7 +261,7 @@ static __always_inline enum onc_reason read_egress(struct __sk_buff *skb, bool i
 	void *ip;
 
 	pull(skb, L2_LEN + (ipv6 ? IP6_LEN : IP4_LEN) + TCP_LEN);
-	/* On a netkit device nobody has parsed the frame yet: a packet socket of the Pod can declare one EtherType and
+	/* On a netkit device the frame was not parsed yet: a packet socket of the Pod can declare one EtherType and
 	 * send another. */
 	ip = (void *)(long)skb->data + L2_LEN;
 	if (unlikely(ip > (void *)(long)skb->data_end || ether_type(ip) != ether_type_of(ipv6)))

@@ -59,12 +59,12 @@ enum onc_reason {
 
 	ONC_UNKNOWN_KEY, /* rewritten packet with a key that its sender was not given, or long ago: dropped */
 	ONC_TOO_LONG,	 /* rewritten packet for which Open vSwitch would decide, too long for the tunnel: dropped */
-	ONC_NO_ROOM,	 /* the same, but the kernel had no room for the tunnel's headers: dropped, too */
+	ONC_NO_ROOM,	 /* the same, but the kernel had no room for the tunnel's headers: also dropped */
 
 	/* Never expected: the packet could not be completed after it had been changed. */
 	ONC_DROPPED,
 
-	/* What Ingress counts in addition to another reason. */
+	/* Ingress counts these in addition to another reason. */
 	ONC_RESTORED, /* rewritten packet for which Open vSwitch decides: encapsulated again */
 	ONC_NO_KEY,   /* no key was free for the packet's flow */
 
@@ -90,7 +90,7 @@ static __always_inline enum onc_reason because(enum onc_reason reason)
 	return reason;
 }
 
-/* concerns_flow: the packet is to be looked at again, because it ends its flow or may get a ticket. Hits need one
+/* concerns_flow: the packet must be looked at again, because it ends its flow or may get a ticket. Hits need one
  * comparison. */
 static __always_inline bool concerns_flow(enum onc_reason reason)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* What entries have counted must not be lost with them: the agent is told when one is removed or replaced. Evictions of
+/* The counts of entries must not be lost with them: the agent is told when one is removed or replaced. Evictions of
  * the LRU maps are not seen. Without an agent that reads, the buffer fills up and nothing more is noted. */
 #pragma once
 

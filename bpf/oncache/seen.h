@@ -30,7 +30,7 @@ static __always_inline void see(struct onc_seen *s, const struct packet *p, __u3
 		s->ack = ack;
 }
 
-/* see_first records the packet from which a new entry is learned. Unlike those of hits it may be a SYN-ACK, and a SYN
+/* see_first records the packet from which a new entry is learned. Unlike a hit's packet it may be a SYN-ACK, and a SYN
  * takes a sequence number. */
 static __always_inline void see_first(struct onc_seen *s, const struct packet *p, __u32 length)
 {

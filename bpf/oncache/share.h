@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
 /* Shares: when a flow map is nearly full, a Pod that has used up its share makes no new entries, so that it does not
- * evict those of others. Its existing entries are renewed as always. */
+ * evict other Pods' entries. Its existing entries are renewed as always. */
 #pragma once
 
 #include "flow.h"
@@ -16,8 +16,8 @@ static __always_inline bool exhausted(const struct onc_limit *l, const struct on
 	       *(const volatile __s64 *)&n->entries >= l->share;
 }
 
-/* crowded: the map is half as full, and the endpoint has half its share, or all of the map. Nobody who sends SYNs needs
- * to answer the SYN-ACKs, so their entries leave the other half to connections that have been answered. */
+/* crowded: the map is half as full, and the endpoint has half its share, or all of the map. A sender of SYNs need not
+ * answer the SYN-ACKs, so their entries leave the other half to connections that have been answered. */
 static __always_inline bool crowded(const struct onc_limit *l, const struct onc_count *n)
 {
 	return l->full && *(const volatile __s64 *)&l->entries * 2 >= l->full &&

@@ -25,7 +25,7 @@ static __always_inline struct onc_count *get_count(__u32 map, __u32 endpoint)
 	return bpf_map_lookup_elem(&flow_counts, &index);
 }
 
-/* count_entry adds to the count of the map and to that of the endpoint in it. */
+/* count_entry adds to the count of the map and of the endpoint in it. */
 static __always_inline void count_entry(__u32 map, __u32 endpoint, __s64 change)
 {
 	struct onc_limit *l = get_limit(map);

@@ -92,7 +92,7 @@ static __always_inline __u32 lost_lately(const struct onc_ticket *t, __u64 now)
 }
 
 /* lost_before returns the number of tickets that the flow with this hash has lost in a row, if the last one was in this
- * state, and lost those before that. */
+ * state, and lost the former ones. */
 static __always_inline __u32 lost_before(const struct onc_ticket *t, __u32 state, __u32 hash, __u32 lost)
 {
 	if (state == TICKET_REDEEMED)
@@ -102,7 +102,7 @@ static __always_inline __u32 lost_before(const struct onc_ticket *t, __u32 state
 	return lost + (lost < LOST_TICKETS);
 }
 
-/* note_datagram: a datagram gets the slot's number. Nothing of a segment is mistaken for that of another connection:
+/* note_datagram: a datagram gets the slot's number. Nothing of a segment is mistaken for another connection's:
  * see doubtful. */
 static __always_inline void note_datagram(struct onc_ticket *t, const struct packet *p, __u64 now)
 {
@@ -113,7 +113,7 @@ static __always_inline void note_datagram(struct onc_ticket *t, const struct pac
 /* issue writes a ticket and marks the packet with its number. While a ticket is kept, only packets of its flow get the
  * number: behind Open vSwitch, nothing would tell a packet to another peer from one that was translated. One CPU at a
  * time writes or reads a ticket; a packet that finds another one doing so goes without. known: the flow has an entry.
- * hash is that of the flow.
+ * hash is the flow's.
  */
 static __always_inline void issue(struct __sk_buff *skb, enum onc_program program, const struct packet *p, __u32 hash,
 				  __u32 endpoint, bool known)
@@ -169,7 +169,7 @@ static __always_inline void cancel(__u32 hash)
 		__sync_val_compare_and_swap(&t->program, state, TICKET_REDEEMED);
 }
 
-/* What is needed of a redeemed ticket besides the packet's 5-tuple. */
+/* The parts of a redeemed ticket that are needed besides the packet's 5-tuple. */
 struct redeemed {
 	__u32 endpoint;
 	bool unhashed;
@@ -177,7 +177,7 @@ struct redeemed {
 };
 
 /* compare4 and compare6 compare the packet p behind Open vSwitch with its ticket. Only the peer's address and port may
- * differ; then to is what they have become. */
+ * differ; then to gets their new values. */
 static __always_inline bool compare4(const struct onc_flow4 *before, const struct onc_flow4 *p, bool egress,
 				     struct onc_translation *to)
 {
@@ -222,7 +222,7 @@ static __always_inline bool restore(const struct onc_ticket *t, struct packet *p
 	return ok;
 }
 
-/* claim finds the ticket that program issued for this very packet, and takes it: nobody else reads or writes it before
+/* claim finds the ticket that program issued for this very packet, and takes it: no other CPU reads or writes it before
  * redeemed. It is good for one packet. */
 static __always_inline struct onc_ticket *claim(__u32 mark, enum onc_program program, const struct packet *p)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
 /* Connections to Services: Open vSwitch gives the peer another address and port, which the entry repeats. Keys are
- * those of packets before Open vSwitch, so the two directions of such a connection are no mirror images of each other.
+ * made of packets before Open vSwitch, so the two directions of such a connection do not mirror each other.
  *
  * ipv6 is a constant wherever an entry's translation is read: values of IPv4 maps have room for one word of the
  * address. */
@@ -179,7 +179,7 @@ static __always_inline struct onc_egress *own_egress(const struct packet *p, con
  * words take 36 bits. */
 static __always_inline __u64 replaced_sum(const __be32 *from, const __be32 *to, int words)
 {
-	__u64 sum = words * 0xffffffffull; /* so the differences are no negative numbers */
+	__u64 sum = words * 0xffffffffull; /* so the differences are not negative */
 
 #pragma unroll
 	for (int i = 0; i < words; i++)

@@ -32,13 +32,13 @@ struct onc_flow6 {
 
 #define LOCAL_PEER 0x8000 /* in onc_validity.node: the peer is the local Pod in the slot that the other bits say */
 
-/* The conditions that every flow entry must meet to be used. Generations are compared with those of the slots. The tag
+/* The conditions that every flow entry must meet to be used. Generations are compared with the slots'. The tag
  * is a hash of the key: an LRU map may give an element to another flow while a program reads it. It is compared last.
  * The design describes the effects of mixing two entries; the kernel does not specify the order in which it copies. */
 struct onc_validity {
 	__u32 tag;
 	__u32 proved;
-	__u64 lease; /* valid until, in jiffies: reading them takes no call, reading a clock takes three */
+	__u64 lease; /* valid until, in jiffies: reading them needs no call, reading a clock three */
 	__u16 endpoint;
 	__u16 node;
 	__u32 endpoint_gen;
@@ -58,7 +58,7 @@ struct onc_seen {
 	__u16 length;  /* TCP: bytes of data in the last segment; UDP: 1 if end counts */
 };
 
-/* What Open vSwitch makes of the address and port of the peer, in a connection to a Service: on egress of the
+/* The address and port that Open vSwitch gives the peer, in a connection to a Service: on egress of the
  * destination, on ingress of the source. port 0: they stay as they are. source is set in an egress entry whose packets
  * get another source, not another destination: answers of an Endpoint to a client on the same Node. */
 struct onc_translation {
@@ -79,12 +79,12 @@ struct onc_translation4 {
  * heard is a key that the peer has told: with it, packets of the flow may be rewritten. It is one word, so that
  * programs read and write it at once: bits 48-63 are the key (0: none), bits 24-47 when its use ends, bits 0-23 a tag.
  * The tag depends on the flow for which the key was told, because the LRU map may have given the element to another one
- * meanwhile, and on the TTL or hop limit of the flow's packets behind Open vSwitch. */
+ * since, and on the TTL or hop limit of the flow's packets behind Open vSwitch. */
 struct onc_keys {
 	__u64 heard;
 	__u16 tell;   /* the other key; 0: none */
 	__u16 change; /* of a one's complement sum, when the flow's addresses become the Nodes'; written before heard */
-	__u32 due;    /* when tell is to be told next, if it is not 0 */
+	__u32 due;    /* when tell must be told next, if it is not 0 */
 };
 
 /* How every flow entry begins. */
@@ -147,7 +147,7 @@ struct onc_ingress4 {
 
 /* A local Pod, or the gateway. Written by the agent only. Generation and epoch are one 64-bit word, so that eviction
  * and permission to learn change together; ifindex is written before a generation becomes current and cleared after it
- * is over. */
+ * has ended. */
 struct onc_endpoint {
 	__u32 generation;
 	__u32 epoch; /* 1-511; 0: nothing may be learned */
@@ -161,8 +161,8 @@ struct onc_endpoint {
 	__u32 flags;	  /* ENDPOINT_*; fixed before a generation becomes current */
 };
 
-/* What a rewritten packet with a key was before (restore.h). The index is the key. Written when the key is given; only
- * told changes afterward. */
+/* The former values of a rewritten packet with a key (restore.h). The index is the key. Written when the key is given;
+ * only told changes afterward. */
 struct onc_restore {
 	__u64 told;   /* jiffies when the key was last told, or given; 0: never */
 	__u32 serial; /* odd while the element is being written */
@@ -196,7 +196,7 @@ struct onc_node {
 	__u8 header[88]; /* outer MACs, IP, UDP, tunnel, inner Ethernet; lengths, id, checksum, source port 0 */
 };
 
-/* What Egress or Ingress saw of one packet before Open vSwitch handled it. */
+/* The facts that Egress or Ingress saw of one packet before Open vSwitch handled it. */
 struct onc_ticket {
 	union {
 		struct onc_flow4 key4;
@@ -226,10 +226,10 @@ struct onc_control {
 	__u64 lease; /* length of a lease, in jiffies */
 	__u64 now;   /* jiffies when oncache_jiffies last ran */
 	__u64 until; /* jiffies until which the agent has promised to maintain conntrack */
-	/* Jiffies. Until held_until, leases that have not ended before held_from go on (hold.h). */
+	/* Jiffies. Until held_until, leases that have not ended before held_from continue (hold.h). */
 	__u64 held_from;
 	__u64 held_until;
-	__u64 keys_from; /* jiffies from which on keys are given: senders may use those of former maps until then */
+	__u64 keys_from; /* jiffies from which on keys are given: senders may use keys of former maps until then */
 	__u64 secrets[sizeof(struct onc_flow6) / 4]; /* of slot_hash; random, and never changed */
 	__u32 uplink_ifindex;
 	__be32 uplink_ip4;

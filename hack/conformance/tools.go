@@ -3,7 +3,7 @@
 
 //go:build tools
 
-// Package tools pins the version of Kubernetes' own end-to-end tests, of which make conformance runs some. It must be that of hack/controlplane.
+// Package tools pins the version of Kubernetes' own end-to-end tests, of which make conformance runs some. It must be the version of hack/controlplane.
 package tools
 
 import _ "k8s.io/kubernetes/test/e2e"

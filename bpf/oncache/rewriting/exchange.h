@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
 /* How a key (keys.h) gets from the receiver of a flow, which gives and tells it, to the sender, which hears it. Each
- * Node is the receiver of one direction of a connection and the sender of the other one.
+ * Node is the receiver of one direction of a connection and the sender of the other.
  *
  * Most of this runs once in many packets, so it reads the packet again, and hits pass nothing to it. */
 #pragma once
@@ -15,8 +15,8 @@
 #include "../translation.h"
 #include "keys.h"
 
-/* An ingress entry's flow is given a key at this hit, or again after so many if it is not used: the other direction was
- * not known, its entry is a new one, or no key was free. */
+/* An ingress entry's flow is given a key at this hit, or again after that number if it is not used: the other direction
+ * was not known, its entry is a new one, or no key was free. */
 #define KEY_HITS 16
 #define KEY_AGAIN 64
 
@@ -161,11 +161,11 @@ static __always_inline void hear_key(const struct onc_control *c, const struct p
 		(__u64)(vni >> 16) << 48 | until << 24 | heard_tag(flow_hash(&wire), vni >> 8);
 }
 
-/* What a hit exchanges: a key that it tells is in the first three bytes, as in the VNI; EXCHANGE_DUE: its flow may be
+/* The exchange of a hit: a key that it tells is in the first three bytes, as in the VNI; EXCHANGE_DUE: its flow may be
  * given one. */
 #define EXCHANGE_DUE bpf_htonl(1)
 
-/* told_vni returns the second word of the tunnel header, as far as it differs from that of packets that tell no key. */
+/* told_vni returns the second word of the tunnel header, as far as it differs from packets that tell no key. */
 static __always_inline __be32 told_vni(const struct __sk_buff *skb, const struct onc_control *c, const struct outer *o)
 {
 	__be32 *vni = start(skb) + o->len - L2_LEN - sizeof(*vni);
@@ -180,8 +180,8 @@ static __always_inline __u32 to_exchange(const struct __sk_buff *skb, const stru
 	return told_vni(skb, c, o) | (unlikely(is_due(f)) ? EXCHANGE_DUE : 0);
 }
 
-/* ends_of finds the entries of the connection of p, which is as the Pod receives it: that of the Pod's answers, and
- * from it that of p. in gets the 5-tuple of p as it was in the tunnel. */
+/* ends_of finds the entries of the connection of p, which is as the Pod receives it: the Pod's answers, and
+ * from it p's own. in gets the 5-tuple of p as it was in the tunnel. */
 static __always_inline struct onc_egress *ends_of(const struct packet *p, struct packet *in, struct packet *back,
 						  struct onc_validity **v)
 {

@@ -16,11 +16,11 @@
 #include "../parse.h"
 #include "../translation.h"
 
-/* A flow may have one of so many keys, which its hash selects. */
+/* The number of keys from which a flow's hash selects one. */
 #define KEY_CELLS 8
 #define KEY_STEP 0x6c8bu
 
-/* may_be_key: source ports below 1024 and those of two services that are abused for floods may be filtered on the way:
+/* may_be_key: source ports below 1024 and of two services that are abused for floods may be filtered on the way:
  * 1900 (SSDP) and 11211 (memcached). */
 static __always_inline bool may_be_key(__u32 key)
 {
@@ -51,8 +51,8 @@ static __always_inline __u32 serial_of(const struct onc_restore *r)
 	return *(const volatile __u32 *)&r->serial;
 }
 
-/* differ tells whether two pieces of memory differ. It has no branches, for each of which the verifier would walk what
- * follows once more. */
+/* differ reports whether two pieces of memory differ. It has no branches, for each of which the verifier would walk
+ * what follows once more. */
 static __always_inline __u32 differ(const void *a, const void *b, int words)
 {
 	const __u32 *x = a, *y = b;
@@ -64,8 +64,8 @@ static __always_inline __u32 differ(const void *a, const void *b, int words)
 	return difference;
 }
 
-/* belongs_to: the element is that of the flow p, with the TTL that it has in the tunnel from owner. The keys have the
- * same form in both, with zeros behind that of IPv4. If this Node has got another address, change is another one, too,
+/* belongs_to: the element belongs to the flow p, with the TTL that it has in the tunnel from owner. The keys have the
+ * same form in both, with zeros behind IPv4's. If this Node has got another address, change differs as well,
  * or happens to be right. */
 static __always_inline bool belongs_to(const struct onc_restore *r, const struct packet *p, const __be32 *owner,
 				       __u16 change)
@@ -80,16 +80,16 @@ static __always_inline bool owned(const struct onc_restore *r, const struct oute
 	return o->ipv6 ? same_ip6(r->owner, o->src6) : r->owner[0] == o->src4;
 }
 
-/* change_of returns what a one's complement sum changes by when source and destination, each of so many words, are
- * replaced. */
+/* change_of returns what a one's complement sum changes by when source and destination, each of this length in words,
+ * are replaced. */
 static __always_inline __u16 change_of(const __be32 *src, const __be32 *dst, const __be32 *to_src, const __be32 *to_dst,
 				       int words)
 {
 	return csum_fold(fold_once(replaced_sum(src, to_src, words) + replaced_sum(dst, to_dst, words)));
 }
 
-/* take fills an element that nobody can use any more. One CPU at a time does so: the one that has made the serial
- * number odd. If another one has told the key meanwhile, it is left as it is: tell_key tells first and compares the
+/* take fills an element that no sender can use any more. One CPU at a time does so: the one that has made the serial
+ * number odd. If another CPU has told the key since, it is left as it is: tell_key tells first and compares the
  * serial number then. */
 static __always_inline bool take(struct onc_restore *r, const struct onc_control *c, const struct packet *p,
 				 const __be32 *owner, __u16 change)
@@ -149,7 +149,7 @@ static __always_inline __u32 heard_tag(__u32 hash, __u8 ttl)
 	return hash >> 8 ^ ttl;
 }
 
-/* has_ended: the time of a key that was heard is over. word is the one in struct onc_keys. */
+/* has_ended: the time of a key that was heard has ended. word is the one in struct onc_keys. */
 static __always_inline bool has_ended(__u64 word)
 {
 	return (__s32)(((__u32)(word >> 24) - key_time(bpf_jiffies64())) << 8) <= 0;

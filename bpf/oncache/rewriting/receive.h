@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* What Ingress does with a packet that is rewritten. */
+/* The treatment of a rewritten packet by Ingress. */
 #pragma once
 
 #include "../ingress_condition.h"
@@ -25,7 +25,7 @@ static __always_inline enum onc_reason deliver_rewritten(struct __sk_buff *skb, 
 	f = ipv6 ? bpf_map_lookup_elem(&ingress_flows6, &r->key6) : bpf_map_lookup_elem(&ingress_flows4, &r->key4);
 	reason = ingress_condition(skb, c, &p, &o, r, f, &hit, ipv6);
 	if (unlikely(reason || !f)) {
-		/* The same packet is about to be looked at again, unless it is to be dropped: the next one can be a
+		/* The same packet is about to be looked at again, unless it must be dropped: the next one can be a
 		 * hit. */
 		if (f && reason == ONC_LEASE && !too_long(skb, ipv6))
 			f->v.probed -= (__u32)(c->lease / 16);

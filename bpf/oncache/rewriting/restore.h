@@ -16,8 +16,8 @@
 /* Ethernet pads frames to 60 bytes, or to 64 with a tag, which may have been removed since. */
 #define PADDED_LEN 64
 
-/* strip_padding removes what Ethernet has appended to an IPv4 packet. IP does so, too, but only later. Tunnel packets,
- * and those of IPv6, are longer. */
+/* strip_padding removes what Ethernet has appended to an IPv4 packet. IP also does so, but only later. Tunnel packets,
+ * and IPv6 packets, are longer. */
 static __always_inline void strip_padding(struct __sk_buff *skb)
 {
 	struct iphdr *ip = start(skb) + L2_LEN;
@@ -111,7 +111,7 @@ static __always_inline enum onc_reason known_rewritten(struct __sk_buff *skb, co
 	if ((reason && reason != ONC_TTL) || !for_this_node(skb, c, p, ipv6))
 		return because(ONC_NOT_TUNNEL);
 	*r = read_rewritten(skb, c, p, o, ipv6);
-	/* Nobody sends a segment that opens or ends a connection with a key. Whoever forges one need not know the
+	/* No Node sends a segment that opens or ends a connection with a key. Whoever forges one need not know the
 	 * connection's addresses. */
 	if (unlikely(!*r || opens_or_ends(p)))
 		return from_node(p, ipv6) ? because(ONC_UNKNOWN_KEY) : because(ONC_NOT_TUNNEL);
@@ -155,9 +155,9 @@ static __always_inline __u32 sum_of(const __u16 *words, int n)
 	return sum;
 }
 
-/* wrap writes the outer headers of a packet for which grow has made room behind the Ethernet header, which is that of
- * the tunnel packet, too. Checksums of the whole packet that the network card has computed grow by them, except for an
- * IPv4 header, which adds up to nothing. */
+/* wrap writes the outer headers of a packet for which grow has made room behind the Ethernet header, which is also the
+ * one of the tunnel packet. Checksums of the whole packet that the network card has computed grow by them, except for
+ * an IPv4 header, which adds up to nothing. */
 static __always_inline bool wrap(struct __sk_buff *skb, const struct onc_control *c, const struct onc_restore *r,
 				 __u8 ecn, __be16 port, bool ipv6)
 {
@@ -204,12 +204,12 @@ static __always_inline bool wrap(struct __sk_buff *skb, const struct onc_control
 		ip->check = ~ip4_sum(ip);
 	}
 	bpf_csum_update(skb, csum_fold(sum));
-	/* One checksum more, that of the outer UDP header, counts as verified: there is none. */
+	/* One checksum more, in the outer UDP header, counts as verified: there is none. */
 	bpf_csum_level(skb, BPF_CSUM_LEVEL_INC);
 	return true;
 }
 
-/* too_long: GRO has merged so many segments that the tunnel's headers have no room. Pods can choose sizes of segments
+/* too_long: GRO has merged more segments than leave room for the tunnel's headers. Pods can choose sizes of segments
  * that add up to that. */
 static __always_inline bool too_long(const struct __sk_buff *skb, bool ipv6)
 {

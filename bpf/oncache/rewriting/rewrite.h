@@ -21,7 +21,7 @@ static __always_inline __be32 *addrs_of(void *ip, bool ipv6)
 	return ip + (ipv6 ? offsetof(struct ipv6hdr, saddr) : offsetof(struct iphdr, saddr));
 }
 
-/* pseudo_sum is what the checksum field of a UDP packet contains if a device is to complete it. */
+/* pseudo_sum is the value of a UDP packet's checksum field if a device must complete it. */
 static __always_inline __u16 pseudo_sum(const __be32 *addrs, const struct udphdr *udp, bool ipv6)
 {
 	__u64 sum = bpf_htons(IPPROTO_UDP) + udp->len;
@@ -35,7 +35,7 @@ static __always_inline __u16 pseudo_sum(const __be32 *addrs, const struct udphdr
 /* resum_udp changes a UDP checksum for other addresses and ports, if it is known what it is: none, or a complete one. A
  * device completes the checksum of a Pod's own tunnel inside the packet, and the helper of resum would take it for the
  * one here; so every checksum that is no sum of the pseudo header is complete. change is the difference of the
- * addresses, moved that of the ports. */
+ * addresses, moved the one of the ports. */
 static __always_inline bool resum_udp(struct __sk_buff *skb, __u16 *check, __u16 pseudo, __u32 change, __u64 moved)
 {
 	__u64 sum;
@@ -50,7 +50,7 @@ static __always_inline bool resum_udp(struct __sk_buff *skb, __u16 *check, __u16
 	*check = ~csum_fold((__u32)sum + (sum >> 32));
 	if (!*check)
 		*check = 0xffff;
-	/* What makes up for it is not in the part that the network card has added up. */
+	/* The compensation is not in the part that the network card has added up. */
 	bpf_csum_update(skb, csum_fold(~change));
 	return true;
 }
@@ -116,7 +116,7 @@ static __always_inline void write_macs(void *eth, const void *macs)
 		copy(eth, macs, 2 * ETH_ALEN);
 }
 
-/* What readdress writes into a packet. */
+/* The values that readdress writes into a packet. */
 struct addressing {
 	const void *macs;    /* destination and source, or NULL to leave them */
 	const __be32 *addrs; /* source and destination */
@@ -157,8 +157,8 @@ static __always_inline enum onc_reason readdress_slowly(struct __sk_buff *skb, _
 
 /* readdress gives a packet whose IP header is at offset at, behind an Ethernet header, the addressing a. Checksums
  * change by the difference, as in translate. It cannot fail (ONC_DROPPED): the headers were read before, and a
- * program that writes to packets gets unshared ones. strict: the packet is not to be changed (ONC_OFFLOAD) if a device
- * is to complete a checksum inside, as that of a Pod's own tunnel. */
+ * program that writes to packets gets unshared ones. strict: the packet must not be changed (ONC_OFFLOAD) if a device
+ * completes a checksum inside, as in a Pod's own tunnel. */
 static __always_inline enum onc_reason readdress(struct __sk_buff *skb, __u32 at, bool strict, bool udp,
 						 const struct addressing *a, bool ipv6)
 {
@@ -199,10 +199,10 @@ static __always_inline enum onc_reason readdress(struct __sk_buff *skb, __u32 at
 	return ONC_OK;
 }
 
-/* usable returns the key with which the packet may be rewritten, or 0. hash is that of the packet as it is behind Open
- * vSwitch, ttl what its TTL is there. What the receiver could not restore stays encapsulated, or goes to Open vSwitch:
- * DSCP, what the network may divide into fragments, and super-packets with inner headers. *change is what rewrite
- * needs. */
+/* usable returns the key with which the packet may be rewritten, or 0. hash is the packet's hash behind Open
+ * vSwitch, ttl its TTL there. Packets that the receiver could not restore stay encapsulated, or go to Open vSwitch:
+ * packets with a DSCP, packets that the network may divide into fragments, and super-packets with inner headers.
+ * *change is for rewrite. */
 static __always_inline __u32 usable(struct __sk_buff *skb, const struct packet *p, struct onc_egress *f, __u32 hash,
 				    __u8 ttl, __u32 *change)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* What the kernel knows of a packet besides its bytes (include/linux/skbuff.h): what its checksum field contains
+/* The kernel's knowledge of a packet besides its bytes (include/linux/skbuff.h): what its checksum field contains
  * (ip_summed), and whether it has inner headers (encapsulation). With the former the checksum can be written directly;
  * bpf_l4_csum_replace, which looks for itself, takes some 100 instructions. */
 #pragma once
@@ -23,7 +23,7 @@ static __always_inline __u32 summed(struct __sk_buff *skb)
 	return kernel[summed_at] >> summed_shift & 3;
 }
 
-/* nested: the packet has inner headers: those of a Pod's own tunnel, or of a tunnel that it has left. */
+/* nested: the packet has inner headers, of a Pod's own tunnel, or of a tunnel that it has left. */
 static __always_inline bool nested(struct __sk_buff *skb)
 {
 	const __u8 *kernel;

@@ -112,7 +112,7 @@ end:	do
 }
 
 #ifdef LOSE_EVICTION
-/* Time goes on; a megaflow is not stale and a packet not on its way for longer than a tick. */
+/* Time passes; a megaflow is not stale and a packet not on its way for longer than a tick. */
 bool on_its_way[2];
 byte since[2];
 #define PUNCTUAL(i) (!on_its_way[i] || since[i] == now)

@@ -64,7 +64,7 @@ end:	do
 	od
 }
 
-/* What goes wrong, a bounded number of times. */
+/* Faults, a bounded number of times. */
 active proctype trouble()
 {
 	byte n = 0;

@@ -8,14 +8,14 @@
  *
  *   -DNO_CANCEL   a ticket outlives the beginning and the end of its connection
  *   -DANY_SYNACK  a SYN-ACK teaches, whoever has opened the connection
- *   -DBOTH        it does, too, if both ends have opened it
+ *   -DBOTH        it also does if both ends have opened it
  *   -DLOST_NOTE   another flow takes the cell in which it is noted that a flow has opened the connection. This is so as built; the
  *                 design says why it may be
  *
  * Safety: a packet takes the fast path only in a connection that conntrack takes for established.
  *
- * Conntrack is that of Linux as far as these packets go (nf_conntrack_tcp_packet): the first SYN is the original direction;
- * a SYN-ACK of the other one makes it SYN_RECV; a segment of the original direction then makes it established. That it
+ * Conntrack is Linux's as far as these packets go (nf_conntrack_tcp_packet): the first SYN is the original direction;
+ * a SYN-ACK of the other direction makes it SYN_RECV; a segment of the original direction then makes it established. That it
  * remembers two SYNs is left out, because it may forget that.
  */
 

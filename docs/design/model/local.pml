@@ -130,7 +130,7 @@ proctype packet()
 	byte stamp, now, mark[2], version[2], g[2], e[2];
 
 end:	do
-	:: /* Hit: generations are compared one after the other; the last comparison is when the packet uses the entry. */
+	:: /* Hit: generations are compared one after the other; at the last comparison the packet uses the entry. */
 		atomic {
 			entry_valid && CURRENT ->
 			assert(entry_version[A] >= complete[A] && entry_version[B] >= complete[B])
@@ -157,7 +157,7 @@ end:	do
 			mark[A] = megaflow[stamp].epoch[A];
 			mark[B] = megaflow[stamp].epoch[B]
 		};
-		/* The learning program reads generation and epoch of one Pod in one load, then those of the other ... */
+		/* The learning program reads generation and epoch of one Pod in one load, then both of the other ... */
 		atomic {
 			g[A] = generation[A];
 			e[A] = epoch[A]

@@ -2,18 +2,18 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * A restart of the agent while Open vSwitch forwards: see "Restart" in docs/design/oncache-coherency.md. The former agent may end
- * between any two of its steps. The next agent may have the same rules or others. Hits go on until its flows are others, or until
+ * between any two of its steps. The next agent may have the same rules or others. Hits continue until its flows are others, or until
  * its own cache takes over. `make model` checks that the protocol as built holds, and that each of the broken variants below is
  * caught:
  *
  *   -DNO_COMPARISON  the epochs of Open vSwitch and of the cache are not compared
  *   -DLATE_END       the hits end only after the first change that is more than a renewal
  *   -DNO_EVICTION    the new cache adopts the entries of the former one when rules have changed
- *   -DSAME_EPOCH     the new cache goes on with the epoch of the former one
+ *   -DSAME_EPOCH     the new cache continues with the epoch of the former one
  *   -DSILENT         after that, flows of the former round that differ are replaced or deleted without an eviction
  *
  * A rule version stands for everything that decides a verdict, as in coherency.pml. Safety: from the moment a change is complete,
- * no packet uses a result of an earlier version. What an agent has installed is complete when that agent says so: also if the
+ * no packet uses a result of an earlier version. The flows of an agent are complete when that agent says so: also if the
  * switch had it from an agent that ended before it could say so.
  */
 
@@ -97,7 +97,7 @@ active proctype next()
 	:: else
 	fi;
 #endif
-	/* The flows of this agent replace those of the former one. Its marks come later. */
+	/* The flows of this agent replace the former agent's. Its marks come later. */
 	if
 	:: true /* they are the same */
 	:: true ->

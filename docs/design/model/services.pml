@@ -7,8 +7,8 @@
  * translation of Open vSwitch, and that each of the broken variants below is caught:
  *
  *   -DANY_ANSWERS  the entry of the other direction counts wherever its translation leads
- *   -DONE_WAY      an entry is used without the other direction, as those of datagrams are, whose tickets must not be in doubt
- *   -DOWN_FORGERY  what the Pod sends to two peers looks the same, too. This is so as built; the design says why it may be
+ *   -DONE_WAY      an entry is used without the other direction, as with datagrams, whose tickets must not be in doubt
+ *   -DOWN_FORGERY  what the Pod sends to two peers also looks the same. This is so as built; the design says why it may be
  */
 
 /* Addresses of peers: a Service, its Endpoint, a Pod to which the Pod may have connections, a Pod and a Service to which Open
@@ -22,7 +22,7 @@
 
 #define IS_POD(a) (a == ENDPOINT || a == FRIEND || a == STRANGER)
 
-/* What Open vSwitch makes of the peer's address in what the Pod sends, and in what it receives; 0: it drops the packet. */
+/* The peer's address by Open vSwitch in packets that the Pod sends, and in packets that it receives; 0: it drops the packet. */
 #define SENT(a) (a == SERVICE -> ENDPOINT : (a == FRIEND -> FRIEND : 0))
 #define RECEIVED(a) (a == ENDPOINT -> SERVICE : (a == FRIEND -> FRIEND : 0))
 

@@ -22,7 +22,7 @@ byte flow = FLOWS; /* nobody's */
 byte serial;
 byte age = REST; /* since the time that is noted in it */
 
-/* What the property knows: ticks since the key was last told for each flow. */
+/* The property's knowledge: ticks since the key was last told for each flow. */
 byte told[FLOWS] = REST;
 
 #define RESTED (age >= REST)

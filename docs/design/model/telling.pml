@@ -20,11 +20,11 @@
 #define TROUBLE 3
 
 byte left[2];	       /* ticks for which Node i may still rewrite */
-byte since[2] = TELL;  /* ticks since Node i has told the other one its key */
+byte since[2] = TELL;  /* ticks since Node i has told the other Node its key */
 bool given[2];	       /* Node i has given the flow that it receives a key */
 bool sent[2];	       /* Node i has sent a packet in this tick */
 bool telling[2];       /* a telling of Node i is in the network ... */
-byte life[2];	       /* ... for so many ticks more */
+byte life[2];	       /* ... for this number of ticks more */
 byte troubles;
 
 /* Node i sends a packet. */
@@ -57,7 +57,7 @@ end:	do
 	:: atomic {
 		!given[i] -> given[i] = true
 	   }
-	/* It hears the other one's. */
+	/* It hears the other Node's. */
 	:: atomic {
 		telling[1 - i] ->
 		telling[1 - i] = false;
@@ -67,7 +67,7 @@ end:	do
 	od
 }
 
-/* What goes wrong, a bounded number of times: a telling is lost, an entry becomes void, a key goes to another flow. */
+/* Faults, a bounded number of times: a telling is lost, an entry becomes void, a key goes to another flow. */
 active proctype trouble()
 {
 	byte i;

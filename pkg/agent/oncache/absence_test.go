@@ -86,7 +86,7 @@ func TestLeasesAreHeld(t *testing.T) {
 	e := newLookout()
 	e.pass(5 * time.Second)
 	require.Empty(t, e.sw.take())
-	require.Equal(t, 5, e.sw.asked, "a look at the connection asks nobody")
+	require.Equal(t, 5, e.sw.asked, "a look at the connection asks nothing")
 
 	e.sw.connection = errDisconnected
 	e.pass(10 * time.Second)
@@ -105,7 +105,7 @@ func TestLeasesAreHeld(t *testing.T) {
 	e.sw.connection = errDisconnected
 	e.pass(10 * time.Minute)
 	require.Equal(t, []string{"hold ago=100ms limit=1m0s", "tell ovs-vswitchd cannot be reached held=1m0s", "release", "tell ovs-vswitchd cannot be reached held=0s"}, e.sw.take(),
-		"the grace time is over, and does not begin again")
+		"the grace time has ended, and does not begin again")
 	require.Contains(t, e.absence.status(e.now).String(), "leases end: ovs-vswitchd cannot be reached")
 	e.sw.connection = nil
 	e.pass(time.Second)
@@ -183,7 +183,7 @@ func TestMetricsOfAnAbsence(t *testing.T) {
 	e := newLookout()
 	requireMetrics := func(away, held, count int) {
 		t.Helper()
-		want := fmt.Sprintf(`# HELP antrea_agent_oncache_leases_held 1 while leases go on because Open vSwitch is away.
+		want := fmt.Sprintf(`# HELP antrea_agent_oncache_leases_held 1 while leases continue because Open vSwitch is away.
 # TYPE antrea_agent_oncache_leases_held gauge
 antrea_agent_oncache_leases_held %d
 # HELP antrea_agent_oncache_open_vswitch_absence_count How often Open vSwitch was found to be away.

@@ -101,7 +101,7 @@ func changesOfNodes() []changeCase {
 		{name: "Node from now on behind the tunnel", known: []coherency.Node{direct},
 			change: coherency.Change{Nodes: []coherency.Node{n2}},
 			writes: []string{"node 0 192.168.77.12", "network 10.10.2.0/24 -> 0"}},
-		{name: "new Node evicts nobody",
+		{name: "new Node evicts nothing",
 			change: coherency.Change{Nodes: []coherency.Node{n2}},
 			writes: []string{"node 0 192.168.77.12", "network 10.10.2.0/24 -> 0"}},
 		{name: "Node unchanged", known: []coherency.Node{n2},

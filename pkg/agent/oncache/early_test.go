@@ -32,7 +32,7 @@ func TestManagerBeforeItsStart(t *testing.T) {
 	}, status)
 	require.Equal(t, datapath.ModeEnforce, m.Mode())
 	require.ErrorIs(t, m.SetMode(datapath.ModeOff), errNotStarted)
-	require.ErrorIs(t, m.EachFlow(func(datapath.Flow) bool { panic("a flow") }), errNotStarted, "nobody may take this for a cache without entries")
+	require.ErrorIs(t, m.EachFlow(func(datapath.Flow) bool { panic("a flow") }), errNotStarted, "this is not a cache without entries")
 	flows, err := m.Flows(FlowFilter{})
 	require.NoError(t, err)
 	require.Empty(t, flows)
@@ -90,7 +90,7 @@ func TestConnectionEndsBeforeTheStart(t *testing.T) {
 	require.NoError(t, m.EvictConnection(unix.IPPROTO_TCP, netip.AddrPortFrom(other.Src, other.SrcPort), peer, peer))
 	found, err := w.Flow(datapath.DirectionEgress, unix.IPPROTO_TCP, netip.AddrPortFrom(other.Src, other.SrcPort), peer)
 	require.NoError(t, err)
-	require.NotNil(t, found, "hits are over, and Start makes every entry void")
+	require.NotNil(t, found, "hits have ended, and Start makes every entry void")
 }
 
 // The final counts of a former agent's programs can be read before their entries are replaced.
@@ -160,7 +160,7 @@ func TestStopWhileKeysEnd(t *testing.T) {
 			case err := <-ended:
 				require.ErrorIs(t, err, context.Canceled)
 			case <-time.After(waitLimit):
-				t.Fatal("it goes on waiting")
+				t.Fatal("it continues to wait")
 			}
 			require.DirExists(t, filepath.Join(w.PinPath, w.Layout()), "the next agent waits again")
 			require.Equal(t, datapath.ModeOff, w.Mode())

@@ -49,7 +49,7 @@ func (a *podAnnouncer) keepGateway(p *localPod) {
 		return
 	}
 	if p.onOVS == "" {
-		p.stay(stays(stayInterface, errors.New("its interface has been made anew")))
+		p.stay(stays(stayInterface, errors.New("its interface has been replaced")))
 		klog.InfoS("The gateway moves to Open vSwitch", "interface", p.InterfaceName, "reason", p.onOVS)
 		a.withdraw(p)
 	}

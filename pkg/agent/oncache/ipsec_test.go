@@ -86,7 +86,7 @@ func TestPoliciesThatCoverTheTunnel(t *testing.T) {
 		{"lets packets pass", []ipsecPolicy{policyOut(passes)}, ""},
 		{"lets tunnel packets pass before all others are encrypted", []ipsecPolicy{
 			policyOut(prefixes("0.0.0.0/0", "0.0.0.0/0"), priority(200)), policyOut(passes, prefixes("0.0.0.0/0", "0.0.0.0/0"), port(6081, 0xffff))}, ""},
-		{"lets those to one Node pass only", []ipsecPolicy{
+		{"lets only packets to one Node pass", []ipsecPolicy{
 			policyOut(prefixes("0.0.0.0/0", "0.0.0.0/0"), priority(200)), policyOut(passes)}, "to 192.168.77.13"},
 		{"lets some of them pass only", []ipsecPolicy{policyOut(priority(200)), policyOut(passes, partial)}, "priority 200"},
 		{"would let them pass too late", []ipsecPolicy{policyOut(passes, priority(200)), policyOut()}, "priority 100"},

@@ -295,7 +295,7 @@ func (l *ledger) remove(e *endpoint) {
 	l.publish(e, 0)
 	if err := l.dp.ClearEndpoint(e.slot); err != nil {
 		l.failures.add(operationPod)
-		klog.ErrorS(err, "Could not withdraw the interface from ONCache; its generation is over, so no packet is accelerated by what is left", "interface", e.pod.InterfaceName)
+		klog.ErrorS(err, "Could not withdraw the interface from ONCache; its generation has ended, so no packet is accelerated by what is left", "interface", e.pod.InterfaceName)
 	}
 	e.epochs.retire(l.now())
 	for _, ip := range e.pod.IPs {

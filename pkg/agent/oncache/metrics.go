@@ -37,7 +37,7 @@ var (
 		"Entries of each flow map from which on a Pod gets no more than its share.", []string{"map"}, nil)
 	descAway = prometheus.NewDesc("antrea_agent_oncache_open_vswitch_away",
 		"1 while Open vSwitch cannot confirm entries: ovs-vswitchd cannot be reached, or flows or the kernel's datapath are missing.", nil, nil)
-	descHeld     = prometheus.NewDesc("antrea_agent_oncache_leases_held", "1 while leases go on because Open vSwitch is away.", nil, nil)
+	descHeld     = prometheus.NewDesc("antrea_agent_oncache_leases_held", "1 while leases continue because Open vSwitch is away.", nil, nil)
 	descAbsences = prometheus.NewDesc("antrea_agent_oncache_open_vswitch_absence_count", "How often Open vSwitch was found to be away.", nil, nil)
 	descErrors   = prometheus.NewDesc("antrea_agent_oncache_error_count", "Failed attempts of the cache to do what it does on its own, by operation.", []string{"operation"}, nil)
 	descDelay    = prometheus.NewDesc(delayName, delayHelp, nil, nil)

@@ -36,7 +36,7 @@ func TestSharedPodNetwork(t *testing.T) {
 		{name: "the last one leaves", then: coherency.Change{RemovedNodes: []string{"third"}}, leads: "second"},
 		{name: "the last two leave", then: coherency.Change{RemovedNodes: []string{"third", "second"}}, leads: "first"},
 		{name: "one that has lost it leaves", then: coherency.Change{RemovedNodes: []string{"second"}}, leads: "third"},
-		{name: "the last one gets other networks, the one before, too",
+		{name: "the last one gets other networks, and the one before",
 			then: coherency.Change{RemovedNodes: []string{"third"}, Nodes: []coherency.Node{moved}}, leads: "first"},
 		{name: "one that has lost it gets another address",
 			then: coherency.Change{Nodes: []coherency.Node{remote("first", "192.168.77.99", "10.10.2.0/24")}}, leads: "first"},
@@ -99,7 +99,7 @@ func TestNodesAtRandom(t *testing.T) {
 			}
 		}
 		for p, slot := range e.slots.networks {
-			require.NotNil(t, e.slotNodes[slot], "step %d, %+v: %v leads to slot %d, which is nobody's", step, c, p, slot)
+			require.NotNil(t, e.slotNodes[slot], "step %d, %+v: %v leads to slot %d, which is unused", step, c, p, slot)
 			have[p] = e.slotNodes[slot].Name
 		}
 		require.Empty(t, cmp.Diff(want, have), "step %d, %+v", step, c)

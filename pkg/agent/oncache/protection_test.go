@@ -44,7 +44,7 @@ const pauseBegins = "the %s program has dropped %d packets that it had begun to 
 // TestProtection: what can never be turns the fast path off at the next look. It comes back by itself, later each time.
 func TestProtection(t *testing.T) {
 	d := newProtectionDiary()
-	require.Empty(t, d.pass(time.Minute), "those of a former agent")
+	require.Empty(t, d.pass(time.Minute), "drops of a former agent")
 	d.dropped["egress"] = 9
 	require.Equal(t, []string{fmt.Sprintf(pauseBegins, "egress", 2, "03:01:11")}, d.pass(protectionInterval))
 	require.Empty(t, d.pass(firstPause-protectionInterval))
@@ -107,7 +107,7 @@ func TestPausesOfTwoPrograms(t *testing.T) {
 	require.Len(t, log, 2, "%q", log)
 	require.Contains(t, log[0], "egress")
 	require.Contains(t, log[0], "ingress")
-	require.NotContains(t, log[1], "egress", "its pause is over before")
+	require.NotContains(t, log[1], "egress", "its pause has ended before")
 	require.Equal(t, []string{"<nil>"}, d.pass(protectionInterval))
 }
 

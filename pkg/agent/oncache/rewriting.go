@@ -127,7 +127,7 @@ func withPort(list string, port uint16) (string, error) {
 			ranges = append(ranges, portRange{first, last})
 		}
 		if err != nil {
-			return "", fmt.Errorf("%q is no list of ports", list)
+			return "", fmt.Errorf("%q is not a list of ports", list)
 		}
 	}
 	slices.SortFunc(ranges, func(a, b portRange) int { return a.first - b.first })

@@ -26,7 +26,7 @@ func TestWithPort(t *testing.T) {
 		})
 	}
 	_, err := withPort("many", 6083)
-	require.ErrorContains(t, err, `"many" is no list of ports`)
+	require.ErrorContains(t, err, `"many" is not a list of ports`)
 }
 
 // TestRewriters: what the objects of Nodes say is known whether it comes before or after the Nodes are announced.

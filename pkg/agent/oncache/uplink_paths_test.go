@@ -140,7 +140,7 @@ func TestNextHopThatComesBackAnother(t *testing.T) {
 	stop = startWatching(t, k)
 	defer func() { stop() }()
 	_, now := settled(t, k, 1401)
-	require.Equal(t, nodes, now, "nobody else has its place yet")
+	require.Equal(t, nodes, now, "its place is not taken yet")
 	ip(t, "neigh replace 192.168.77.12 lladdr 02:00:00:00:01:12 dev up0")
 	_, now = settled(t, k, 1402)
 	require.Equal(t, nodes+2, now)

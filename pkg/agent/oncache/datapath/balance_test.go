@@ -126,7 +126,7 @@ func TestFloodCostsOthersNothing(t *testing.T) {
 				}
 			}
 			gone := idle - c.cached(victim, used, idle)
-			t.Logf("%d flows of one Pod, %d of them cached, through a map of %d: of another Pod's flows those in use were evicted %d times in %d checks; idle ones evicted: %d of %d",
+			t.Logf("%d flows of one Pod, %d of them cached, through a map of %d: of another Pod's flows the used ones were evicted %d times in %d checks; idle ones evicted: %d of %d",
 				3*c.capacity, learned, c.capacity, evicted, checks, gone, idle)
 			if !shared {
 				require.Positive(t, gone, "the flood evicts nothing")
@@ -135,7 +135,7 @@ func TestFloodCostsOthersNothing(t *testing.T) {
 			require.Zero(t, evicted)
 			require.Zero(t, gone)
 			full := shares.Full(c.capacity, c.cpus)
-			require.InDelta(t, full, c.held()[0]+c.held()[1], 10, "the flooder has all room that nobody else uses")
+			require.InDelta(t, full, c.held()[0]+c.held()[1], 10, "the flooder has all room that others leave")
 		})
 	}
 }
@@ -217,7 +217,7 @@ func TestHandshakesGoOnAfterAFlood(t *testing.T) {
 	require.Equal(t, (shares.Full(c.capacity, c.cpus)+1)/2, n)
 	c.clock = c.clock.Add(time.Minute)
 	c.review()
-	require.Equal(t, [2]int64{int64(n), idle}, c.pods[0].Counts(), "somebody may still answer")
+	require.Equal(t, [2]int64{int64(n), idle}, c.pods[0].Counts(), "an answer may still come")
 	require.NotEqual(t, "learned", accept(n))
 	c.EndLeases()
 	c.clock = c.clock.Add(time.Minute)

@@ -29,7 +29,7 @@ func TestAddressGoesToAnotherSlot(t *testing.T) {
 	w.NoteEpoch(harness.PodSlot+1, 7)
 	require.EqualValues(t, 7, w.FormerEpochs()[harness.PodIP])
 	w.NoteEpoch(harness.PodSlot, 9)
-	require.EqualValues(t, 7, w.FormerEpochs()[harness.PodIP], "not those of the slot that had it before")
+	require.EqualValues(t, 7, w.FormerEpochs()[harness.PodIP], "not the epoch of the slot that had it before")
 	require.NoError(t, w.ClearEndpoint(harness.PodSlot+1))
 	require.EqualValues(t, 7, w.FormerEpochs()[harness.PodIP])
 	var slot uint32
@@ -59,5 +59,5 @@ func TestLatestEpochOfAnAddress(t *testing.T) {
 	w.NoteEpoch(0, 9)
 	former := w.FormerEpochs()
 	require.EqualValues(t, 9, former[harness.PodIP])
-	require.Contains(t, former, harness.PodIP6, "an address that nobody has got since")
+	require.Contains(t, former, harness.PodIP6, "an address that is unused since")
 }

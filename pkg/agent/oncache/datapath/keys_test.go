@@ -81,7 +81,7 @@ func TestEncapsulatesAfterRewriting(t *testing.T) {
 	encap := load(false)
 	require.False(t, encap.Adopted)
 	require.True(t, waits(encap))
-	require.Equal(t, datapath.ModeOff, w.Mode(), "no keys are told meanwhile")
+	require.Equal(t, datapath.ModeOff, w.Mode(), "no keys are told until then")
 	require.Equal(t, []string{"restored"}, w.Ingress(0, w.RewrittenFromPeer(in, key).Bytes(t)).Also)
 
 	next := load(false)
@@ -119,7 +119,7 @@ func TestFormerKeysEnd(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	require.ErrorIs(t, w.LetFormerKeysEnd(ended, harness.RewritePort+1), context.Canceled)
-	require.Equal(t, datapath.ModeOff, w.Mode(), "no keys are told meanwhile")
+	require.Equal(t, datapath.ModeOff, w.Mode(), "no keys are told until then")
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
 		require.NoError(t, w.LetFormerKeysEnd(t.Context(), harness.RewritePort+1))

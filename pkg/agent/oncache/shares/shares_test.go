@@ -16,7 +16,7 @@ func TestLimits(t *testing.T) {
 		"default":                        {1 << 20, 8, 100, 1047552, 916480, 10475},
 		"many CPUs":                      {1 << 20, 256, 100, 1015808, 884736, 10158},
 		"smallest map":                   {1024, 2, 2, 768, 512, 384},
-		"one Pod shares with nobody":     {4096, 2, 1, 3840, 3328, 0},
+		"one Pod has all to itself":      {4096, 2, 1, 3840, 3328, 0},
 		"no Pod":                         {4096, 2, 0, 3840, 3328, 0},
 		"more Pods than a map has room":  {1024, 2, 1000, 768, 512, 1},
 		"never less than one entry each": {256, 2, 2, 1, 1, 1},
@@ -35,7 +35,7 @@ func TestPlan(t *testing.T) {
 		held []Held
 		want []Counts
 	}{
-		"nobody has anything":      {[]Held{{}, {}}, []Counts{{}, {}}},
+		"no Pod has anything":      {[]Held{{}, {}}, []Counts{{}, {}}},
 		"not nearly full":          {[]Held{{Counts: Counts{Void: 100, Idle: 300, Live: 300}, Refused: 9}, {Counts: Counts{Live: 99}}}, []Counts{{}, {}}},
 		"less than half as full":   {[]Held{{Counts: Counts{Unanswered: 300}, Refused: 9}, {Counts: Counts{Live: 99}}}, []Counts{{}, {}}},
 		"half as full":             {[]Held{{Counts: Counts{Void: 9, Unanswered: 200, Idle: 91}, Refused: 9}, {Counts: Counts{Unanswered: 1, Live: 99}}}, []Counts{{Unanswered: 200}, {Unanswered: 1}}},
@@ -44,9 +44,9 @@ func TestPlan(t *testing.T) {
 		"void ones go, whoever's":  {[]Held{{Counts: Counts{Void: 1, Live: 700}}, {Counts: Counts{Void: 2, Live: 97}}, {Counts: Counts{Void: 3}}}, []Counts{{Void: 1}, {Void: 2}, {Void: 3}}},
 		"others want their shares": {[]Held{{Counts: Counts{Live: 760}}, {Counts: Counts{Live: 100}}}, []Counts{{Live: 60}, {}}},
 		"idle ones first":          {[]Held{{Counts: Counts{Idle: 50, Live: 710}}, {Counts: Counts{Live: 100}}}, []Counts{{Idle: 50, Live: 10}, {}}},
-		"those with most give":     {[]Held{{Counts: Counts{Live: 600}}, {Counts: Counts{Live: 300}}, {Counts: Counts{Live: 100}}}, []Counts{{Live: 200}, {}, {}}},
+		"Pods with most give":      {[]Held{{Counts: Counts{Live: 600}}, {Counts: Counts{Live: 300}}, {Counts: Counts{Live: 100}}}, []Counts{{Live: 200}, {}, {}}},
 		"two with most":            {[]Held{{Counts: Counts{Live: 600}}, {Counts: Counts{Live: 500}}, {Counts: Counts{Live: 100}}}, []Counts{{Live: 250}, {Live: 150}, {}}},
-		"nobody gives of a share": {[]Held{{Counts: Counts{Live: 120}}, {Counts: Counts{Live: 100}}, {Counts: Counts{Live: 100}}, {Counts: Counts{Live: 100}}, {Counts: Counts{Live: 100}}, {Counts: Counts{Live: 100}}, {Counts: Counts{Live: 100}}, {Counts: Counts{Live: 100}}, {Counts: Counts{Live: 99}}},
+		"no Pod gives of a share": {[]Held{{Counts: Counts{Live: 120}}, {Counts: Counts{Live: 100}}, {Counts: Counts{Live: 100}}, {Counts: Counts{Live: 100}}, {Counts: Counts{Live: 100}}, {Counts: Counts{Live: 100}}, {Counts: Counts{Live: 100}}, {Counts: Counts{Live: 100}}, {Counts: Counts{Live: 99}}},
 			[]Counts{{Live: 20}, {}, {}, {}, {}, {}, {}, {}, {}}},
 		"refused, and has idle ones":                      {[]Held{{Counts: Counts{Idle: 700}, Refused: 5}, {Counts: Counts{Live: 100}}}, []Counts{{Idle: 5}, {}}},
 		"refused often":                                   {[]Held{{Counts: Counts{Idle: 700}, Refused: 1000}, {Counts: Counts{Live: 100}}}, []Counts{{Idle: 12}, {}}},

@@ -108,7 +108,7 @@ func acknowledgements() []decideCase {
 		},
 		{name: "as it should be", entry: entryOf(conntrack.StateEstablished, 120*time.Hour-6*time.Second, 8, 8)},
 		{
-			name:   "data that nobody has acknowledged",
+			name:   "data without acknowledgement",
 			egress: func(s *Seen) { s.End += 10 },
 			entry:  entryOf(conntrack.StateEstablished, 120*time.Hour-6*time.Second, 8, 8),
 			want:   conntrack.Change{Timeout: 295 * time.Second, Set: [2]conntrack.Flags{unacknowledged, 0}},

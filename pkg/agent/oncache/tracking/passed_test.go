@@ -38,7 +38,7 @@ func TestPassedOfShortConnection(t *testing.T) {
 			fin.Flags = "F"
 			require.Equal(t, "tcp_flags", w.Egress(0, fin.Bytes(t)).Reason)
 			pass(told[0])
-			require.Len(t, table.changes, 1, "it is over")
+			require.Len(t, table.changes, 1, "it has ended")
 		})
 	}
 }

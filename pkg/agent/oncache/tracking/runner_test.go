@@ -14,7 +14,7 @@ func TestRest(t *testing.T) {
 	const pause = 2500 * time.Millisecond
 	require.Equal(t, pause, rest(pause, time.Millisecond))
 	require.Equal(t, 10*time.Second, rest(pause, 500*time.Millisecond))
-	require.Less(t, rest(pause, time.Hour), longestPromise/2, "the promise goes on")
+	require.Less(t, rest(pause, time.Hour), longestPromise/2, "the promise continues")
 }
 
 // TestWindow: an agent's first round looks at all connections that became idle while none was running.

@@ -46,7 +46,7 @@ func TestEmptyMapsAreAsNewOnes(t *testing.T) {
 		require.NoError(t, d.Close())
 	})
 	require.NotZero(t, in.Control().KeysFrom, "new maps give no keys yet")
-	require.NotContains(t, in.Control().Secrets, uint64(0), "nobody knows which flows share places")
+	require.NotContains(t, in.Control().Secrets, uint64(0), "which flows share places is secret")
 	in.Control().KeysFrom, in.Control().Now, in.Control().Secrets = 0, 0, [10]uint64{} // worlds do not wait, and have the same secrets
 	before := map[*ebpf.Map][]string{}
 	for _, m := range mapsOf(in) {

@@ -82,7 +82,7 @@ func TestBesideTheFrame(t *testing.T) {
 			c.packet.Segment, c.packet.Frame = 1000, append(c.packet.Frame, make([]byte, 65400)...)
 			c.repair()
 		}, "mtu"},
-		{"mark of somebody else", 0, func(_ []byte, c *fuzzCase) { c.mark = 1 << 31 }, "hit"},
+		{"foreign mark", 0, func(_ []byte, c *fuzzCase) { c.mark = 1 << 31 }, "hit"},
 		{"arrives with marks of ours", toPodKind, func(_ []byte, c *fuzzCase) { c.mark, c.state.Entry = 0x3fff3f01, nil }, "no_entry"},
 	} {
 		t.Run(tc.name, func(t *testing.T) { w.counts(t, w.as(tc.kind, tc.edit), tc.reason) })

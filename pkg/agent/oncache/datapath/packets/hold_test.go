@@ -82,7 +82,7 @@ func TestHeldLeasesHaveALimit(t *testing.T) {
 	f := newHeldFlow(t)
 	require.NoError(t, f.Hold(time.Hour, 0))
 	f.leases(-time.Minute)
-	f.requireBoth("lease", "the time is over")
+	f.requireBoth("lease", "the time has ended")
 	require.NoError(t, f.Hold(time.Hour, time.Hour))
 	f.leases(-time.Minute)
 	f.requireBoth("hit", "another hold")

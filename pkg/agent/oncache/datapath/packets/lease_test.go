@@ -217,7 +217,7 @@ func TestNoAgent(t *testing.T) {
 	out, in := harness.FromPod(), harness.ToPod()
 	w.Learn(out, in)
 	require.NoError(t, w.Attend(-time.Second))
-	require.Equal(t, "hit", w.Egress(0, out.Bytes(t)).Reason, "until the lease is over")
+	require.Equal(t, "hit", w.Egress(0, out.Bytes(t)).Reason, "until the lease ends")
 	w.EndLeases()
 	require.Equal(t, "no_agent", w.LearnEgress(out).Reason)
 	require.Equal(t, "no_agent", w.LearnIngress(in).Reason)

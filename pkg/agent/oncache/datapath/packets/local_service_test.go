@@ -311,7 +311,7 @@ func TestLocalServiceAndDirectConnection(t *testing.T) {
 	require.Equal(t, "learned", s.client.LearnTo(s.server, there).Reason)
 	require.Equal(t, "learned", s.server.LearnTo(s.client, back).Reason)
 	require.Equal(t, "learned", s.learnThere())
-	require.Equal(t, "not_proved", s.there(), "the answers are those of the other connection")
+	require.Equal(t, "not_proved", s.there(), "the answers belong to the other connection")
 	s.EndLeases()
 	require.Equal(t, "learned", s.learnBack(), "another translation is another entry")
 	require.Equal(t, "hit_local", s.back())
@@ -340,7 +340,7 @@ func TestLocalServiceAddressIsKnown(t *testing.T) {
 		s.learnBoth(t)
 		require.NoError(t, s.RemoveServiceAddress(harness.ServiceIP))
 		require.NoError(t, s.RemoveServiceAddress(harness.ServiceIP6))
-		require.Equal(t, "hit_local", s.there(), "the Service is gone, its connections go on")
+		require.Equal(t, "hit_local", s.there(), "the Service is gone, its connections continue")
 		s.EndLeases()
 		require.Equal(t, [2]string{"renewed", "renewed"}, [2]string{s.learnThere(), s.learnBack()})
 		s.Sent.SrcPort++

@@ -146,8 +146,8 @@ func TestLocalInitLearnsNothing(t *testing.T) {
 		{name: "older epoch of the receiver", queue: harness.LocalEpoch - 1, reason: "stale_epoch"},
 		{name: "the sender's epoch twice", queue: harness.Epoch, reason: "stale_epoch"},
 		{name: "stamp left over", mark: func(m uint32) uint32 { return m | epochs | harness.StampBit }, reason: "stale_epoch"},
-		{name: "the sender changes meanwhile", world: func(own, _ *harness.Pod) { own.SetEpoch(harness.Epoch + 1) }, reason: "stale_epoch"},
-		{name: "the receiver changes meanwhile", world: func(_, peer *harness.Pod) { peer.SetEpoch(harness.LocalEpoch + 1) }, reason: "stale_epoch"},
+		{name: "the sender changes in between", world: func(own, _ *harness.Pod) { own.SetEpoch(harness.Epoch + 1) }, reason: "stale_epoch"},
+		{name: "the receiver changes in between", world: func(_, peer *harness.Pod) { peer.SetEpoch(harness.LocalEpoch + 1) }, reason: "stale_epoch"},
 		{name: "the sender may learn nothing", world: func(own, _ *harness.Pod) { own.SetEpoch(0) }, reason: "stale_epoch"},
 		{name: "the receiver may learn nothing", world: func(_, peer *harness.Pod) { peer.SetEpoch(0) }, reason: "stale_epoch"},
 		{name: "forged mark: another ticket", mark: func(m uint32) uint32 { return m ^ 0x100 | epochs }, reason: "no_ticket"},
@@ -168,7 +168,7 @@ func TestLocalInitLearnsNothing(t *testing.T) {
 		{name: "the receiver's slot is another Pod's", world: func(_, peer *harness.Pod) {
 			require.NoError(peer.T, peer.SetEndpoint(peer.Slot, datapath.Endpoint{IfIndex: peer.PodIf, IPv4: other, MAC: harness.LocalMAC}))
 		}, reason: "no_endpoint"},
-		{name: "nobody maintains conntrack", world: func(own, _ *harness.Pod) { own.Control().Until = 0 }, reason: "no_agent"},
+		{name: "no agent maintains conntrack", world: func(own, _ *harness.Pod) { own.Control().Until = 0 }, reason: "no_agent"},
 		{name: "switched off with a ticket under way", world: func(own, _ *harness.Pod) { own.SetMode(datapath.ModeOff) }, reason: "off"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

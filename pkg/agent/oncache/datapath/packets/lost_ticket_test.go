@@ -79,7 +79,7 @@ func TestLostTickets(t *testing.T) {
 	require.Less(t, tickets, packets/8)
 	keepTickets(w)
 	require.Equal(t, "learned", w.LearnEgress(out).Reason, "its last ticket is new")
-	require.Equal(t, lostTickets, lose(), "counted anew after another flow")
+	require.Equal(t, lostTickets, lose(), "counted from 0 after another flow")
 }
 
 // TestLostTicketsAreForgotten: a flow whose packets were dropped for a moment gets tickets again after the length of a lease, not only after 64 packets.

@@ -44,7 +44,7 @@ func requireOrder(t *testing.T, w *harness.World, d datagrams) {
 		require.LessOrEqual(t, uint64(s.End-uint32(w.Jiffies(t))), w.Control().Lease/8)
 		s.End = uint32(w.Jiffies(t))
 	})
-	require.Equal(t, d.hit, d.own().Reason, "the time is over")
+	require.Equal(t, d.hit, d.own().Reason, "the time has ended")
 	seen(func(*object.BpfOncSeen) {
 		t.Error("the end of the time is not recorded: after 2^31 jiffies it would seem to lie in the future")
 	})

@@ -38,7 +38,7 @@ func TestRetiredWithTheirConnection(t *testing.T) {
 				require.Equal(t, "hit", w.Egress(0, sent).Reason)
 			}
 			require.Equal(t, "hit", w.Ingress(0, harness.FromPeer().Wrap(t, received)).Reason)
-			require.Empty(t, counted(t, w), "they go on")
+			require.Empty(t, counted(t, w), "they continue")
 			fin := harness.FromPod()
 			if ending == "ingress" {
 				fin = harness.ToPod()

@@ -127,7 +127,7 @@ func TestServiceAddressIsKnown(t *testing.T) {
 				require.NoError(t, w.RemoveServiceAddress(harness.ServiceIP6))
 			}
 			withdraw()
-			require.Equal(t, "hit", w.Egress(0, e.Sent.Bytes(t)).Reason, "the Service is gone, its connections go on")
+			require.Equal(t, "hit", w.Egress(0, e.Sent.Bytes(t)).Reason, "the Service is gone, its connections continue")
 			w.EndLeases()
 			require.Equal(t, "renewed", w.LearnSent(e).Reason)
 			e.Sent.SrcPort++
@@ -177,7 +177,7 @@ func TestServiceAndDirectConnection(t *testing.T) {
 	w.Learn(direct, e.Received)
 	require.Equal(t, "hit", w.Egress(0, direct.Bytes(t)).Reason)
 	require.Equal(t, "learned", w.LearnSent(e).Reason)
-	require.Equal(t, "not_proved", w.Egress(0, e.Sent.Bytes(t)).Reason, "the answers are those of the other connection")
+	require.Equal(t, "not_proved", w.Egress(0, e.Sent.Bytes(t)).Reason, "the answers belong to the other connection")
 	expireDirection(w, datapath.DirectionIngress)
 	require.Equal(t, "learned", w.LearnReceived(e).Reason, "another translation is another entry")
 	require.Equal(t, "hit", w.Egress(0, e.Sent.Bytes(t)).Reason)
