@@ -25,7 +25,9 @@ func AddToScheme(scheme *runtime.Scheme) error {
 		&NetworkPolicy{}, &NetworkPolicyList{},
 		&AddressGroup{}, &AddressGroupPatch{}, &AddressGroupList{},
 		&AppliedToGroup{}, &AppliedToGroupPatch{}, &AppliedToGroupList{},
-		&NodeStatsSummary{},
+		&NodeStatsSummary{}, &NetworkPolicyStatus{},
+		&ClusterGroupMembers{}, &GroupMembers{}, &PaginationGetOptions{},
+		&GroupAssociation{}, &IPGroupAssociation{}, &NetworkPolicyEvaluation{},
 	)
 	return nil
 }

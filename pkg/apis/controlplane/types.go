@@ -19,8 +19,12 @@ type NetworkPolicy struct {
 	metav1.ObjectMeta
 	// Rules are in the order of the source: all of ingress, then all of egress.
 	Rules []NetworkPolicyRule
-	// AppliedToGroups are names of AppliedToGroups.
+	// AppliedToGroups are names of AppliedToGroups; none if each rule names its own.
 	AppliedToGroups []string
+	// Priority orders the policies of a tier, TierPriority the tiers; the smallest is first. Both are nil for policies
+	// without an order, such as Kubernetes' policies.
+	Priority     *float64
+	TierPriority *int32
 	// SourceRef is the object that this policy was made of.
 	SourceRef *NetworkPolicyReference
 }
@@ -37,8 +41,16 @@ type NetworkPolicyList struct {
 // NetworkPolicyType is the kind of a policy's source.
 type NetworkPolicyType string
 
-// K8sNetworkPolicy is the source networking.k8s.io/v1 NetworkPolicy.
-const K8sNetworkPolicy NetworkPolicyType = "K8sNetworkPolicy"
+// Kinds of sources: networking.k8s.io/v1 NetworkPolicy; crd.antrea.io/v1beta1 ClusterNetworkPolicy and NetworkPolicy;
+// and the kinds of policy.networking.k8s.io, K8sClusterNetworkPolicy being ClusterNetworkPolicy there.
+const (
+	K8sNetworkPolicy           NetworkPolicyType = "K8sNetworkPolicy"
+	AntreaClusterNetworkPolicy NetworkPolicyType = "AntreaClusterNetworkPolicy"
+	AntreaNetworkPolicy        NetworkPolicyType = "AntreaNetworkPolicy"
+	AdminNetworkPolicy         NetworkPolicyType = "AdminNetworkPolicy"
+	BaselineAdminNetworkPolicy NetworkPolicyType = "BaselineAdminNetworkPolicy"
+	K8sClusterNetworkPolicy    NetworkPolicyType = "K8sClusterNetworkPolicy"
+)
 
 // NetworkPolicyReference names the source of a policy.
 type NetworkPolicyReference struct {
@@ -56,39 +68,93 @@ const (
 	DirectionOut Direction = "Out"
 )
 
-// NetworkPolicyRule allows traffic. A rule without peers (neither address groups nor IP blocks) allows nothing: it isolates
-// the Pods in its direction.
+// RuleAction is what a rule does with the connections that it matches.
+type RuleAction string
+
+// RuleActionPass ends the evaluation of tiers: Kubernetes' policies and the baseline tier decide.
+const (
+	RuleActionAllow  RuleAction = "Allow"
+	RuleActionDrop   RuleAction = "Drop"
+	RuleActionReject RuleAction = "Reject"
+	RuleActionPass   RuleAction = "Pass"
+)
+
+// NetworkPolicyRule matches traffic. A rule whose peer is empty matches nothing. Rules of Kubernetes' policies have no
+// action: they allow, and isolate the Pods in their direction even if they match nothing.
 type NetworkPolicyRule struct {
 	Direction Direction
-	// From are the allowed sources; only for DirectionIn.
+	// From are the sources; only for DirectionIn.
 	From NetworkPolicyPeer
-	// To are the allowed destinations; only for DirectionOut.
+	// To are the destinations; only for DirectionOut.
 	To NetworkPolicyPeer
-	// Services are the allowed ports; none means all protocols and ports.
+	// Services are the ports; none means all protocols and ports.
 	Services []Service
 	// Priority orders the rules of one policy; -1 for rules without an order, such as Kubernetes' rules.
 	Priority int32
 	// EnableLogging asks agents to log the first packet of a connection.
 	EnableLogging bool
+	// Action is nil for rules of Kubernetes' policies.
+	Action *RuleAction
+	// Name is unique in the policy; empty for rules of Kubernetes' policies.
+	Name string
+	// LogLabel is repeated in each line of the audit log.
+	LogLabel string
+	// AppliedToGroups are names of AppliedToGroups, instead of the policy's.
+	AppliedToGroups []string
+	// L7Protocols limit what the rule allows to requests.
+	L7Protocols []L7Protocol
 }
 
-// NetworkPolicyPeer is a set of addresses: the union of its parts.
+// NetworkPolicyPeer is a set of addresses: the union of its parts. A receiver that does not know a part must treat it as
+// addresses that it does not know, not as an empty peer.
 type NetworkPolicyPeer struct {
 	// AddressGroups are names of AddressGroups.
 	AddressGroups []string
 	IPBlocks      []IPBlock
+	// FQDNs are names or patterns with "*"; only for DirectionOut.
+	FQDNs []string
+	// ToServices are Services, matched by the connection's Service instead of its destination; only for DirectionOut.
+	ToServices []ServiceReference
+	// LabelIdentities are identities of Pods in other clusters of a ClusterSet.
+	LabelIdentities []uint32
 }
 
-// Protocol is a transport protocol.
+// ServiceReference names a Service.
+type ServiceReference struct {
+	Name      string
+	Namespace string
+}
+
+// L7Protocol matches requests of one protocol: exactly one field is set.
+type L7Protocol struct {
+	HTTP *HTTPProtocol
+	TLS  *TLSProtocol
+}
+
+// HTTPProtocol matches HTTP requests; an empty field matches every value.
+type HTTPProtocol struct {
+	Host   string
+	Method string
+	Path   string
+}
+
+// TLSProtocol matches TLS handshakes; an empty field matches every value.
+type TLSProtocol struct {
+	SNI string
+}
+
+// Protocol is a protocol above IP. ICMP means ICMPv6 in IPv6, with the same numbers.
 type Protocol string
 
 const (
 	ProtocolTCP  Protocol = "TCP"
 	ProtocolUDP  Protocol = "UDP"
 	ProtocolSCTP Protocol = "SCTP"
+	ProtocolICMP Protocol = "ICMP"
+	ProtocolIGMP Protocol = "IGMP"
 )
 
-// Service is a set of ports of one protocol.
+// Service is a set of ports, or of messages, of one protocol.
 type Service struct {
 	// Protocol is always set.
 	Protocol *Protocol
@@ -96,6 +162,15 @@ type Service struct {
 	Port *intstr.IntOrString
 	// EndPort makes Port, then a number, the first of a range that includes EndPort.
 	EndPort *int32
+	// ICMPType and ICMPCode select messages of ProtocolICMP; nil means all.
+	ICMPType *int32
+	ICMPCode *int32
+	// IGMPType and GroupAddress select messages of ProtocolIGMP; nil and empty mean all.
+	IGMPType     *int32
+	GroupAddress string
+	// SrcPort is the source port; SrcEndPort makes it the first of a range that includes SrcEndPort.
+	SrcPort    *int32
+	SrcEndPort *int32
 }
 
 // IPAddress is an address in network byte order: 4 bytes for IPv4, 16 for IPv6.
@@ -126,12 +201,28 @@ type NamedPort struct {
 	Protocol Protocol
 }
 
-// GroupMember is a Pod in a group. Members of an AppliedToGroup have no IPs.
+// NodeReference names a Node.
+type NodeReference struct {
+	Name string
+}
+
+// ExternalEntityReference names an ExternalEntity.
+type ExternalEntityReference struct {
+	Name      string
+	Namespace string
+}
+
+// GroupMember is a Pod, a Node, a Service or an ExternalEntity in a group: exactly one reference is set. Members of an
+// AppliedToGroup have no IPs.
 type GroupMember struct {
 	Pod *PodReference
 	IPs []IPAddress
 	// Ports are the named ports of the Pod\'s containers.
 	Ports []NamedPort
+	Node  *NodeReference
+	// Service is a member of AppliedToGroups only: connections to its NodePorts.
+	Service        *ServiceReference
+	ExternalEntity *ExternalEntityReference
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -198,12 +289,16 @@ type AppliedToGroupList struct {
 type NodeStatsSummary struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
-	// NetworkPolicies has each policy once.
-	NetworkPolicies []NetworkPolicyStats
+	// These fields have each policy once: Kubernetes' policies, and the two kinds of Antrea.
+	NetworkPolicies              []NetworkPolicyStats
+	AntreaClusterNetworkPolicies []NetworkPolicyStats
+	AntreaNetworkPolicies        []NetworkPolicyStats
 }
 
-// NetworkPolicyStats is the traffic of one policy on one Node.
+// NetworkPolicyStats is the traffic of one policy on one Node: TrafficStats for Kubernetes' policies, RuleTrafficStats,
+// with each rule once, for others.
 type NetworkPolicyStats struct {
-	NetworkPolicy NetworkPolicyReference
-	TrafficStats  v1alpha1.TrafficStats
+	NetworkPolicy    NetworkPolicyReference
+	TrafficStats     v1alpha1.TrafficStats
+	RuleTrafficStats []v1alpha1.RuleTrafficStats
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package v1beta2 is the served version of controlplane.antrea.io, as JSON (there is no protobuf encoding). Kinds and field
-// names are Antrea's; fields that only policies of other kinds than networking.k8s.io use are left out.
+// names are Antrea's.
 //
 // Reading the resources: list, get and watch work as everywhere in Kubernetes, with these differences. With the field
 // selector nodeName=<Node> a client sees only the objects that concern that Node, and of an AppliedToGroup only its

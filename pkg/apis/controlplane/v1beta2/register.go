@@ -30,7 +30,9 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&NetworkPolicy{}, &NetworkPolicyList{},
 		&AddressGroup{}, &AddressGroupPatch{}, &AddressGroupList{},
 		&AppliedToGroup{}, &AppliedToGroupPatch{}, &AppliedToGroupList{},
-		&NodeStatsSummary{},
+		&NodeStatsSummary{}, &NetworkPolicyStatus{},
+		&ClusterGroupMembers{}, &GroupMembers{}, &PaginationGetOptions{},
+		&GroupAssociation{}, &IPGroupAssociation{}, &NetworkPolicyEvaluation{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil

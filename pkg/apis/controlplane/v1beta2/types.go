@@ -21,8 +21,12 @@ type NetworkPolicy struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// Rules are in the order of the source: all of ingress, then all of egress.
 	Rules []NetworkPolicyRule `json:"rules,omitempty"`
-	// AppliedToGroups are names of AppliedToGroups.
+	// AppliedToGroups are names of AppliedToGroups; none if each rule names its own.
 	AppliedToGroups []string `json:"appliedToGroups,omitempty"`
+	// Priority orders the policies of a tier, TierPriority the tiers; the smallest is first. Both are nil for policies
+	// without an order, such as Kubernetes' policies.
+	Priority     *float64 `json:"priority,omitempty"`
+	TierPriority *int32   `json:"tierPriority,omitempty"`
 	// SourceRef is the object that this policy was made of.
 	SourceRef *NetworkPolicyReference `json:"sourceRef,omitempty"`
 }
@@ -39,8 +43,16 @@ type NetworkPolicyList struct {
 // NetworkPolicyType is the kind of a policy's source.
 type NetworkPolicyType string
 
-// K8sNetworkPolicy is the source networking.k8s.io/v1 NetworkPolicy.
-const K8sNetworkPolicy NetworkPolicyType = "K8sNetworkPolicy"
+// Kinds of sources: networking.k8s.io/v1 NetworkPolicy; crd.antrea.io/v1beta1 ClusterNetworkPolicy and NetworkPolicy;
+// and the kinds of policy.networking.k8s.io, K8sClusterNetworkPolicy being ClusterNetworkPolicy there.
+const (
+	K8sNetworkPolicy           NetworkPolicyType = "K8sNetworkPolicy"
+	AntreaClusterNetworkPolicy NetworkPolicyType = "AntreaClusterNetworkPolicy"
+	AntreaNetworkPolicy        NetworkPolicyType = "AntreaNetworkPolicy"
+	AdminNetworkPolicy         NetworkPolicyType = "AdminNetworkPolicy"
+	BaselineAdminNetworkPolicy NetworkPolicyType = "BaselineAdminNetworkPolicy"
+	K8sClusterNetworkPolicy    NetworkPolicyType = "K8sClusterNetworkPolicy"
+)
 
 // NetworkPolicyReference names the source of a policy.
 type NetworkPolicyReference struct {
@@ -50,8 +62,11 @@ type NetworkPolicyReference struct {
 	UID       types.UID         `json:"uid,omitempty"`
 }
 
-// ToString returns the reference as tables and the audit log show it.
+// ToString returns the reference as tables and the audit log show it: "type:namespace/name", or "type:name".
 func (r *NetworkPolicyReference) ToString() string {
+	if r.Namespace == "" {
+		return fmt.Sprintf("%s:%s", r.Type, r.Name)
+	}
 	return fmt.Sprintf("%s:%s/%s", r.Type, r.Namespace, r.Name)
 }
 
@@ -63,39 +78,93 @@ const (
 	DirectionOut Direction = "Out"
 )
 
-// NetworkPolicyRule allows traffic. A rule without peers (neither address groups nor IP blocks) allows nothing: it isolates
-// the Pods in its direction.
+// RuleAction is what a rule does with the connections that it matches.
+type RuleAction string
+
+// RuleActionPass ends the evaluation of tiers: Kubernetes' policies and the baseline tier decide.
+const (
+	RuleActionAllow  RuleAction = "Allow"
+	RuleActionDrop   RuleAction = "Drop"
+	RuleActionReject RuleAction = "Reject"
+	RuleActionPass   RuleAction = "Pass"
+)
+
+// NetworkPolicyRule matches traffic. A rule whose peer is empty matches nothing. Rules of Kubernetes' policies have no
+// action: they allow, and isolate the Pods in their direction even if they match nothing.
 type NetworkPolicyRule struct {
 	Direction Direction `json:"direction,omitempty"`
-	// From are the allowed sources; only for DirectionIn.
+	// From are the sources; only for DirectionIn.
 	From NetworkPolicyPeer `json:"from,omitempty"`
-	// To are the allowed destinations; only for DirectionOut.
+	// To are the destinations; only for DirectionOut.
 	To NetworkPolicyPeer `json:"to,omitempty"`
-	// Services are the allowed ports; none means all protocols and ports.
+	// Services are the ports; none means all protocols and ports.
 	Services []Service `json:"services,omitempty"`
 	// Priority orders the rules of one policy; -1 for rules without an order, such as Kubernetes' rules.
 	Priority int32 `json:"priority,omitempty"`
 	// EnableLogging asks agents to log the first packet of a connection.
 	EnableLogging bool `json:"enableLogging"`
+	// Action is nil for rules of Kubernetes' policies.
+	Action *RuleAction `json:"action,omitempty"`
+	// Name is unique in the policy; empty for rules of Kubernetes' policies.
+	Name string `json:"name,omitempty"`
+	// LogLabel is repeated in each line of the audit log.
+	LogLabel string `json:"logLabel,omitempty"`
+	// AppliedToGroups are names of AppliedToGroups, instead of the policy's.
+	AppliedToGroups []string `json:"appliedToGroups,omitempty"`
+	// L7Protocols limit what the rule allows to requests.
+	L7Protocols []L7Protocol `json:"l7Protocols,omitempty"`
 }
 
-// NetworkPolicyPeer is a set of addresses: the union of its parts.
+// NetworkPolicyPeer is a set of addresses: the union of its parts. A receiver that does not know a part must treat it as
+// addresses that it does not know, not as an empty peer.
 type NetworkPolicyPeer struct {
 	// AddressGroups are names of AddressGroups.
 	AddressGroups []string  `json:"addressGroups,omitempty"`
 	IPBlocks      []IPBlock `json:"ipBlocks,omitempty"`
+	// FQDNs are names or patterns with "*"; only for DirectionOut.
+	FQDNs []string `json:"fqdns,omitempty"`
+	// ToServices are Services, matched by the connection's Service instead of its destination; only for DirectionOut.
+	ToServices []ServiceReference `json:"toServices,omitempty"`
+	// LabelIdentities are identities of Pods in other clusters of a ClusterSet.
+	LabelIdentities []uint32 `json:"labelIdentities,omitempty"`
 }
 
-// Protocol is a transport protocol.
+// ServiceReference names a Service.
+type ServiceReference struct {
+	Name      string `json:"name,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// L7Protocol matches requests of one protocol: exactly one field is set.
+type L7Protocol struct {
+	HTTP *HTTPProtocol `json:"http,omitempty"`
+	TLS  *TLSProtocol  `json:"tls,omitempty"`
+}
+
+// HTTPProtocol matches HTTP requests; an empty field matches every value.
+type HTTPProtocol struct {
+	Host   string `json:"host,omitempty"`
+	Method string `json:"method,omitempty"`
+	Path   string `json:"path,omitempty"`
+}
+
+// TLSProtocol matches TLS handshakes; an empty field matches every value.
+type TLSProtocol struct {
+	SNI string `json:"sni,omitempty"`
+}
+
+// Protocol is a protocol above IP. ICMP means ICMPv6 in IPv6, with the same numbers.
 type Protocol string
 
 const (
 	ProtocolTCP  Protocol = "TCP"
 	ProtocolUDP  Protocol = "UDP"
 	ProtocolSCTP Protocol = "SCTP"
+	ProtocolICMP Protocol = "ICMP"
+	ProtocolIGMP Protocol = "IGMP"
 )
 
-// Service is a set of ports of one protocol.
+// Service is a set of ports, or of messages, of one protocol.
 type Service struct {
 	// Protocol is always set.
 	Protocol *Protocol `json:"protocol,omitempty"`
@@ -103,6 +172,15 @@ type Service struct {
 	Port *intstr.IntOrString `json:"port,omitempty"`
 	// EndPort makes Port, then a number, the first of a range that includes EndPort.
 	EndPort *int32 `json:"endPort,omitempty"`
+	// ICMPType and ICMPCode select messages of ProtocolICMP; nil means all.
+	ICMPType *int32 `json:"icmpType,omitempty"`
+	ICMPCode *int32 `json:"icmpCode,omitempty"`
+	// IGMPType and GroupAddress select messages of ProtocolIGMP; nil and empty mean all.
+	IGMPType     *int32 `json:"igmpType,omitempty"`
+	GroupAddress string `json:"groupAddress,omitempty"`
+	// SrcPort is the source port; SrcEndPort makes it the first of a range that includes SrcEndPort.
+	SrcPort    *int32 `json:"srcPort,omitempty"`
+	SrcEndPort *int32 `json:"srcEndPort,omitempty"`
 }
 
 // IPAddress is an address in network byte order: 4 bytes for IPv4, 16 for IPv6.
@@ -133,12 +211,28 @@ type NamedPort struct {
 	Protocol Protocol `json:"protocol,omitempty"`
 }
 
-// GroupMember is a Pod in a group. Members of an AppliedToGroup have no IPs.
+// NodeReference names a Node.
+type NodeReference struct {
+	Name string `json:"name,omitempty"`
+}
+
+// ExternalEntityReference names an ExternalEntity.
+type ExternalEntityReference struct {
+	Name      string `json:"name,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// GroupMember is a Pod, a Node, a Service or an ExternalEntity in a group: exactly one reference is set. Members of an
+// AppliedToGroup have no IPs.
 type GroupMember struct {
 	Pod *PodReference `json:"pod,omitempty"`
 	IPs []IPAddress   `json:"ips,omitempty"`
 	// Ports are the named ports of the Pod\'s containers.
-	Ports []NamedPort `json:"ports,omitempty"`
+	Ports []NamedPort    `json:"ports,omitempty"`
+	Node  *NodeReference `json:"node,omitempty"`
+	// Service is a member of AppliedToGroups only: connections to its NodePorts.
+	Service        *ServiceReference        `json:"service,omitempty"`
+	ExternalEntity *ExternalEntityReference `json:"externalEntity,omitempty"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -218,12 +312,16 @@ const MaxStatsSessionLength = 64
 type NodeStatsSummary struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// NetworkPolicies has each policy once.
-	NetworkPolicies []NetworkPolicyStats `json:"networkPolicies,omitempty"`
+	// These fields have each policy once: Kubernetes' policies, and the two kinds of Antrea.
+	NetworkPolicies              []NetworkPolicyStats `json:"networkPolicies,omitempty"`
+	AntreaClusterNetworkPolicies []NetworkPolicyStats `json:"antreaClusterNetworkPolicies,omitempty"`
+	AntreaNetworkPolicies        []NetworkPolicyStats `json:"antreaNetworkPolicies,omitempty"`
 }
 
-// NetworkPolicyStats is the traffic of one policy on one Node.
+// NetworkPolicyStats is the traffic of one policy on one Node: TrafficStats for Kubernetes' policies, RuleTrafficStats,
+// with each rule once, for others.
 type NetworkPolicyStats struct {
-	NetworkPolicy NetworkPolicyReference `json:"networkPolicy,omitempty"`
-	TrafficStats  v1alpha1.TrafficStats  `json:"trafficStats,omitempty"`
+	NetworkPolicy    NetworkPolicyReference      `json:"networkPolicy,omitempty"`
+	TrafficStats     v1alpha1.TrafficStats       `json:"trafficStats,omitempty"`
+	RuleTrafficStats []v1alpha1.RuleTrafficStats `json:"ruleTrafficStats,omitempty"`
 }

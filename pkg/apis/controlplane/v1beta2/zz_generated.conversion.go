@@ -9,9 +9,11 @@
 package v1beta2
 
 import (
+	url "net/url"
 	unsafe "unsafe"
 
 	controlplane "github.com/antrea-oncache/antrea/pkg/apis/controlplane"
+	v1alpha1 "github.com/antrea-oncache/antrea/pkg/apis/stats/v1alpha1"
 	conversion "k8s.io/apimachinery/pkg/conversion"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 	types "k8s.io/apimachinery/pkg/types"
@@ -85,6 +87,46 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*ClusterGroupMembers)(nil), (*controlplane.ClusterGroupMembers)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta2_ClusterGroupMembers_To_controlplane_ClusterGroupMembers(a.(*ClusterGroupMembers), b.(*controlplane.ClusterGroupMembers), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*controlplane.ClusterGroupMembers)(nil), (*ClusterGroupMembers)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_controlplane_ClusterGroupMembers_To_v1beta2_ClusterGroupMembers(a.(*controlplane.ClusterGroupMembers), b.(*ClusterGroupMembers), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*Entity)(nil), (*controlplane.Entity)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta2_Entity_To_controlplane_Entity(a.(*Entity), b.(*controlplane.Entity), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*controlplane.Entity)(nil), (*Entity)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_controlplane_Entity_To_v1beta2_Entity(a.(*controlplane.Entity), b.(*Entity), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ExternalEntityReference)(nil), (*controlplane.ExternalEntityReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta2_ExternalEntityReference_To_controlplane_ExternalEntityReference(a.(*ExternalEntityReference), b.(*controlplane.ExternalEntityReference), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*controlplane.ExternalEntityReference)(nil), (*ExternalEntityReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_controlplane_ExternalEntityReference_To_v1beta2_ExternalEntityReference(a.(*controlplane.ExternalEntityReference), b.(*ExternalEntityReference), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*GroupAssociation)(nil), (*controlplane.GroupAssociation)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta2_GroupAssociation_To_controlplane_GroupAssociation(a.(*GroupAssociation), b.(*controlplane.GroupAssociation), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*controlplane.GroupAssociation)(nil), (*GroupAssociation)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_controlplane_GroupAssociation_To_v1beta2_GroupAssociation(a.(*controlplane.GroupAssociation), b.(*GroupAssociation), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*GroupMember)(nil), (*controlplane.GroupMember)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1beta2_GroupMember_To_controlplane_GroupMember(a.(*GroupMember), b.(*controlplane.GroupMember), scope)
 	}); err != nil {
@@ -92,6 +134,36 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*controlplane.GroupMember)(nil), (*GroupMember)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_controlplane_GroupMember_To_v1beta2_GroupMember(a.(*controlplane.GroupMember), b.(*GroupMember), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*GroupMembers)(nil), (*controlplane.GroupMembers)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta2_GroupMembers_To_controlplane_GroupMembers(a.(*GroupMembers), b.(*controlplane.GroupMembers), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*controlplane.GroupMembers)(nil), (*GroupMembers)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_controlplane_GroupMembers_To_v1beta2_GroupMembers(a.(*controlplane.GroupMembers), b.(*GroupMembers), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*GroupReference)(nil), (*controlplane.GroupReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta2_GroupReference_To_controlplane_GroupReference(a.(*GroupReference), b.(*controlplane.GroupReference), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*controlplane.GroupReference)(nil), (*GroupReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_controlplane_GroupReference_To_v1beta2_GroupReference(a.(*controlplane.GroupReference), b.(*GroupReference), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*HTTPProtocol)(nil), (*controlplane.HTTPProtocol)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta2_HTTPProtocol_To_controlplane_HTTPProtocol(a.(*HTTPProtocol), b.(*controlplane.HTTPProtocol), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*controlplane.HTTPProtocol)(nil), (*HTTPProtocol)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_controlplane_HTTPProtocol_To_v1beta2_HTTPProtocol(a.(*controlplane.HTTPProtocol), b.(*HTTPProtocol), scope)
 	}); err != nil {
 		return err
 	}
@@ -105,6 +177,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*IPGroupAssociation)(nil), (*controlplane.IPGroupAssociation)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta2_IPGroupAssociation_To_controlplane_IPGroupAssociation(a.(*IPGroupAssociation), b.(*controlplane.IPGroupAssociation), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*controlplane.IPGroupAssociation)(nil), (*IPGroupAssociation)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_controlplane_IPGroupAssociation_To_v1beta2_IPGroupAssociation(a.(*controlplane.IPGroupAssociation), b.(*IPGroupAssociation), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*IPNet)(nil), (*controlplane.IPNet)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1beta2_IPNet_To_controlplane_IPNet(a.(*IPNet), b.(*controlplane.IPNet), scope)
 	}); err != nil {
@@ -112,6 +194,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*controlplane.IPNet)(nil), (*IPNet)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_controlplane_IPNet_To_v1beta2_IPNet(a.(*controlplane.IPNet), b.(*IPNet), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*L7Protocol)(nil), (*controlplane.L7Protocol)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta2_L7Protocol_To_controlplane_L7Protocol(a.(*L7Protocol), b.(*controlplane.L7Protocol), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*controlplane.L7Protocol)(nil), (*L7Protocol)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_controlplane_L7Protocol_To_v1beta2_L7Protocol(a.(*controlplane.L7Protocol), b.(*L7Protocol), scope)
 	}); err != nil {
 		return err
 	}
@@ -135,6 +227,36 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*NetworkPolicyEvaluation)(nil), (*controlplane.NetworkPolicyEvaluation)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta2_NetworkPolicyEvaluation_To_controlplane_NetworkPolicyEvaluation(a.(*NetworkPolicyEvaluation), b.(*controlplane.NetworkPolicyEvaluation), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*controlplane.NetworkPolicyEvaluation)(nil), (*NetworkPolicyEvaluation)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_controlplane_NetworkPolicyEvaluation_To_v1beta2_NetworkPolicyEvaluation(a.(*controlplane.NetworkPolicyEvaluation), b.(*NetworkPolicyEvaluation), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*NetworkPolicyEvaluationRequest)(nil), (*controlplane.NetworkPolicyEvaluationRequest)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta2_NetworkPolicyEvaluationRequest_To_controlplane_NetworkPolicyEvaluationRequest(a.(*NetworkPolicyEvaluationRequest), b.(*controlplane.NetworkPolicyEvaluationRequest), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*controlplane.NetworkPolicyEvaluationRequest)(nil), (*NetworkPolicyEvaluationRequest)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_controlplane_NetworkPolicyEvaluationRequest_To_v1beta2_NetworkPolicyEvaluationRequest(a.(*controlplane.NetworkPolicyEvaluationRequest), b.(*NetworkPolicyEvaluationRequest), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*NetworkPolicyEvaluationResponse)(nil), (*controlplane.NetworkPolicyEvaluationResponse)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta2_NetworkPolicyEvaluationResponse_To_controlplane_NetworkPolicyEvaluationResponse(a.(*NetworkPolicyEvaluationResponse), b.(*controlplane.NetworkPolicyEvaluationResponse), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*controlplane.NetworkPolicyEvaluationResponse)(nil), (*NetworkPolicyEvaluationResponse)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_controlplane_NetworkPolicyEvaluationResponse_To_v1beta2_NetworkPolicyEvaluationResponse(a.(*controlplane.NetworkPolicyEvaluationResponse), b.(*NetworkPolicyEvaluationResponse), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*NetworkPolicyList)(nil), (*controlplane.NetworkPolicyList)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1beta2_NetworkPolicyList_To_controlplane_NetworkPolicyList(a.(*NetworkPolicyList), b.(*controlplane.NetworkPolicyList), scope)
 	}); err != nil {
@@ -142,6 +264,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*controlplane.NetworkPolicyList)(nil), (*NetworkPolicyList)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_controlplane_NetworkPolicyList_To_v1beta2_NetworkPolicyList(a.(*controlplane.NetworkPolicyList), b.(*NetworkPolicyList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*NetworkPolicyNodeStatus)(nil), (*controlplane.NetworkPolicyNodeStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta2_NetworkPolicyNodeStatus_To_controlplane_NetworkPolicyNodeStatus(a.(*NetworkPolicyNodeStatus), b.(*controlplane.NetworkPolicyNodeStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*controlplane.NetworkPolicyNodeStatus)(nil), (*NetworkPolicyNodeStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_controlplane_NetworkPolicyNodeStatus_To_v1beta2_NetworkPolicyNodeStatus(a.(*controlplane.NetworkPolicyNodeStatus), b.(*NetworkPolicyNodeStatus), scope)
 	}); err != nil {
 		return err
 	}
@@ -185,6 +317,26 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*NetworkPolicyStatus)(nil), (*controlplane.NetworkPolicyStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta2_NetworkPolicyStatus_To_controlplane_NetworkPolicyStatus(a.(*NetworkPolicyStatus), b.(*controlplane.NetworkPolicyStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*controlplane.NetworkPolicyStatus)(nil), (*NetworkPolicyStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_controlplane_NetworkPolicyStatus_To_v1beta2_NetworkPolicyStatus(a.(*controlplane.NetworkPolicyStatus), b.(*NetworkPolicyStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*NodeReference)(nil), (*controlplane.NodeReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta2_NodeReference_To_controlplane_NodeReference(a.(*NodeReference), b.(*controlplane.NodeReference), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*controlplane.NodeReference)(nil), (*NodeReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_controlplane_NodeReference_To_v1beta2_NodeReference(a.(*controlplane.NodeReference), b.(*NodeReference), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*NodeStatsSummary)(nil), (*controlplane.NodeStatsSummary)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1beta2_NodeStatsSummary_To_controlplane_NodeStatsSummary(a.(*NodeStatsSummary), b.(*controlplane.NodeStatsSummary), scope)
 	}); err != nil {
@@ -192,6 +344,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*controlplane.NodeStatsSummary)(nil), (*NodeStatsSummary)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_controlplane_NodeStatsSummary_To_v1beta2_NodeStatsSummary(a.(*controlplane.NodeStatsSummary), b.(*NodeStatsSummary), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PaginationGetOptions)(nil), (*controlplane.PaginationGetOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta2_PaginationGetOptions_To_controlplane_PaginationGetOptions(a.(*PaginationGetOptions), b.(*controlplane.PaginationGetOptions), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*controlplane.PaginationGetOptions)(nil), (*PaginationGetOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_controlplane_PaginationGetOptions_To_v1beta2_PaginationGetOptions(a.(*controlplane.PaginationGetOptions), b.(*PaginationGetOptions), scope)
 	}); err != nil {
 		return err
 	}
@@ -205,6 +367,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*RuleRef)(nil), (*controlplane.RuleRef)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta2_RuleRef_To_controlplane_RuleRef(a.(*RuleRef), b.(*controlplane.RuleRef), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*controlplane.RuleRef)(nil), (*RuleRef)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_controlplane_RuleRef_To_v1beta2_RuleRef(a.(*controlplane.RuleRef), b.(*RuleRef), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*Service)(nil), (*controlplane.Service)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1beta2_Service_To_controlplane_Service(a.(*Service), b.(*controlplane.Service), scope)
 	}); err != nil {
@@ -212,6 +384,31 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*controlplane.Service)(nil), (*Service)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_controlplane_Service_To_v1beta2_Service(a.(*controlplane.Service), b.(*Service), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ServiceReference)(nil), (*controlplane.ServiceReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta2_ServiceReference_To_controlplane_ServiceReference(a.(*ServiceReference), b.(*controlplane.ServiceReference), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*controlplane.ServiceReference)(nil), (*ServiceReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_controlplane_ServiceReference_To_v1beta2_ServiceReference(a.(*controlplane.ServiceReference), b.(*ServiceReference), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*TLSProtocol)(nil), (*controlplane.TLSProtocol)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta2_TLSProtocol_To_controlplane_TLSProtocol(a.(*TLSProtocol), b.(*controlplane.TLSProtocol), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*controlplane.TLSProtocol)(nil), (*TLSProtocol)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_controlplane_TLSProtocol_To_v1beta2_TLSProtocol(a.(*controlplane.TLSProtocol), b.(*TLSProtocol), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*url.Values)(nil), (*PaginationGetOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_url_Values_To_v1beta2_PaginationGetOptions(a.(*url.Values), b.(*PaginationGetOptions), scope)
 	}); err != nil {
 		return err
 	}
@@ -354,10 +551,107 @@ func Convert_controlplane_AppliedToGroupPatch_To_v1beta2_AppliedToGroupPatch(in 
 	return autoConvert_controlplane_AppliedToGroupPatch_To_v1beta2_AppliedToGroupPatch(in, out, s)
 }
 
+func autoConvert_v1beta2_ClusterGroupMembers_To_controlplane_ClusterGroupMembers(in *ClusterGroupMembers, out *controlplane.ClusterGroupMembers, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	out.EffectiveMembers = *(*[]controlplane.GroupMember)(unsafe.Pointer(&in.EffectiveMembers))
+	out.EffectiveIPBlocks = *(*[]controlplane.IPNet)(unsafe.Pointer(&in.EffectiveIPBlocks))
+	out.TotalMembers = in.TotalMembers
+	out.TotalPages = in.TotalPages
+	out.CurrentPage = in.CurrentPage
+	return nil
+}
+
+// Convert_v1beta2_ClusterGroupMembers_To_controlplane_ClusterGroupMembers is an autogenerated conversion function.
+func Convert_v1beta2_ClusterGroupMembers_To_controlplane_ClusterGroupMembers(in *ClusterGroupMembers, out *controlplane.ClusterGroupMembers, s conversion.Scope) error {
+	return autoConvert_v1beta2_ClusterGroupMembers_To_controlplane_ClusterGroupMembers(in, out, s)
+}
+
+func autoConvert_controlplane_ClusterGroupMembers_To_v1beta2_ClusterGroupMembers(in *controlplane.ClusterGroupMembers, out *ClusterGroupMembers, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	out.EffectiveMembers = *(*[]GroupMember)(unsafe.Pointer(&in.EffectiveMembers))
+	out.EffectiveIPBlocks = *(*[]IPNet)(unsafe.Pointer(&in.EffectiveIPBlocks))
+	out.TotalMembers = in.TotalMembers
+	out.TotalPages = in.TotalPages
+	out.CurrentPage = in.CurrentPage
+	return nil
+}
+
+// Convert_controlplane_ClusterGroupMembers_To_v1beta2_ClusterGroupMembers is an autogenerated conversion function.
+func Convert_controlplane_ClusterGroupMembers_To_v1beta2_ClusterGroupMembers(in *controlplane.ClusterGroupMembers, out *ClusterGroupMembers, s conversion.Scope) error {
+	return autoConvert_controlplane_ClusterGroupMembers_To_v1beta2_ClusterGroupMembers(in, out, s)
+}
+
+func autoConvert_v1beta2_Entity_To_controlplane_Entity(in *Entity, out *controlplane.Entity, s conversion.Scope) error {
+	out.Pod = (*controlplane.PodReference)(unsafe.Pointer(in.Pod))
+	return nil
+}
+
+// Convert_v1beta2_Entity_To_controlplane_Entity is an autogenerated conversion function.
+func Convert_v1beta2_Entity_To_controlplane_Entity(in *Entity, out *controlplane.Entity, s conversion.Scope) error {
+	return autoConvert_v1beta2_Entity_To_controlplane_Entity(in, out, s)
+}
+
+func autoConvert_controlplane_Entity_To_v1beta2_Entity(in *controlplane.Entity, out *Entity, s conversion.Scope) error {
+	out.Pod = (*PodReference)(unsafe.Pointer(in.Pod))
+	return nil
+}
+
+// Convert_controlplane_Entity_To_v1beta2_Entity is an autogenerated conversion function.
+func Convert_controlplane_Entity_To_v1beta2_Entity(in *controlplane.Entity, out *Entity, s conversion.Scope) error {
+	return autoConvert_controlplane_Entity_To_v1beta2_Entity(in, out, s)
+}
+
+func autoConvert_v1beta2_ExternalEntityReference_To_controlplane_ExternalEntityReference(in *ExternalEntityReference, out *controlplane.ExternalEntityReference, s conversion.Scope) error {
+	out.Name = in.Name
+	out.Namespace = in.Namespace
+	return nil
+}
+
+// Convert_v1beta2_ExternalEntityReference_To_controlplane_ExternalEntityReference is an autogenerated conversion function.
+func Convert_v1beta2_ExternalEntityReference_To_controlplane_ExternalEntityReference(in *ExternalEntityReference, out *controlplane.ExternalEntityReference, s conversion.Scope) error {
+	return autoConvert_v1beta2_ExternalEntityReference_To_controlplane_ExternalEntityReference(in, out, s)
+}
+
+func autoConvert_controlplane_ExternalEntityReference_To_v1beta2_ExternalEntityReference(in *controlplane.ExternalEntityReference, out *ExternalEntityReference, s conversion.Scope) error {
+	out.Name = in.Name
+	out.Namespace = in.Namespace
+	return nil
+}
+
+// Convert_controlplane_ExternalEntityReference_To_v1beta2_ExternalEntityReference is an autogenerated conversion function.
+func Convert_controlplane_ExternalEntityReference_To_v1beta2_ExternalEntityReference(in *controlplane.ExternalEntityReference, out *ExternalEntityReference, s conversion.Scope) error {
+	return autoConvert_controlplane_ExternalEntityReference_To_v1beta2_ExternalEntityReference(in, out, s)
+}
+
+func autoConvert_v1beta2_GroupAssociation_To_controlplane_GroupAssociation(in *GroupAssociation, out *controlplane.GroupAssociation, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	out.AssociatedGroups = *(*[]controlplane.GroupReference)(unsafe.Pointer(&in.AssociatedGroups))
+	return nil
+}
+
+// Convert_v1beta2_GroupAssociation_To_controlplane_GroupAssociation is an autogenerated conversion function.
+func Convert_v1beta2_GroupAssociation_To_controlplane_GroupAssociation(in *GroupAssociation, out *controlplane.GroupAssociation, s conversion.Scope) error {
+	return autoConvert_v1beta2_GroupAssociation_To_controlplane_GroupAssociation(in, out, s)
+}
+
+func autoConvert_controlplane_GroupAssociation_To_v1beta2_GroupAssociation(in *controlplane.GroupAssociation, out *GroupAssociation, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	out.AssociatedGroups = *(*[]GroupReference)(unsafe.Pointer(&in.AssociatedGroups))
+	return nil
+}
+
+// Convert_controlplane_GroupAssociation_To_v1beta2_GroupAssociation is an autogenerated conversion function.
+func Convert_controlplane_GroupAssociation_To_v1beta2_GroupAssociation(in *controlplane.GroupAssociation, out *GroupAssociation, s conversion.Scope) error {
+	return autoConvert_controlplane_GroupAssociation_To_v1beta2_GroupAssociation(in, out, s)
+}
+
 func autoConvert_v1beta2_GroupMember_To_controlplane_GroupMember(in *GroupMember, out *controlplane.GroupMember, s conversion.Scope) error {
 	out.Pod = (*controlplane.PodReference)(unsafe.Pointer(in.Pod))
 	out.IPs = *(*[]controlplane.IPAddress)(unsafe.Pointer(&in.IPs))
 	out.Ports = *(*[]controlplane.NamedPort)(unsafe.Pointer(&in.Ports))
+	out.Node = (*controlplane.NodeReference)(unsafe.Pointer(in.Node))
+	out.Service = (*controlplane.ServiceReference)(unsafe.Pointer(in.Service))
+	out.ExternalEntity = (*controlplane.ExternalEntityReference)(unsafe.Pointer(in.ExternalEntity))
 	return nil
 }
 
@@ -370,12 +664,93 @@ func autoConvert_controlplane_GroupMember_To_v1beta2_GroupMember(in *controlplan
 	out.Pod = (*PodReference)(unsafe.Pointer(in.Pod))
 	out.IPs = *(*[]IPAddress)(unsafe.Pointer(&in.IPs))
 	out.Ports = *(*[]NamedPort)(unsafe.Pointer(&in.Ports))
+	out.Node = (*NodeReference)(unsafe.Pointer(in.Node))
+	out.Service = (*ServiceReference)(unsafe.Pointer(in.Service))
+	out.ExternalEntity = (*ExternalEntityReference)(unsafe.Pointer(in.ExternalEntity))
 	return nil
 }
 
 // Convert_controlplane_GroupMember_To_v1beta2_GroupMember is an autogenerated conversion function.
 func Convert_controlplane_GroupMember_To_v1beta2_GroupMember(in *controlplane.GroupMember, out *GroupMember, s conversion.Scope) error {
 	return autoConvert_controlplane_GroupMember_To_v1beta2_GroupMember(in, out, s)
+}
+
+func autoConvert_v1beta2_GroupMembers_To_controlplane_GroupMembers(in *GroupMembers, out *controlplane.GroupMembers, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	out.EffectiveMembers = *(*[]controlplane.GroupMember)(unsafe.Pointer(&in.EffectiveMembers))
+	out.EffectiveIPBlocks = *(*[]controlplane.IPNet)(unsafe.Pointer(&in.EffectiveIPBlocks))
+	out.TotalMembers = in.TotalMembers
+	out.TotalPages = in.TotalPages
+	out.CurrentPage = in.CurrentPage
+	return nil
+}
+
+// Convert_v1beta2_GroupMembers_To_controlplane_GroupMembers is an autogenerated conversion function.
+func Convert_v1beta2_GroupMembers_To_controlplane_GroupMembers(in *GroupMembers, out *controlplane.GroupMembers, s conversion.Scope) error {
+	return autoConvert_v1beta2_GroupMembers_To_controlplane_GroupMembers(in, out, s)
+}
+
+func autoConvert_controlplane_GroupMembers_To_v1beta2_GroupMembers(in *controlplane.GroupMembers, out *GroupMembers, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	out.EffectiveMembers = *(*[]GroupMember)(unsafe.Pointer(&in.EffectiveMembers))
+	out.EffectiveIPBlocks = *(*[]IPNet)(unsafe.Pointer(&in.EffectiveIPBlocks))
+	out.TotalMembers = in.TotalMembers
+	out.TotalPages = in.TotalPages
+	out.CurrentPage = in.CurrentPage
+	return nil
+}
+
+// Convert_controlplane_GroupMembers_To_v1beta2_GroupMembers is an autogenerated conversion function.
+func Convert_controlplane_GroupMembers_To_v1beta2_GroupMembers(in *controlplane.GroupMembers, out *GroupMembers, s conversion.Scope) error {
+	return autoConvert_controlplane_GroupMembers_To_v1beta2_GroupMembers(in, out, s)
+}
+
+func autoConvert_v1beta2_GroupReference_To_controlplane_GroupReference(in *GroupReference, out *controlplane.GroupReference, s conversion.Scope) error {
+	out.Namespace = in.Namespace
+	out.Name = in.Name
+	out.UID = types.UID(in.UID)
+	return nil
+}
+
+// Convert_v1beta2_GroupReference_To_controlplane_GroupReference is an autogenerated conversion function.
+func Convert_v1beta2_GroupReference_To_controlplane_GroupReference(in *GroupReference, out *controlplane.GroupReference, s conversion.Scope) error {
+	return autoConvert_v1beta2_GroupReference_To_controlplane_GroupReference(in, out, s)
+}
+
+func autoConvert_controlplane_GroupReference_To_v1beta2_GroupReference(in *controlplane.GroupReference, out *GroupReference, s conversion.Scope) error {
+	out.Namespace = in.Namespace
+	out.Name = in.Name
+	out.UID = types.UID(in.UID)
+	return nil
+}
+
+// Convert_controlplane_GroupReference_To_v1beta2_GroupReference is an autogenerated conversion function.
+func Convert_controlplane_GroupReference_To_v1beta2_GroupReference(in *controlplane.GroupReference, out *GroupReference, s conversion.Scope) error {
+	return autoConvert_controlplane_GroupReference_To_v1beta2_GroupReference(in, out, s)
+}
+
+func autoConvert_v1beta2_HTTPProtocol_To_controlplane_HTTPProtocol(in *HTTPProtocol, out *controlplane.HTTPProtocol, s conversion.Scope) error {
+	out.Host = in.Host
+	out.Method = in.Method
+	out.Path = in.Path
+	return nil
+}
+
+// Convert_v1beta2_HTTPProtocol_To_controlplane_HTTPProtocol is an autogenerated conversion function.
+func Convert_v1beta2_HTTPProtocol_To_controlplane_HTTPProtocol(in *HTTPProtocol, out *controlplane.HTTPProtocol, s conversion.Scope) error {
+	return autoConvert_v1beta2_HTTPProtocol_To_controlplane_HTTPProtocol(in, out, s)
+}
+
+func autoConvert_controlplane_HTTPProtocol_To_v1beta2_HTTPProtocol(in *controlplane.HTTPProtocol, out *HTTPProtocol, s conversion.Scope) error {
+	out.Host = in.Host
+	out.Method = in.Method
+	out.Path = in.Path
+	return nil
+}
+
+// Convert_controlplane_HTTPProtocol_To_v1beta2_HTTPProtocol is an autogenerated conversion function.
+func Convert_controlplane_HTTPProtocol_To_v1beta2_HTTPProtocol(in *controlplane.HTTPProtocol, out *HTTPProtocol, s conversion.Scope) error {
+	return autoConvert_controlplane_HTTPProtocol_To_v1beta2_HTTPProtocol(in, out, s)
 }
 
 func autoConvert_v1beta2_IPBlock_To_controlplane_IPBlock(in *IPBlock, out *controlplane.IPBlock, s conversion.Scope) error {
@@ -404,6 +779,28 @@ func Convert_controlplane_IPBlock_To_v1beta2_IPBlock(in *controlplane.IPBlock, o
 	return autoConvert_controlplane_IPBlock_To_v1beta2_IPBlock(in, out, s)
 }
 
+func autoConvert_v1beta2_IPGroupAssociation_To_controlplane_IPGroupAssociation(in *IPGroupAssociation, out *controlplane.IPGroupAssociation, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	out.AssociatedGroups = *(*[]controlplane.GroupReference)(unsafe.Pointer(&in.AssociatedGroups))
+	return nil
+}
+
+// Convert_v1beta2_IPGroupAssociation_To_controlplane_IPGroupAssociation is an autogenerated conversion function.
+func Convert_v1beta2_IPGroupAssociation_To_controlplane_IPGroupAssociation(in *IPGroupAssociation, out *controlplane.IPGroupAssociation, s conversion.Scope) error {
+	return autoConvert_v1beta2_IPGroupAssociation_To_controlplane_IPGroupAssociation(in, out, s)
+}
+
+func autoConvert_controlplane_IPGroupAssociation_To_v1beta2_IPGroupAssociation(in *controlplane.IPGroupAssociation, out *IPGroupAssociation, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	out.AssociatedGroups = *(*[]GroupReference)(unsafe.Pointer(&in.AssociatedGroups))
+	return nil
+}
+
+// Convert_controlplane_IPGroupAssociation_To_v1beta2_IPGroupAssociation is an autogenerated conversion function.
+func Convert_controlplane_IPGroupAssociation_To_v1beta2_IPGroupAssociation(in *controlplane.IPGroupAssociation, out *IPGroupAssociation, s conversion.Scope) error {
+	return autoConvert_controlplane_IPGroupAssociation_To_v1beta2_IPGroupAssociation(in, out, s)
+}
+
 func autoConvert_v1beta2_IPNet_To_controlplane_IPNet(in *IPNet, out *controlplane.IPNet, s conversion.Scope) error {
 	out.IP = *(*controlplane.IPAddress)(unsafe.Pointer(&in.IP))
 	out.PrefixLength = in.PrefixLength
@@ -424,6 +821,28 @@ func autoConvert_controlplane_IPNet_To_v1beta2_IPNet(in *controlplane.IPNet, out
 // Convert_controlplane_IPNet_To_v1beta2_IPNet is an autogenerated conversion function.
 func Convert_controlplane_IPNet_To_v1beta2_IPNet(in *controlplane.IPNet, out *IPNet, s conversion.Scope) error {
 	return autoConvert_controlplane_IPNet_To_v1beta2_IPNet(in, out, s)
+}
+
+func autoConvert_v1beta2_L7Protocol_To_controlplane_L7Protocol(in *L7Protocol, out *controlplane.L7Protocol, s conversion.Scope) error {
+	out.HTTP = (*controlplane.HTTPProtocol)(unsafe.Pointer(in.HTTP))
+	out.TLS = (*controlplane.TLSProtocol)(unsafe.Pointer(in.TLS))
+	return nil
+}
+
+// Convert_v1beta2_L7Protocol_To_controlplane_L7Protocol is an autogenerated conversion function.
+func Convert_v1beta2_L7Protocol_To_controlplane_L7Protocol(in *L7Protocol, out *controlplane.L7Protocol, s conversion.Scope) error {
+	return autoConvert_v1beta2_L7Protocol_To_controlplane_L7Protocol(in, out, s)
+}
+
+func autoConvert_controlplane_L7Protocol_To_v1beta2_L7Protocol(in *controlplane.L7Protocol, out *L7Protocol, s conversion.Scope) error {
+	out.HTTP = (*HTTPProtocol)(unsafe.Pointer(in.HTTP))
+	out.TLS = (*TLSProtocol)(unsafe.Pointer(in.TLS))
+	return nil
+}
+
+// Convert_controlplane_L7Protocol_To_v1beta2_L7Protocol is an autogenerated conversion function.
+func Convert_controlplane_L7Protocol_To_v1beta2_L7Protocol(in *controlplane.L7Protocol, out *L7Protocol, s conversion.Scope) error {
+	return autoConvert_controlplane_L7Protocol_To_v1beta2_L7Protocol(in, out, s)
 }
 
 func autoConvert_v1beta2_NamedPort_To_controlplane_NamedPort(in *NamedPort, out *controlplane.NamedPort, s conversion.Scope) error {
@@ -454,6 +873,8 @@ func autoConvert_v1beta2_NetworkPolicy_To_controlplane_NetworkPolicy(in *Network
 	out.ObjectMeta = in.ObjectMeta
 	out.Rules = *(*[]controlplane.NetworkPolicyRule)(unsafe.Pointer(&in.Rules))
 	out.AppliedToGroups = *(*[]string)(unsafe.Pointer(&in.AppliedToGroups))
+	out.Priority = (*float64)(unsafe.Pointer(in.Priority))
+	out.TierPriority = (*int32)(unsafe.Pointer(in.TierPriority))
 	out.SourceRef = (*controlplane.NetworkPolicyReference)(unsafe.Pointer(in.SourceRef))
 	return nil
 }
@@ -467,6 +888,8 @@ func autoConvert_controlplane_NetworkPolicy_To_v1beta2_NetworkPolicy(in *control
 	out.ObjectMeta = in.ObjectMeta
 	out.Rules = *(*[]NetworkPolicyRule)(unsafe.Pointer(&in.Rules))
 	out.AppliedToGroups = *(*[]string)(unsafe.Pointer(&in.AppliedToGroups))
+	out.Priority = (*float64)(unsafe.Pointer(in.Priority))
+	out.TierPriority = (*int32)(unsafe.Pointer(in.TierPriority))
 	out.SourceRef = (*NetworkPolicyReference)(unsafe.Pointer(in.SourceRef))
 	return nil
 }
@@ -474,6 +897,92 @@ func autoConvert_controlplane_NetworkPolicy_To_v1beta2_NetworkPolicy(in *control
 // Convert_controlplane_NetworkPolicy_To_v1beta2_NetworkPolicy is an autogenerated conversion function.
 func Convert_controlplane_NetworkPolicy_To_v1beta2_NetworkPolicy(in *controlplane.NetworkPolicy, out *NetworkPolicy, s conversion.Scope) error {
 	return autoConvert_controlplane_NetworkPolicy_To_v1beta2_NetworkPolicy(in, out, s)
+}
+
+func autoConvert_v1beta2_NetworkPolicyEvaluation_To_controlplane_NetworkPolicyEvaluation(in *NetworkPolicyEvaluation, out *controlplane.NetworkPolicyEvaluation, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	out.Request = (*controlplane.NetworkPolicyEvaluationRequest)(unsafe.Pointer(in.Request))
+	out.Response = (*controlplane.NetworkPolicyEvaluationResponse)(unsafe.Pointer(in.Response))
+	return nil
+}
+
+// Convert_v1beta2_NetworkPolicyEvaluation_To_controlplane_NetworkPolicyEvaluation is an autogenerated conversion function.
+func Convert_v1beta2_NetworkPolicyEvaluation_To_controlplane_NetworkPolicyEvaluation(in *NetworkPolicyEvaluation, out *controlplane.NetworkPolicyEvaluation, s conversion.Scope) error {
+	return autoConvert_v1beta2_NetworkPolicyEvaluation_To_controlplane_NetworkPolicyEvaluation(in, out, s)
+}
+
+func autoConvert_controlplane_NetworkPolicyEvaluation_To_v1beta2_NetworkPolicyEvaluation(in *controlplane.NetworkPolicyEvaluation, out *NetworkPolicyEvaluation, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	out.Request = (*NetworkPolicyEvaluationRequest)(unsafe.Pointer(in.Request))
+	out.Response = (*NetworkPolicyEvaluationResponse)(unsafe.Pointer(in.Response))
+	return nil
+}
+
+// Convert_controlplane_NetworkPolicyEvaluation_To_v1beta2_NetworkPolicyEvaluation is an autogenerated conversion function.
+func Convert_controlplane_NetworkPolicyEvaluation_To_v1beta2_NetworkPolicyEvaluation(in *controlplane.NetworkPolicyEvaluation, out *NetworkPolicyEvaluation, s conversion.Scope) error {
+	return autoConvert_controlplane_NetworkPolicyEvaluation_To_v1beta2_NetworkPolicyEvaluation(in, out, s)
+}
+
+func autoConvert_v1beta2_NetworkPolicyEvaluationRequest_To_controlplane_NetworkPolicyEvaluationRequest(in *NetworkPolicyEvaluationRequest, out *controlplane.NetworkPolicyEvaluationRequest, s conversion.Scope) error {
+	if err := Convert_v1beta2_Entity_To_controlplane_Entity(&in.Source, &out.Source, s); err != nil {
+		return err
+	}
+	if err := Convert_v1beta2_Entity_To_controlplane_Entity(&in.Destination, &out.Destination, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1beta2_NetworkPolicyEvaluationRequest_To_controlplane_NetworkPolicyEvaluationRequest is an autogenerated conversion function.
+func Convert_v1beta2_NetworkPolicyEvaluationRequest_To_controlplane_NetworkPolicyEvaluationRequest(in *NetworkPolicyEvaluationRequest, out *controlplane.NetworkPolicyEvaluationRequest, s conversion.Scope) error {
+	return autoConvert_v1beta2_NetworkPolicyEvaluationRequest_To_controlplane_NetworkPolicyEvaluationRequest(in, out, s)
+}
+
+func autoConvert_controlplane_NetworkPolicyEvaluationRequest_To_v1beta2_NetworkPolicyEvaluationRequest(in *controlplane.NetworkPolicyEvaluationRequest, out *NetworkPolicyEvaluationRequest, s conversion.Scope) error {
+	if err := Convert_controlplane_Entity_To_v1beta2_Entity(&in.Source, &out.Source, s); err != nil {
+		return err
+	}
+	if err := Convert_controlplane_Entity_To_v1beta2_Entity(&in.Destination, &out.Destination, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_controlplane_NetworkPolicyEvaluationRequest_To_v1beta2_NetworkPolicyEvaluationRequest is an autogenerated conversion function.
+func Convert_controlplane_NetworkPolicyEvaluationRequest_To_v1beta2_NetworkPolicyEvaluationRequest(in *controlplane.NetworkPolicyEvaluationRequest, out *NetworkPolicyEvaluationRequest, s conversion.Scope) error {
+	return autoConvert_controlplane_NetworkPolicyEvaluationRequest_To_v1beta2_NetworkPolicyEvaluationRequest(in, out, s)
+}
+
+func autoConvert_v1beta2_NetworkPolicyEvaluationResponse_To_controlplane_NetworkPolicyEvaluationResponse(in *NetworkPolicyEvaluationResponse, out *controlplane.NetworkPolicyEvaluationResponse, s conversion.Scope) error {
+	if err := Convert_v1beta2_NetworkPolicyReference_To_controlplane_NetworkPolicyReference(&in.NetworkPolicy, &out.NetworkPolicy, s); err != nil {
+		return err
+	}
+	out.RuleIndex = in.RuleIndex
+	if err := Convert_v1beta2_RuleRef_To_controlplane_RuleRef(&in.Rule, &out.Rule, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1beta2_NetworkPolicyEvaluationResponse_To_controlplane_NetworkPolicyEvaluationResponse is an autogenerated conversion function.
+func Convert_v1beta2_NetworkPolicyEvaluationResponse_To_controlplane_NetworkPolicyEvaluationResponse(in *NetworkPolicyEvaluationResponse, out *controlplane.NetworkPolicyEvaluationResponse, s conversion.Scope) error {
+	return autoConvert_v1beta2_NetworkPolicyEvaluationResponse_To_controlplane_NetworkPolicyEvaluationResponse(in, out, s)
+}
+
+func autoConvert_controlplane_NetworkPolicyEvaluationResponse_To_v1beta2_NetworkPolicyEvaluationResponse(in *controlplane.NetworkPolicyEvaluationResponse, out *NetworkPolicyEvaluationResponse, s conversion.Scope) error {
+	if err := Convert_controlplane_NetworkPolicyReference_To_v1beta2_NetworkPolicyReference(&in.NetworkPolicy, &out.NetworkPolicy, s); err != nil {
+		return err
+	}
+	out.RuleIndex = in.RuleIndex
+	if err := Convert_controlplane_RuleRef_To_v1beta2_RuleRef(&in.Rule, &out.Rule, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_controlplane_NetworkPolicyEvaluationResponse_To_v1beta2_NetworkPolicyEvaluationResponse is an autogenerated conversion function.
+func Convert_controlplane_NetworkPolicyEvaluationResponse_To_v1beta2_NetworkPolicyEvaluationResponse(in *controlplane.NetworkPolicyEvaluationResponse, out *NetworkPolicyEvaluationResponse, s conversion.Scope) error {
+	return autoConvert_controlplane_NetworkPolicyEvaluationResponse_To_v1beta2_NetworkPolicyEvaluationResponse(in, out, s)
 }
 
 func autoConvert_v1beta2_NetworkPolicyList_To_controlplane_NetworkPolicyList(in *NetworkPolicyList, out *controlplane.NetworkPolicyList, s conversion.Scope) error {
@@ -498,9 +1007,38 @@ func Convert_controlplane_NetworkPolicyList_To_v1beta2_NetworkPolicyList(in *con
 	return autoConvert_controlplane_NetworkPolicyList_To_v1beta2_NetworkPolicyList(in, out, s)
 }
 
+func autoConvert_v1beta2_NetworkPolicyNodeStatus_To_controlplane_NetworkPolicyNodeStatus(in *NetworkPolicyNodeStatus, out *controlplane.NetworkPolicyNodeStatus, s conversion.Scope) error {
+	out.NodeName = in.NodeName
+	out.Generation = in.Generation
+	out.RealizationFailure = in.RealizationFailure
+	out.Message = in.Message
+	return nil
+}
+
+// Convert_v1beta2_NetworkPolicyNodeStatus_To_controlplane_NetworkPolicyNodeStatus is an autogenerated conversion function.
+func Convert_v1beta2_NetworkPolicyNodeStatus_To_controlplane_NetworkPolicyNodeStatus(in *NetworkPolicyNodeStatus, out *controlplane.NetworkPolicyNodeStatus, s conversion.Scope) error {
+	return autoConvert_v1beta2_NetworkPolicyNodeStatus_To_controlplane_NetworkPolicyNodeStatus(in, out, s)
+}
+
+func autoConvert_controlplane_NetworkPolicyNodeStatus_To_v1beta2_NetworkPolicyNodeStatus(in *controlplane.NetworkPolicyNodeStatus, out *NetworkPolicyNodeStatus, s conversion.Scope) error {
+	out.NodeName = in.NodeName
+	out.Generation = in.Generation
+	out.RealizationFailure = in.RealizationFailure
+	out.Message = in.Message
+	return nil
+}
+
+// Convert_controlplane_NetworkPolicyNodeStatus_To_v1beta2_NetworkPolicyNodeStatus is an autogenerated conversion function.
+func Convert_controlplane_NetworkPolicyNodeStatus_To_v1beta2_NetworkPolicyNodeStatus(in *controlplane.NetworkPolicyNodeStatus, out *NetworkPolicyNodeStatus, s conversion.Scope) error {
+	return autoConvert_controlplane_NetworkPolicyNodeStatus_To_v1beta2_NetworkPolicyNodeStatus(in, out, s)
+}
+
 func autoConvert_v1beta2_NetworkPolicyPeer_To_controlplane_NetworkPolicyPeer(in *NetworkPolicyPeer, out *controlplane.NetworkPolicyPeer, s conversion.Scope) error {
 	out.AddressGroups = *(*[]string)(unsafe.Pointer(&in.AddressGroups))
 	out.IPBlocks = *(*[]controlplane.IPBlock)(unsafe.Pointer(&in.IPBlocks))
+	out.FQDNs = *(*[]string)(unsafe.Pointer(&in.FQDNs))
+	out.ToServices = *(*[]controlplane.ServiceReference)(unsafe.Pointer(&in.ToServices))
+	out.LabelIdentities = *(*[]uint32)(unsafe.Pointer(&in.LabelIdentities))
 	return nil
 }
 
@@ -512,6 +1050,9 @@ func Convert_v1beta2_NetworkPolicyPeer_To_controlplane_NetworkPolicyPeer(in *Net
 func autoConvert_controlplane_NetworkPolicyPeer_To_v1beta2_NetworkPolicyPeer(in *controlplane.NetworkPolicyPeer, out *NetworkPolicyPeer, s conversion.Scope) error {
 	out.AddressGroups = *(*[]string)(unsafe.Pointer(&in.AddressGroups))
 	out.IPBlocks = *(*[]IPBlock)(unsafe.Pointer(&in.IPBlocks))
+	out.FQDNs = *(*[]string)(unsafe.Pointer(&in.FQDNs))
+	out.ToServices = *(*[]ServiceReference)(unsafe.Pointer(&in.ToServices))
+	out.LabelIdentities = *(*[]uint32)(unsafe.Pointer(&in.LabelIdentities))
 	return nil
 }
 
@@ -557,6 +1098,11 @@ func autoConvert_v1beta2_NetworkPolicyRule_To_controlplane_NetworkPolicyRule(in 
 	out.Services = *(*[]controlplane.Service)(unsafe.Pointer(&in.Services))
 	out.Priority = in.Priority
 	out.EnableLogging = in.EnableLogging
+	out.Action = (*controlplane.RuleAction)(unsafe.Pointer(in.Action))
+	out.Name = in.Name
+	out.LogLabel = in.LogLabel
+	out.AppliedToGroups = *(*[]string)(unsafe.Pointer(&in.AppliedToGroups))
+	out.L7Protocols = *(*[]controlplane.L7Protocol)(unsafe.Pointer(&in.L7Protocols))
 	return nil
 }
 
@@ -576,6 +1122,11 @@ func autoConvert_controlplane_NetworkPolicyRule_To_v1beta2_NetworkPolicyRule(in 
 	out.Services = *(*[]Service)(unsafe.Pointer(&in.Services))
 	out.Priority = in.Priority
 	out.EnableLogging = in.EnableLogging
+	out.Action = (*RuleAction)(unsafe.Pointer(in.Action))
+	out.Name = in.Name
+	out.LogLabel = in.LogLabel
+	out.AppliedToGroups = *(*[]string)(unsafe.Pointer(&in.AppliedToGroups))
+	out.L7Protocols = *(*[]L7Protocol)(unsafe.Pointer(&in.L7Protocols))
 	return nil
 }
 
@@ -589,6 +1140,7 @@ func autoConvert_v1beta2_NetworkPolicyStats_To_controlplane_NetworkPolicyStats(i
 		return err
 	}
 	out.TrafficStats = in.TrafficStats
+	out.RuleTrafficStats = *(*[]v1alpha1.RuleTrafficStats)(unsafe.Pointer(&in.RuleTrafficStats))
 	return nil
 }
 
@@ -602,6 +1154,7 @@ func autoConvert_controlplane_NetworkPolicyStats_To_v1beta2_NetworkPolicyStats(i
 		return err
 	}
 	out.TrafficStats = in.TrafficStats
+	out.RuleTrafficStats = *(*[]v1alpha1.RuleTrafficStats)(unsafe.Pointer(&in.RuleTrafficStats))
 	return nil
 }
 
@@ -610,9 +1163,53 @@ func Convert_controlplane_NetworkPolicyStats_To_v1beta2_NetworkPolicyStats(in *c
 	return autoConvert_controlplane_NetworkPolicyStats_To_v1beta2_NetworkPolicyStats(in, out, s)
 }
 
+func autoConvert_v1beta2_NetworkPolicyStatus_To_controlplane_NetworkPolicyStatus(in *NetworkPolicyStatus, out *controlplane.NetworkPolicyStatus, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	out.Nodes = *(*[]controlplane.NetworkPolicyNodeStatus)(unsafe.Pointer(&in.Nodes))
+	return nil
+}
+
+// Convert_v1beta2_NetworkPolicyStatus_To_controlplane_NetworkPolicyStatus is an autogenerated conversion function.
+func Convert_v1beta2_NetworkPolicyStatus_To_controlplane_NetworkPolicyStatus(in *NetworkPolicyStatus, out *controlplane.NetworkPolicyStatus, s conversion.Scope) error {
+	return autoConvert_v1beta2_NetworkPolicyStatus_To_controlplane_NetworkPolicyStatus(in, out, s)
+}
+
+func autoConvert_controlplane_NetworkPolicyStatus_To_v1beta2_NetworkPolicyStatus(in *controlplane.NetworkPolicyStatus, out *NetworkPolicyStatus, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	out.Nodes = *(*[]NetworkPolicyNodeStatus)(unsafe.Pointer(&in.Nodes))
+	return nil
+}
+
+// Convert_controlplane_NetworkPolicyStatus_To_v1beta2_NetworkPolicyStatus is an autogenerated conversion function.
+func Convert_controlplane_NetworkPolicyStatus_To_v1beta2_NetworkPolicyStatus(in *controlplane.NetworkPolicyStatus, out *NetworkPolicyStatus, s conversion.Scope) error {
+	return autoConvert_controlplane_NetworkPolicyStatus_To_v1beta2_NetworkPolicyStatus(in, out, s)
+}
+
+func autoConvert_v1beta2_NodeReference_To_controlplane_NodeReference(in *NodeReference, out *controlplane.NodeReference, s conversion.Scope) error {
+	out.Name = in.Name
+	return nil
+}
+
+// Convert_v1beta2_NodeReference_To_controlplane_NodeReference is an autogenerated conversion function.
+func Convert_v1beta2_NodeReference_To_controlplane_NodeReference(in *NodeReference, out *controlplane.NodeReference, s conversion.Scope) error {
+	return autoConvert_v1beta2_NodeReference_To_controlplane_NodeReference(in, out, s)
+}
+
+func autoConvert_controlplane_NodeReference_To_v1beta2_NodeReference(in *controlplane.NodeReference, out *NodeReference, s conversion.Scope) error {
+	out.Name = in.Name
+	return nil
+}
+
+// Convert_controlplane_NodeReference_To_v1beta2_NodeReference is an autogenerated conversion function.
+func Convert_controlplane_NodeReference_To_v1beta2_NodeReference(in *controlplane.NodeReference, out *NodeReference, s conversion.Scope) error {
+	return autoConvert_controlplane_NodeReference_To_v1beta2_NodeReference(in, out, s)
+}
+
 func autoConvert_v1beta2_NodeStatsSummary_To_controlplane_NodeStatsSummary(in *NodeStatsSummary, out *controlplane.NodeStatsSummary, s conversion.Scope) error {
 	out.ObjectMeta = in.ObjectMeta
 	out.NetworkPolicies = *(*[]controlplane.NetworkPolicyStats)(unsafe.Pointer(&in.NetworkPolicies))
+	out.AntreaClusterNetworkPolicies = *(*[]controlplane.NetworkPolicyStats)(unsafe.Pointer(&in.AntreaClusterNetworkPolicies))
+	out.AntreaNetworkPolicies = *(*[]controlplane.NetworkPolicyStats)(unsafe.Pointer(&in.AntreaNetworkPolicies))
 	return nil
 }
 
@@ -624,12 +1221,61 @@ func Convert_v1beta2_NodeStatsSummary_To_controlplane_NodeStatsSummary(in *NodeS
 func autoConvert_controlplane_NodeStatsSummary_To_v1beta2_NodeStatsSummary(in *controlplane.NodeStatsSummary, out *NodeStatsSummary, s conversion.Scope) error {
 	out.ObjectMeta = in.ObjectMeta
 	out.NetworkPolicies = *(*[]NetworkPolicyStats)(unsafe.Pointer(&in.NetworkPolicies))
+	out.AntreaClusterNetworkPolicies = *(*[]NetworkPolicyStats)(unsafe.Pointer(&in.AntreaClusterNetworkPolicies))
+	out.AntreaNetworkPolicies = *(*[]NetworkPolicyStats)(unsafe.Pointer(&in.AntreaNetworkPolicies))
 	return nil
 }
 
 // Convert_controlplane_NodeStatsSummary_To_v1beta2_NodeStatsSummary is an autogenerated conversion function.
 func Convert_controlplane_NodeStatsSummary_To_v1beta2_NodeStatsSummary(in *controlplane.NodeStatsSummary, out *NodeStatsSummary, s conversion.Scope) error {
 	return autoConvert_controlplane_NodeStatsSummary_To_v1beta2_NodeStatsSummary(in, out, s)
+}
+
+func autoConvert_v1beta2_PaginationGetOptions_To_controlplane_PaginationGetOptions(in *PaginationGetOptions, out *controlplane.PaginationGetOptions, s conversion.Scope) error {
+	out.Page = in.Page
+	out.Limit = in.Limit
+	return nil
+}
+
+// Convert_v1beta2_PaginationGetOptions_To_controlplane_PaginationGetOptions is an autogenerated conversion function.
+func Convert_v1beta2_PaginationGetOptions_To_controlplane_PaginationGetOptions(in *PaginationGetOptions, out *controlplane.PaginationGetOptions, s conversion.Scope) error {
+	return autoConvert_v1beta2_PaginationGetOptions_To_controlplane_PaginationGetOptions(in, out, s)
+}
+
+func autoConvert_controlplane_PaginationGetOptions_To_v1beta2_PaginationGetOptions(in *controlplane.PaginationGetOptions, out *PaginationGetOptions, s conversion.Scope) error {
+	out.Page = in.Page
+	out.Limit = in.Limit
+	return nil
+}
+
+// Convert_controlplane_PaginationGetOptions_To_v1beta2_PaginationGetOptions is an autogenerated conversion function.
+func Convert_controlplane_PaginationGetOptions_To_v1beta2_PaginationGetOptions(in *controlplane.PaginationGetOptions, out *PaginationGetOptions, s conversion.Scope) error {
+	return autoConvert_controlplane_PaginationGetOptions_To_v1beta2_PaginationGetOptions(in, out, s)
+}
+
+func autoConvert_url_Values_To_v1beta2_PaginationGetOptions(in *url.Values, out *PaginationGetOptions, s conversion.Scope) error {
+	// WARNING: Field TypeMeta does not have json tag, skipping.
+
+	if values, ok := map[string][]string(*in)["page"]; ok && len(values) > 0 {
+		if err := runtime.Convert_Slice_string_To_int64(&values, &out.Page, s); err != nil {
+			return err
+		}
+	} else {
+		out.Page = 0
+	}
+	if values, ok := map[string][]string(*in)["limit"]; ok && len(values) > 0 {
+		if err := runtime.Convert_Slice_string_To_int64(&values, &out.Limit, s); err != nil {
+			return err
+		}
+	} else {
+		out.Limit = 0
+	}
+	return nil
+}
+
+// Convert_url_Values_To_v1beta2_PaginationGetOptions is an autogenerated conversion function.
+func Convert_url_Values_To_v1beta2_PaginationGetOptions(in *url.Values, out *PaginationGetOptions, s conversion.Scope) error {
+	return autoConvert_url_Values_To_v1beta2_PaginationGetOptions(in, out, s)
 }
 
 func autoConvert_v1beta2_PodReference_To_controlplane_PodReference(in *PodReference, out *controlplane.PodReference, s conversion.Scope) error {
@@ -654,10 +1300,40 @@ func Convert_controlplane_PodReference_To_v1beta2_PodReference(in *controlplane.
 	return autoConvert_controlplane_PodReference_To_v1beta2_PodReference(in, out, s)
 }
 
+func autoConvert_v1beta2_RuleRef_To_controlplane_RuleRef(in *RuleRef, out *controlplane.RuleRef, s conversion.Scope) error {
+	out.Direction = controlplane.Direction(in.Direction)
+	out.Name = in.Name
+	out.Action = (*controlplane.RuleAction)(unsafe.Pointer(in.Action))
+	return nil
+}
+
+// Convert_v1beta2_RuleRef_To_controlplane_RuleRef is an autogenerated conversion function.
+func Convert_v1beta2_RuleRef_To_controlplane_RuleRef(in *RuleRef, out *controlplane.RuleRef, s conversion.Scope) error {
+	return autoConvert_v1beta2_RuleRef_To_controlplane_RuleRef(in, out, s)
+}
+
+func autoConvert_controlplane_RuleRef_To_v1beta2_RuleRef(in *controlplane.RuleRef, out *RuleRef, s conversion.Scope) error {
+	out.Direction = Direction(in.Direction)
+	out.Name = in.Name
+	out.Action = (*RuleAction)(unsafe.Pointer(in.Action))
+	return nil
+}
+
+// Convert_controlplane_RuleRef_To_v1beta2_RuleRef is an autogenerated conversion function.
+func Convert_controlplane_RuleRef_To_v1beta2_RuleRef(in *controlplane.RuleRef, out *RuleRef, s conversion.Scope) error {
+	return autoConvert_controlplane_RuleRef_To_v1beta2_RuleRef(in, out, s)
+}
+
 func autoConvert_v1beta2_Service_To_controlplane_Service(in *Service, out *controlplane.Service, s conversion.Scope) error {
 	out.Protocol = (*controlplane.Protocol)(unsafe.Pointer(in.Protocol))
 	out.Port = (*intstr.IntOrString)(unsafe.Pointer(in.Port))
 	out.EndPort = (*int32)(unsafe.Pointer(in.EndPort))
+	out.ICMPType = (*int32)(unsafe.Pointer(in.ICMPType))
+	out.ICMPCode = (*int32)(unsafe.Pointer(in.ICMPCode))
+	out.IGMPType = (*int32)(unsafe.Pointer(in.IGMPType))
+	out.GroupAddress = in.GroupAddress
+	out.SrcPort = (*int32)(unsafe.Pointer(in.SrcPort))
+	out.SrcEndPort = (*int32)(unsafe.Pointer(in.SrcEndPort))
 	return nil
 }
 
@@ -670,10 +1346,58 @@ func autoConvert_controlplane_Service_To_v1beta2_Service(in *controlplane.Servic
 	out.Protocol = (*Protocol)(unsafe.Pointer(in.Protocol))
 	out.Port = (*intstr.IntOrString)(unsafe.Pointer(in.Port))
 	out.EndPort = (*int32)(unsafe.Pointer(in.EndPort))
+	out.ICMPType = (*int32)(unsafe.Pointer(in.ICMPType))
+	out.ICMPCode = (*int32)(unsafe.Pointer(in.ICMPCode))
+	out.IGMPType = (*int32)(unsafe.Pointer(in.IGMPType))
+	out.GroupAddress = in.GroupAddress
+	out.SrcPort = (*int32)(unsafe.Pointer(in.SrcPort))
+	out.SrcEndPort = (*int32)(unsafe.Pointer(in.SrcEndPort))
 	return nil
 }
 
 // Convert_controlplane_Service_To_v1beta2_Service is an autogenerated conversion function.
 func Convert_controlplane_Service_To_v1beta2_Service(in *controlplane.Service, out *Service, s conversion.Scope) error {
 	return autoConvert_controlplane_Service_To_v1beta2_Service(in, out, s)
+}
+
+func autoConvert_v1beta2_ServiceReference_To_controlplane_ServiceReference(in *ServiceReference, out *controlplane.ServiceReference, s conversion.Scope) error {
+	out.Name = in.Name
+	out.Namespace = in.Namespace
+	return nil
+}
+
+// Convert_v1beta2_ServiceReference_To_controlplane_ServiceReference is an autogenerated conversion function.
+func Convert_v1beta2_ServiceReference_To_controlplane_ServiceReference(in *ServiceReference, out *controlplane.ServiceReference, s conversion.Scope) error {
+	return autoConvert_v1beta2_ServiceReference_To_controlplane_ServiceReference(in, out, s)
+}
+
+func autoConvert_controlplane_ServiceReference_To_v1beta2_ServiceReference(in *controlplane.ServiceReference, out *ServiceReference, s conversion.Scope) error {
+	out.Name = in.Name
+	out.Namespace = in.Namespace
+	return nil
+}
+
+// Convert_controlplane_ServiceReference_To_v1beta2_ServiceReference is an autogenerated conversion function.
+func Convert_controlplane_ServiceReference_To_v1beta2_ServiceReference(in *controlplane.ServiceReference, out *ServiceReference, s conversion.Scope) error {
+	return autoConvert_controlplane_ServiceReference_To_v1beta2_ServiceReference(in, out, s)
+}
+
+func autoConvert_v1beta2_TLSProtocol_To_controlplane_TLSProtocol(in *TLSProtocol, out *controlplane.TLSProtocol, s conversion.Scope) error {
+	out.SNI = in.SNI
+	return nil
+}
+
+// Convert_v1beta2_TLSProtocol_To_controlplane_TLSProtocol is an autogenerated conversion function.
+func Convert_v1beta2_TLSProtocol_To_controlplane_TLSProtocol(in *TLSProtocol, out *controlplane.TLSProtocol, s conversion.Scope) error {
+	return autoConvert_v1beta2_TLSProtocol_To_controlplane_TLSProtocol(in, out, s)
+}
+
+func autoConvert_controlplane_TLSProtocol_To_v1beta2_TLSProtocol(in *controlplane.TLSProtocol, out *TLSProtocol, s conversion.Scope) error {
+	out.SNI = in.SNI
+	return nil
+}
+
+// Convert_controlplane_TLSProtocol_To_v1beta2_TLSProtocol is an autogenerated conversion function.
+func Convert_controlplane_TLSProtocol_To_v1beta2_TLSProtocol(in *controlplane.TLSProtocol, out *TLSProtocol, s conversion.Scope) error {
+	return autoConvert_controlplane_TLSProtocol_To_v1beta2_TLSProtocol(in, out, s)
 }

@@ -33,3 +33,9 @@ type TrafficStats struct {
 	// Sessions are admitted connections.
 	Sessions int64 `json:"sessions,omitempty"`
 }
+
+// RuleTrafficStats is the traffic of one rule.
+type RuleTrafficStats struct {
+	Name         string       `json:"name,omitempty"`
+	TrafficStats TrafficStats `json:"trafficStats,omitempty"`
+}
