@@ -1,7 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crd reads and writes the objects of crd.antrea.io with the dynamic client: there are few kinds. Only Traceflows are watched.
+// Package crd reads and writes the objects of crd.antrea.io with the dynamic client: there are few kinds. Traceflows and what makes policies
+// are watched.
 package crd
 
 import (

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package v1beta1 defines the objects of crd.antrea.io/v1beta1: the objects with which agents and controller show their
-// state in the cluster, and Traceflow. Kinds and field names are Antrea's. The dynamic client writes them (package
-// pkg/client/crd), so they need no generated code.
+// state in the cluster, Traceflow, and policies with their tiers and groups. Kinds and field names are Antrea's. The
+// dynamic client reads and writes them (package pkg/client/crd), so they need no generated code.
 package v1beta1
 
 import (

@@ -1,0 +1,125 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+)
+
+// The resources of policies.
+var (
+	ClusterNetworkPolicies = v1beta1.SchemeGroupVersion.WithResource("clusternetworkpolicies")
+	NetworkPolicies        = v1beta1.SchemeGroupVersion.WithResource("networkpolicies")
+	Tiers                  = v1beta1.SchemeGroupVersion.WithResource("tiers")
+	ClusterGroups          = v1beta1.SchemeGroupVersion.WithResource("clustergroups")
+	Groups                 = v1beta1.SchemeGroupVersion.WithResource("groups")
+)
+
+// Policies are the informers of the kinds that make policies. Their handlers and stores have what Object decodes.
+type Policies struct {
+	ClusterNetworkPolicies cache.SharedIndexInformer // of v1beta1.ClusterNetworkPolicy
+	NetworkPolicies        cache.SharedIndexInformer // of v1beta1.NetworkPolicy
+	Tiers                  cache.SharedIndexInformer // of v1beta1.Tier
+	ClusterGroups          cache.SharedIndexInformer // of v1beta1.ClusterGroup
+	Groups                 cache.SharedIndexInformer // of v1beta1.Group
+}
+
+// NewPolicies returns informers that do nothing before Run.
+func NewPolicies(client dynamic.Interface) (*Policies, error) {
+	p := &Policies{}
+	var errs []error
+	set := func(informer *cache.SharedIndexInformer, resource schema.GroupVersionResource, decode cache.TransformFunc) {
+		made, err := Informer(client, resource)
+		if err == nil {
+			err = made.SetTransform(decode)
+		}
+		*informer = made
+		errs = append(errs, err)
+	}
+	set(&p.ClusterNetworkPolicies, ClusterNetworkPolicies, decode[v1beta1.ClusterNetworkPolicy])
+	set(&p.NetworkPolicies, NetworkPolicies, decode[v1beta1.NetworkPolicy])
+	set(&p.Tiers, Tiers, decode[v1beta1.Tier])
+	set(&p.ClusterGroups, ClusterGroups, decode[v1beta1.ClusterGroup])
+	set(&p.Groups, Groups, decode[v1beta1.Group])
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("watch policies: %w", err)
+	}
+	return p, nil
+}
+
+// all returns the informers by resource.
+func (p *Policies) all() map[schema.GroupVersionResource]cache.SharedIndexInformer {
+	return map[schema.GroupVersionResource]cache.SharedIndexInformer{
+		ClusterNetworkPolicies: p.ClusterNetworkPolicies, NetworkPolicies: p.NetworkPolicies, Tiers: p.Tiers,
+		ClusterGroups: p.ClusterGroups, Groups: p.Groups,
+	}
+}
+
+// Run watches until ctx ends. While a CRD is missing, its informer has not synced.
+func (p *Policies) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	for _, informer := range p.all() {
+		running.Go(func() { informer.Run(ctx.Done()) })
+	}
+	running.Wait()
+}
+
+// Synced returns an error that names what is not read yet.
+func (p *Policies) Synced() error {
+	var errs []error
+	for resource, informer := range p.all() {
+		if !informer.HasSynced() {
+			errs = append(errs, fmt.Errorf("%s are not read yet; is their CRD installed?", resource.GroupResource()))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// decode turns an object of the Kubernetes API into a *T. An object that cannot be decoded is left as it is, for Object.
+func decode[T any](object any) (any, error) {
+	u, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return object, nil
+	}
+	u.SetManagedFields(nil)
+	if content, err := ReadStrictly[T](u); err == nil {
+		return content, nil
+	}
+	return object, nil
+}
+
+// Object returns what a handler or a store of Policies has: for a deleted object also in a cache.DeletedFinalStateUnknown. The
+// error names an object that has a field, or a type of a field, that is not known here; what it says is not known then.
+func Object[T any](stored any) (*T, error) {
+	if last, ok := stored.(cache.DeletedFinalStateUnknown); ok {
+		stored = last.Obj
+	}
+	switch object := stored.(type) {
+	case *T:
+		return object, nil
+	case *unstructured.Unstructured:
+		return ReadStrictly[T](object)
+	}
+	return nil, fmt.Errorf("a %T is stored: want a %T", stored, new(T))
+}
+
+// ReadStrictly is Read, but refuses unknown fields of the spec.
+func ReadStrictly[T any](object *unstructured.Unstructured) (*T, error) {
+	spec := map[string]any{"spec": object.Object["spec"]}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(spec, new(T), true); err != nil {
+		return nil, fmt.Errorf("decoding %s %s: %w", object.GetKind(), cache.MetaObjectToName(object), err)
+	}
+	return Read[T](object)
+}
