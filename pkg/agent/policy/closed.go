@@ -41,10 +41,16 @@ func (e Effect) keeps() bool  { return !e.allows() }
 // withinOne reports whether one of the rules, at the same place in the evaluation and with such an action, matches every connection that r
 // matches at the Pods applied.
 func (r *Rule) withinOne(rules []*Rule, action func(Effect) bool, applied []Pod) bool {
-	return len(applied) == 0 || PeersOf(r, true, true).None() || slices.ContainsFunc(rules, func(other *Rule) bool {
+	nowhere := len(applied) == 0 && len(r.AppliedToServices) == 0
+	return nowhere || PeersOf(r, true, true).None() && len(r.PeerServices) == 0 || slices.ContainsFunc(rules, func(other *Rule) bool {
 		return action(other.Effect) && r.Effect.Order == other.Effect.Order && r.Direction == other.Direction &&
-			r.servicesWithin(other) && r.peersWithin(other) && podsWithin(applied, other.AppliedTo)
+			r.servicesWithin(other) && r.peersWithin(other) && podsWithin(applied, other.AppliedTo) &&
+			groupsWithin(r.PeerServices, other.PeerServices) && groupsWithin(r.AppliedToServices, other.AppliedToServices)
 	})
+}
+
+func groupsWithin(groups, others []uint32) bool {
+	return !slices.ContainsFunc(groups, func(g uint32) bool { return !slices.Contains(others, g) })
 }
 
 func (r *Rule) servicesWithin(other *Rule) bool {

@@ -3,16 +3,28 @@
 
 package policy
 
-// Service is a protocol and its destination ports with port&Mask == Port. Mask 0 stands for every port.
+// protocolICMP and protocolICMPv6 are IP protocol numbers.
+const protocolICMP, protocolICMPv6 = 1, 58
+
+// Service is a protocol, with the destination ports with port&Mask == Port and the source ports with port&SourceMask == SourcePort. Mask 0
+// stands for every port.
 type Service struct {
-	// Protocol is the IP protocol number of TCP, UDP or SCTP.
-	Protocol   uint8
-	Port, Mask uint16
+	// Protocol is the IP protocol number of TCP, UDP, SCTP or ICMP. The last stands for ICMPv6 in IPv6.
+	Protocol               uint8
+	Port, Mask             uint16
+	SourcePort, SourceMask uint16
+	// ICMPType and ICMPCode are nil for any. ICMPCode needs ICMPType.
+	ICMPType, ICMPCode *uint8
 }
 
-// Matches reports whether the service includes this protocol and destination port.
-func (s Service) Matches(protocol uint8, port uint16) bool {
-	return s.Protocol == protocol && port&s.Mask == s.Port
+// Matches reports whether the service includes the connection.
+func (s Service) Matches(c Connection) bool {
+	protocol := c.Protocol
+	if protocol == protocolICMPv6 {
+		protocol = protocolICMP
+	}
+	return s.Protocol == protocol && c.DestinationPort&s.Mask == s.Port && c.SourcePort&s.SourceMask == s.SourcePort &&
+		(s.ICMPType == nil || *s.ICMPType == c.ICMPType) && (s.ICMPCode == nil || *s.ICMPCode == c.ICMPCode)
 }
 
 // PortRange returns services for the ports from first to last, both included, with as few masks as possible.
@@ -32,5 +44,12 @@ func PortRange(protocol uint8, first, last uint16) []Service {
 
 // within reports whether other includes all connections that s includes.
 func (s Service) within(other Service) bool {
-	return s.Protocol == other.Protocol && other.Mask&^s.Mask == 0 && s.Port&other.Mask == other.Port
+	return s.Protocol == other.Protocol && other.Mask&^s.Mask == 0 && s.Port&other.Mask == other.Port &&
+		other.SourceMask&^s.SourceMask == 0 && s.SourcePort&other.SourceMask == other.SourcePort &&
+		valueWithin(s.ICMPType, other.ICMPType) && valueWithin(s.ICMPCode, other.ICMPCode)
+}
+
+// valueWithin reports whether other is any value, or the same.
+func valueWithin(value, other *uint8) bool {
+	return other == nil || value != nil && *value == *other
 }

@@ -193,7 +193,7 @@ func TestPortRange(t *testing.T) {
 		for port := range 1 << 16 {
 			count := 0
 			for _, s := range services {
-				if s.Matches(of.IPProtoTCP, uint16(port)) {
+				if s.Matches(policy.Connection{Protocol: of.IPProtoTCP, DestinationPort: uint16(port)}) {
 					count++
 				}
 			}
