@@ -45,10 +45,17 @@ func (r *Rule) withinOne(rules []*Rule, action func(Effect) bool, applied []Pod)
 	return nowhere || PeersOf(r, true, true).None() && len(r.PeerServices) == 0 || slices.ContainsFunc(rules, func(other *Rule) bool {
 		return action(other.Effect) && r.Effect.Order == other.Effect.Order && r.Direction == other.Direction &&
 			r.servicesWithin(other) && r.peersWithin(other) && podsWithin(applied, other.AppliedTo) &&
-			groupsWithin(r.PeerServices, other.PeerServices) && groupsWithin(r.AppliedToServices, other.AppliedToServices)
+			(other.matchesAnyPeer() || groupsWithin(r.PeerServices, other.PeerServices)) && groupsWithin(r.AppliedToServices, other.AppliedToServices) &&
+			(len(r.AppliedToServices) > 0) == (len(other.AppliedToServices) > 0)
 	})
 }
 
+// matchesAnyPeer reports whether every address is a peer of the rule.
+func (r *Rule) matchesAnyPeer() bool {
+	return slices.Contains(r.Peers, anyIPv4) && slices.Contains(r.Peers, anyIPv6)
+}
+
+// groupsWithin reports whether all groups are among others.
 func groupsWithin(groups, others []uint32) bool {
 	return !slices.ContainsFunc(groups, func(g uint32) bool { return !slices.Contains(others, g) })
 }

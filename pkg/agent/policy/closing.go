@@ -5,6 +5,9 @@ package policy
 
 import "net/netip"
 
+// anyIPv4 and anyIPv6 together contain every address.
+var anyIPv4, anyIPv6 = netip.PrefixFrom(netip.IPv4Unspecified(), 0), netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+
 // Closing returns a rule without id that stands for unknown rules with an effect. At the place of the effect it denies Pods all
 // connections of a direction, as far as such a rule can: rules of StageKubernetes isolate, others drop everything. Rules that precede
 // the place still decide.
@@ -14,6 +17,6 @@ func Closing(e Effect, d Direction, pods []Pod) Rule {
 	}
 	return Rule{
 		Effect: Effect{Order: e.Order, Action: Drop}, Direction: d, AppliedTo: pods,
-		Peers: []netip.Prefix{netip.PrefixFrom(netip.IPv4Unspecified(), 0), netip.PrefixFrom(netip.IPv6Unspecified(), 0)},
+		Peers: []netip.Prefix{anyIPv4, anyIPv6},
 	}
 }

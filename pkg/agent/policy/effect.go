@@ -60,6 +60,26 @@ type Order struct {
 	Rule int32
 }
 
+// Priorities of tiers with a meaning of their own.
+const (
+	// TierAdmin is the tier of AdminNetworkPolicies and of ClusterNetworkPolicies of the tier Admin.
+	TierAdmin int32 = 251
+	// TierBaseline is the baseline tier.
+	TierBaseline int32 = 253
+	// TierBaselineAdmin is the tier of BaselineAdminNetworkPolicies and of ClusterNetworkPolicies of the tier Baseline.
+	TierBaselineAdmin int32 = 254
+)
+
+// OrderOf returns the place of a rule of an Antrea-native policy, or of one of the network-policy-api: in StageBaseline from the tier
+// TierBaseline on, in StageTiers before.
+func OrderOf(tier int32, policy float64, rule int32) Order {
+	o := Order{StageTiers, tier, policy, rule}
+	if tier >= TierBaseline {
+		o.Stage = StageBaseline
+	}
+	return o
+}
+
 // Compare returns a negative number if o is evaluated before other, a positive one if after, and 0 if their order is undefined.
 func (o Order) Compare(other Order) int {
 	return cmp.Or(cmp.Compare(o.Stage, other.Stage), cmp.Compare(o.Tier, other.Tier), cmp.Compare(o.Policy, other.Policy), cmp.Compare(o.Rule, other.Rule))

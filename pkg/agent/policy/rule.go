@@ -44,7 +44,7 @@ type Rule struct {
 	// AppliedTo are local Pods. A rule without AppliedTo does nothing.
 	AppliedTo []Pod
 	// AppliedToServices are groups of Open vSwitch. An ingress rule with them is applied to connections from outside to the NodePorts of these
-	// Services, at the Node to which they come, instead of to Pods. Its peers are the addresses of clients.
+	// Services, at the Node to which they come, instead of to Pods: AppliedTo is empty. Its peers are the addresses of clients. It does not isolate.
 	AppliedToServices []uint32
 	// Peers and PeerAddresses are the other ends; they may overlap. A rule without either matches nothing: it can only isolate.
 	// 0.0.0.0/0 and ::/0 match everything.

@@ -19,11 +19,11 @@ type Service struct {
 
 // Matches reports whether the service includes the connection.
 func (s Service) Matches(c Connection) bool {
-	protocol := c.Protocol
-	if protocol == protocolICMPv6 {
-		protocol = protocolICMP
+	protocol := s.Protocol
+	if protocol == protocolICMP && c.Destination.Unmap().Is6() {
+		protocol = protocolICMPv6
 	}
-	return s.Protocol == protocol && c.DestinationPort&s.Mask == s.Port && c.SourcePort&s.SourceMask == s.SourcePort &&
+	return protocol == c.Protocol && c.DestinationPort&s.Mask == s.Port && c.SourcePort&s.SourceMask == s.SourcePort &&
 		(s.ICMPType == nil || *s.ICMPType == c.ICMPType) && (s.ICMPCode == nil || *s.ICMPCode == c.ICMPCode)
 }
 

@@ -149,8 +149,15 @@ func validatePolicyRule(r *policy.Rule) error {
 	if i := slices.IndexFunc(r.Peers, func(p netip.Prefix) bool { return !p.IsValid() || p.Addr().Is4In6() }); i >= 0 {
 		return fmt.Errorf("policy rule %d: peer %v is neither an IPv4 nor an IPv6 prefix", r.FlowID, r.Peers[i])
 	}
+	if len(r.PeerServices)+len(r.AppliedToServices) > 0 {
+		return fmt.Errorf("policy rule %d: the pipeline has no flows for rules with Services as peers (%d) or that are applied to Services (%d)", r.FlowID,
+			len(r.PeerServices), len(r.AppliedToServices))
+	}
 	protocols := []uint8{of.IPProtoTCP, of.IPProtoUDP, of.IPProtoSCTP}
 	for _, s := range r.Services {
+		if s.SourceMask != 0 || s.ICMPType != nil {
+			return fmt.Errorf("policy rule %d: service %+v: the pipeline has no flows for source ports and types of ICMP", r.FlowID, s)
+		}
 		if !slices.Contains(protocols, s.Protocol) || s.Port&^s.Mask != 0 {
 			return fmt.Errorf("policy rule %d: service %+v: must have one of the protocols %s, and no bits of the port outside the mask", r.FlowID, s,
 				strings.Trim(fmt.Sprint(protocols), "[]"))
