@@ -24,6 +24,8 @@ type Options struct {
 	Sysctls *sysctl.Record
 	// ProxyAll leads connections to Services that come from the Node or from outside to the bridge.
 	ProxyAll bool
+	// NodePolicies applies the policies of SetNodePolicyRules to connections of the Node's own programs.
+	NodePolicies bool
 	// Needed, if set, reports whether this Node depends on what is at the address and port, with port 0 at any: what a former agent has led
 	// away of that is given back before all Services are known.
 	Needed func(addr netip.Addr, port uint16) bool
@@ -57,7 +59,7 @@ func NewClient(network *config.NetworkConfig, node *config.NodeConfig, options O
 	params := ruleParams{
 		gateway:        node.Gateway.Name,
 		tunnelProtocol: protocol, tunnelPort: network.TunnelPort, rewritePort: network.RewritePort,
-		ports: options.Ports, randomFully: network.SNATFullyRandomPorts,
+		ports: options.Ports, randomFully: network.SNATFullyRandomPorts, nodePolicies: options.NodePolicies,
 	}
 	if protocol == protocolGRE {
 		params.tunnelPort = 0

@@ -32,9 +32,13 @@ type family struct {
 	healthPortIPSet string
 	// serviceIPSet is the set of external addresses of Services, with their protocols and ports.
 	serviceIPSet string
+	// policySetSuffix ends the names of sets of Node policies.
+	policySetSuffix string
 	// icmp and icmpName are the protocol number of ICMP and its name for iptables, icmpErrors the types and codes of its errors that matter to connections, each as type<<8 | code.
-	icmp       uint8
-	icmpName   string
+	icmp     uint8
+	icmpName string
+	// icmpMatch is the name of the match for ICMP types.
+	icmpMatch  string
 	icmpErrors []uint16
 	// virtualService is the next hop of the routes to Services, virtualNodePort the destination that connections to NodePorts get.
 	virtualService, virtualNodePort netip.Addr
@@ -59,8 +63,10 @@ var familyIPv4 = family{
 	nodePortIPSet:   "ANTREA-NODEPORT-IP",
 	healthPortIPSet: "ANTREA-HEALTH-IP",
 	serviceIPSet:    "ANTREA-SERVICE-IP",
+	policySetSuffix: "-4",
 	icmp:            unix.IPPROTO_ICMP,
 	icmpName:        "icmp",
+	icmpMatch:       "icmp",
 	icmpErrors:      []uint16{3 << 8, 3<<8 | 1, 3<<8 | 2, 3<<8 | 3, 3<<8 | 4, 3<<8 | 13, 11 << 8}, // RFC 792, RFC 1812
 	virtualService:  config.VirtualServiceIPv4,
 	virtualNodePort: config.VirtualNodePortIPv4,
@@ -81,8 +87,10 @@ var familyIPv6 = family{
 	nodePortIPSet:   "ANTREA-NODEPORT-IP6",
 	healthPortIPSet: "ANTREA-HEALTH-IP6",
 	serviceIPSet:    "ANTREA-SERVICE-IP6",
+	policySetSuffix: "-6",
 	icmp:            unix.IPPROTO_ICMPV6,
 	icmpName:        "icmpv6",
+	icmpMatch:       "icmp6",
 	icmpErrors:      []uint16{1 << 8, 1<<8 | 1, 1<<8 | 3, 1<<8 | 4, 2 << 8, 3 << 8}, // RFC 4443
 	virtualService:  config.VirtualServiceIPv6,
 	virtualNodePort: config.VirtualNodePortIPv6,

@@ -77,7 +77,7 @@ func tunnelMatches(p ruleParams) [][]string {
 
 // inputMatches match what filterTable accepts or drops in INPUT.
 func inputMatches(p ruleParams) [][]string {
-	if p.tunnelPort == 0 {
+	if p.tunnelPort == 0 || p.nodePolicies {
 		return everyPacket
 	}
 	return slices.Concat(tunnelMatches(p), rangeMatches("--dport", p.ports.services()), p.healthChecks())
@@ -85,7 +85,7 @@ func inputMatches(p ruleParams) [][]string {
 
 // outputMatches match what filterTable accepts or marks in OUTPUT.
 func outputMatches(p ruleParams) [][]string {
-	if p.tunnelPort == 0 {
+	if p.tunnelPort == 0 || p.nodePolicies {
 		return everyPacket
 	}
 	all := p.ports.services()

@@ -48,8 +48,10 @@ func (w *firewall) acceptIn(ctx context.Context, v variant, chain string, rules 
 		return err
 	}
 	other.lockWait = w.lockWait
-	other.tables = slices.DeleteFunc(slices.Clone(w.tables), func(t table) bool { return t.name != tableFilter })
-	other.jumps = slices.DeleteFunc(slices.Clone(w.jumps), func(j jump) bool { return j.table != tableFilter })
+	p := w.params
+	p.nodePolicies = p.nodePolicy != nil // a former agent's chains are not there
+	other.tables = slices.DeleteFunc(desiredTables(p), func(t table) bool { return t.name != tableFilter })
+	other.jumps = slices.DeleteFunc(desiredJumps(p), func(j jump) bool { return j.table != tableFilter })
 	if !slices.ContainsFunc(rules[tableFilter], func(line string) bool { return strings.Contains(line, " "+chainPrefix) }) {
 		klog.InfoS("The Node's other iptables drops by policy, so its table filter gets the agent's rules", "program", w.family.program(v, ""), "chain", chain)
 	}

@@ -73,6 +73,10 @@ type ruleParams struct {
 	virtualService, virtualNodePort netip.Addr
 	// healthPortSet is the name of an ipset; empty without proxyAll.
 	healthPortSet string
+	// nodePolicies reports whether policies apply to this Node; nodePolicy is their content, nil until it is known: the chains stay as a
+	// former agent has left them.
+	nodePolicies bool
+	nodePolicy   *nodePolicy
 }
 
 // proxyAll reports whether connections to Services that come from the Node or from outside lead to the bridge.
@@ -259,6 +263,9 @@ func filterTable(p ruleParams) table {
 	}
 	for _, match := range p.healthChecks() {
 		t.add(in, "accept health checks of Services", append(match, "-j", "ACCEPT")...)
+	}
+	if p.nodePolicies {
+		t.addNodePolicies(p)
 	}
 	return t
 }

@@ -74,7 +74,7 @@ func (s *stack) initialize() error {
 	if err := s.keepFormerPorts(context.Background()); err != nil {
 		return err
 	}
-	if err := s.syncFirewall(context.Background()); err != nil {
+	if err := s.initializeFirewall(context.Background()); err != nil {
 		return err
 	}
 	if s.services == nil {
@@ -86,13 +86,27 @@ func (s *stack) initialize() error {
 // sync repairs all but the firewall, every part even if another one fails.
 func (s *stack) sync() error {
 	if !s.hasPods() {
-		return s.syncSets()
+		return errors.Join(s.syncSets(), s.keepPolicySets())
 	}
 	return errors.Join(
 		s.syncSysctls(),
 		s.syncSets(),
+		s.keepPolicySets(),
 		s.syncRoutes(),
 	)
+}
+
+// initializeFirewall applies the rules. Chains to which they lead must exist before, chains to which they no longer lead can go after.
+func (s *stack) initializeFirewall(ctx context.Context) error {
+	s.firewallMutex.Lock()
+	defer s.firewallMutex.Unlock()
+	if !s.firewall.params.nodePolicies {
+		return errors.Join(s.firewall.apply(ctx), s.prepareNodePolicy(ctx))
+	}
+	if err := s.prepareNodePolicy(ctx); err != nil {
+		return err
+	}
+	return s.firewall.apply(ctx)
 }
 
 func (s *stack) syncFirewall(ctx context.Context) error {
