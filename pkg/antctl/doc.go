@@ -23,8 +23,7 @@
 // In a Pod of Antrea (environment variable POD_NAME) the server is the component in the same Pod, accessed with the
 // loopback token. Elsewhere it is the controller's API through the Kubernetes API, accessed with a kubeconfig. A
 // command exists only in the modes for which it has an Endpoint. Requests that the Kubernetes API does not forward go
-// directly to agents and controller (direct.go).
+// directly to agents and controller.
 //
-// Commands of several requests have files of their own: proxy.go, supportbundle.go (with bundle_*.go), and check.go
-// with package check.
+// Commands of several requests have files of their own.
 package antctl

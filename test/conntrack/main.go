@@ -9,7 +9,8 @@
 // encapsulating them. It needs root.
 //
 // sequence.go and tcp.go make sequences, packet.go makes their packets, and loss.go loses some of them on the wire.
-// world.go is a world, run.go plays sequences in it, compare.go compares.
+// world.go is a world, run.go plays sequences in it, compare.go compares, explain.go knows the
+// differences that are explained.
 //
 // The last line is "conntrack: sequences=N packets=N differences=N seed=S": differences that docs/design/oncache-conntrack.md does
 // not explain. The exit code is 1 if there are any.

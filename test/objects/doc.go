@@ -4,15 +4,15 @@
 // Package objects compares clusters that meet bad objects, requests and files with clusters that never do. A bad thing must
 // be refused where it occurs, and everything else must continue to work.
 //
-// A cluster runs in this process: antrea-controller with its storage, and on two Nodes the agents' controllers for policies
-// and Nodes and their CNI server, assembled in the order of pkg/agent/start. Kubernetes (kube.go), Open vSwitch
+// A cluster (world.go) runs in this process: antrea-controller with its storage (plane.go), and on two Nodes the agents'
+// controllers for policies and Nodes and their CNI server (agent.go), assembled in the order of pkg/agent/start. Kubernetes (kube.go), Open vSwitch
 // (switch.go, bridge.go), the host's routes (routes.go) and host-local (cni.go) are fakes that check as little, or refuse
 // as much, as the real ones. Devices and network namespaces are real, so root is needed. Each cluster is in a bubble of
 // testing/synctest: its clock advances only when nothing is left to be done, so every observation is at a quiet point, and
 // no time is lost by waiting.
 //
 // A set (script.go, disturb.go) is a sequence of phases: the start, changes of Pods, labels, policies and Nodes, and
-// disturbances: an agent that restarts with or without controller, another controller, watches that end. It is run twice,
+// disturbances: an agent that restarts with or without controller, another controller, watches that end. It is run twice (run.go),
 // without its bad things and with them. Bad things appear at random moments, disappear at once, return with another UID,
 // and are all gone at the end: badnode.go, badpod.go, badpolicy.go, bad.go (Namespaces), badinput.go (CNI requests, and
 // files of the agents' store that are damaged between the end of an agent and the start of the next one).

@@ -6,7 +6,7 @@
 // Each step finds the remains of one kind on the Node itself, not in a record, so that a cleanup can be repeated or
 // continued, and also finds what earlier versions have made. Then it removes them, with a line for each. cleanup.go
 // defines the order, cni.go removes what the init container has installed, switch.go the datapath of Open vSwitch,
-// state.go sysctls, conntrack entries and directories.
+// state.go sysctls, conntrack entries and directories. worker.go removes and counts.
 package cleanup
 
 import (

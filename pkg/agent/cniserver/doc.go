@@ -5,12 +5,12 @@
 // (ADD, CHECK, DEL), and delegates addresses to the host-local IPAM plugin. After an agent restart it brings the bridge in
 // line with the Node's Pods (Reconcile).
 //
-// boundary.go keeps one request from harming others. It limits connections and requests. When the agent panics during a
-// request, it answers with code 0 and writes request and stack to the log; before that, ADD undoes its steps. steps.go
-// marks the steps: an agent may die after any of them, and its successor repairs what is left.
+// One request does not harm others: connections and requests are limited. When the agent panics during a request, it
+// answers with code 0 and writes request and stack to the log; before that, ADD undoes its steps. The steps are marked in
+// the code: an agent may die after any of them, and its successor repairs what is left.
 //
 // The CNI configuration says where leases are (its name, ipam.dataDir). The bridge's external_ids list all directories
-// except the usual one under antrea-ipam-leases, so that Reconcile collects leases in each of them (leases.go). An address
+// except the usual one under antrea-ipam-leases, so that Reconcile collects leases in each of them. An address
 // that an interface has from a former directory is not leased again.
 //
 // More than 1,024 Pods: a host interface's name has 24 bits of hash after the Pod's first characters. Among 2,000 Pods with

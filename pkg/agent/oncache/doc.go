@@ -12,20 +12,23 @@
 //	manager.go                     start, stop and mark flows; it composes what follows
 //	gateway.go                     the host's own stack as one more endpoint
 //	pods.go, captures.go           which local Pods use the cache, and whose packets are being captured
-//	mode.go                        the wanted mode, and off while the uplink cannot carry the fast path or the cache does not trust itself
-//	protection.go                  when it does not trust itself
+//	mode.go, flush.go              the wanted mode, and off while the uplink cannot carry the fast path or the cache does not trust itself
+//	protection.go, failures.go     when it does not trust itself, and operations that fail
 //	uplink.go                      reacts to kernel changes: the transport interface and the routes to Nodes
 //	uplink_paths.go                how packets leave for the Nodes, and what differs after messages were lost
 //	uplink_device.go               which transport interfaces the programs understand
 //	uplink_watch.go, uplink_events.go, subscribe.go  the kernel's messages, and which of them matter
-//	merging.go                     why rewritten packets could not arrive: GRO
+//	tunnel_device.go               the device of the tunnel
+//	rewriting.go, merging.go       rewritten packets, and why they could not arrive: GRO
 //	ipsec.go                       IPsec policies that hits would bypass
 //	conntrack.go                   conntrack's entries of accelerated connections (package tracking)
 //	absence.go, absence_watch.go   leases that are held while Open vSwitch is away, and how that is found out
+//	hold.go                        Pods that stay on Open vSwitch during a trace
+//	counted.go                     counts of entries that are removed
 //	shares.go                      dividing the cache among the Pods
 //	bridge.go                      mirrors of the bridge, and the state that it keeps for the cache
-//	sysctl.go                      conntrack's window tracking
-//	status.go, metrics.go          what antctl and /metrics show
+//	sysctl.go, upkeep.go           conntrack's window tracking, and the repair of what others change
+//	status.go, reasons.go, metrics.go, dump.go  what antctl, /metrics and support bundles show
 package oncache
 
 // boundaryName is the label under which panics of the cache are counted.

@@ -5,12 +5,13 @@
 // each port of a Service and each IP version, the addresses at which clients reach it and the Endpoints that serve it.
 // docs/use/antrea-proxy.md describes it for users.
 //
-// service.go and slice.go read the objects, networks.go reads Nodes. claims.go decides which Service gets an address
+// config.go says which Services are handled. service.go and slice.go read the objects, networks.go and regions.go Nodes. claims.go decides which Service gets an address
 // that several want. core.go keeps all of it and says which Services an event matters for. endpoints.go selects
 // Endpoints, and evaluate.go turns a Service into the wanted state of the switch; external.go does so for proxyAll.
 // plan.go compares the wanted state with the switch, and lists the operations. None of them does I/O. watch.go and
 // controller.go run them, host.go makes the host follow, addresses.go finds the addresses for NodePorts. cleaner.go
-// ends the UDP connections that comparison.go finds wrong, findings.go reports problems, metrics.go counts.
+// ends the UDP connections that comparison.go finds wrong, orphans.go the connections of a former agent (kernel.go defines
+// conntrack's table); findings.go reports problems, query.go answers questions, metrics.go counts.
 //
 // An event causes the evaluation of the Services that it concerns, and one operation for each port that changes.
 // Nothing is done periodically, or for all Services, except when this Node moves to another zone.

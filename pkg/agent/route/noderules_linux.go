@@ -27,13 +27,13 @@ const (
 
 	// maxPolicyID is the number of characters of a NodePolicyRule's ID that fit a chain (28) and an ipset (31) with prefix and suffix.
 	maxPolicyID = 16
-	// maxComment is the number of characters of a comment (XT_MAX_COMMENT_LEN, include/uapi/linux/netfilter/xt_comment.h), maxLogPrefix that of a
+	// maxComment is the number of characters of a comment (XT_MAX_COMMENT_LEN, include/uapi/linux/netfilter/xt_comment.h), maxLogPrefix of a
 	// log prefix (xt_LOG.h).
 	maxComment, maxLogPrefix = 255, 29
 )
 
 // NodePolicyRule is a rule of an Antrea-native policy that applies to this Node. It concerns connections of the host's own programs:
-// packets that the Node forwards, such as those of Pods, do not meet it.
+// packets that the Node forwards, such as Pods', do not meet it.
 type NodePolicyRule struct {
 	// ID names the rule's chain and sets. It has at most 16 of the characters 0-9 and A-Z, and is unique.
 	ID string

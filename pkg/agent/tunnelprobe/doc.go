@@ -6,5 +6,5 @@
 // Node looks right.
 //
 // A Node sends at most perRound requests a second, however many Nodes there are: to all in turn, and more often to those that have not answered.
-// core.go decides whom to ask and what silence means; probe.go sends and receives, and reports.
+// core.go decides whom to ask and what silence means; probe.go sends and receives through socket.go, and reports.
 package tunnelprobe

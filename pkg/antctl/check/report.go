@@ -3,7 +3,7 @@
 
 // Package check answers whether a cluster is ready for Antrea (Cluster) and whether an installed one works (Installation), for
 // antctl check. Cluster only reads objects of the Kubernetes API. Installation also asks the agents, and sends traffic between
-// Pods that it makes and removes (traffic.go), some of which must take the fast path (fastpath.go).
+// Pods that it makes and removes, some of which must take the fast path.
 package check
 
 import (

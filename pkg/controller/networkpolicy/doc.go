@@ -14,7 +14,7 @@
 //   - Spans are counted per Node (span.go): an AppliedToGroup's by member, an AddressGroup's by policy that uses it. A
 //     policy's span is its AppliedToGroup's.
 //
-// One event is one transaction (transaction.go), which collects the changes of each object. The Store (store.go) turns them
+// One event is one transaction (transaction.go), which collects the changes of each object. The Store (store.go, object.go) turns them
 // into events of watches (watcher.go): a Node that enters a span gets the object, one that stays gets the change, and one that leaves gets
 // the deletion. The Controller (controller.go) feeds it from informers. handover.go ends the watches when another controller
 // serves; query.go and metrics.go say what there is.

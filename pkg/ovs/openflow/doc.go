@@ -8,13 +8,13 @@
 //
 // A Flow is a plain value: table, priority, cookie, matches and actions. Flow.Key identifies it in the switch, and
 // Flow.Key and Flow.String are in the syntax of ovs-ofctl(8), so that they can be compared with a dump. Constructors
-// such as IPv4Dst and Reg make the matches; action.go and learn.go define the actions. A GroupEntry has buckets of
+// such as IPv4Dst and Reg make the matches. A GroupEntry has buckets of
 // actions, a MeterEntry a rate.
 //
 // A Switch applies them. NewSwitch returns the real one, NewFake one in memory for tests of pipelines. Commit, for flows, and
 // Apply, for a Transaction of groups and flows, send one atomic bundle: afterwards all mods are in the tables or none is. The
 // error is a *FlowError or *GroupError that names what the switch refused, and wraps the *Error of the switch. OpenFlow has no
-// bundles for meters; Apply sends their changes before and after the bundle (transaction.go). When the connection is lost, the
+// bundles for meters; Apply sends their changes before and after the bundle. When the connection is lost, the
 // client dials again by itself and reports it on Connect's channel. It does not replay anything, since only its user knows what
 // should be there. Delays between attempts grow (package retry), and the log has one line per outage.
 //
@@ -36,7 +36,7 @@
 // # Liveness
 //
 // A hung vswitchd keeps its sockets open. So the client sends an echo request every 5 s, and ends the connection when six of them
-// have brought no sign of life: a message, or room for more data in the socket (liveness.go). Waiting calls then return
+// have brought no sign of life: a message, or room for more data in the socket. Waiting calls then return
 // ErrDisconnected, and later calls fail at once. An open bundle is dropped with the connection. A bundle whose commit was sent may
 // be applied when vswitchd continues. That happens before it answers the handshake of the next connection, because a bundle's
 // commit is sent only when everything before it was answered, and the agent sends one bundle at a time. So changes that are sent
@@ -51,8 +51,8 @@
 // commit the rest. Commit therefore sends open, all flows and close in one write, checks the replies up to that to
 // close, and only then sends commit and a barrier, or discard, in a second write.
 //
-// library.go uses github.com/contiv/libOpenflow for what it encodes correctly: fields of matches, output, dec_ttl, set_field, load,
-// move, resubmit, conjunction and goto_table. The rest is encoded here (encode*.go), because the library lacks it or gets it wrong:
+// github.com/contiv/libOpenflow encodes what it gets right: fields of matches, output, dec_ttl, set_field, load,
+// move, resubmit, conjunction and goto_table. The rest is encoded here, because the library lacks it or gets it wrong:
 //
 //   - flow mods: it sends out_port twice, so that a deletion restricted to a port or a group would delete every flow;
 //   - lengths: it counts in 16 bits and wraps around, so messages that are too long are refused here;
@@ -60,8 +60,8 @@
 //
 // No message of the switch reaches the library. Its decoder panics on ordinary messages (ip_frag, nw_ttl or meter in flow
 // statistics, table statistics, packet-in2), and its message stream decodes in 25 goroutines over one queue, so that replies
-// overtake each other and a panic ends the process. decode*.go, dump.go, parse.go and packet.go decode the switch's messages, with a
-// length check before every access, and fuzz tests run them on arbitrary input and on messages of a real switch. One goroutine
+// overtake each other and a panic ends the process. The switch's messages are decoded here, with a length check before every
+// access, and fuzz tests run the decoders on arbitrary input and on messages of a real switch. One goroutine
 // reads a connection, so replies keep their order. A message has at most 64 KiB, and an answer a bounded number of messages, which
 // bounds what a reader allocates.
 package openflow

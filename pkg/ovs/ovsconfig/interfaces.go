@@ -5,7 +5,7 @@
 //
 // BridgeClient (interfaces.go) is implemented by bridge.go, port.go, port_update.go, mirror.go and vswitch.go on the
 // sessions of transaction.go, and in memory by fake.go. connection.go keeps a libovsdb client connected. Between it and
-// ovsdb-server stands a guard (guard.go). It ends the connection when the server does not answer echo requests or sends
+// ovsdb-server stands a guard (guard.go). model.go is the schema. It ends the connection when the server does not answer echo requests or sends
 // invalid messages (vetter.go, vetrows.go); then operations wait for the next connection, or fail. The content of the
 // database is trusted as a whole or not at all: a missing row with a reference to it is an error, never the absence of
 // a port.

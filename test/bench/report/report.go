@@ -5,7 +5,7 @@
 // plots from result files.
 //
 // report.go assembles the document, tables.go its tables, peers.go the table of the bed peers, plots.go its plots,
-// compare.go ratios, gain.go the picture of README.md, targets.go the targets for the numbers, paper.go the paper's
+// compare.go ratios, gain.go the picture of README.md, summary.go the summary, targets.go the targets for the numbers, paper.go the paper's
 // numbers, and figures.go its figures beside ours.
 package report
 

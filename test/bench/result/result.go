@@ -4,7 +4,7 @@
 // Package result is the outcome of a benchmark run, and its file format: test/bench/results/*.json. Only measured values
 // are stored; readers compute medians and ratios.
 //
-// result.go defines the types, file.go reads and writes files, machine.go describes the machine.
+// result.go and samples.go define the types, file.go reads and writes files, machine.go describes the machine.
 package result
 
 import (

@@ -6,8 +6,8 @@
 //
 // workload.go defines a workload, list.go lists them, runner.go measures. The others have one kind of program each:
 // sockperf.go, qperf.go (request/response), iperf3.go (bulk), crr.go (a connection per transaction), load.go (a fixed rate), memcached.go,
-// postgres.go, web.go, http3.go (applications), scale.go (many cached flows, eviction, misses). profile.go measures where the time
-// goes.
+// postgres.go, web.go, http3.go (applications), scale.go (many cached flows, eviction, misses). profile.go and segments.go measure where the time
+// goes, versions.go finds the versions of the tools.
 package workload
 
 import (

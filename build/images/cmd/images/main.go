@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command images makes container images without an engine, a registry, or root, as archives that docker load and ctr images import read.
-// catalog.go lists what is in each image, docs/start/images.md explains the rest.
+// catalog.go lists what is in each image, build.go makes them, docs/start/images.md explains the rest.
 //
 //	images [flags] project|tests|cluster|IMAGE...
 package main

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package ipfix sends flow records to a collector (RFC 7011). elements.go turns a record into information elements,
-// session.go manages the connection to the collector. The messages are made by go-ipfix, Antrea's own library, which
+// session.go manages the connection to the collector, dial.go opens it. The messages are made by go-ipfix, Antrea's own library, which
 // knows Antrea's information elements.
 package ipfix
 

@@ -10,6 +10,6 @@
 //
 // Files: cache.go (what the switch is believed to hold, and plans to change that), store.go (the caches, and the bundle that replaces
 // all flows), groups.go (groups: their ids, replay and removal), meters.go (meters), commit.go (one atomic bundle, and the coherency
-// with ONCache around it), former.go (flows of former rounds, and what replaces them), shortage.go (flows that another program has
+// with ONCache around it), interceptor.go (the cache's part of it), former.go (flows of former rounds, and what replaces them), shortage.go (flows that another program has
 // deleted), turn.go (who may change flows, and how long others wait), metrics.go (what was changed, and how long it took).
 package flowstore

@@ -10,7 +10,7 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// NetworkPolicyStatus is what Nodes report about a NetworkPolicy, whose name it has.
+// NetworkPolicyStatus contains reports of Nodes about the NetworkPolicy with its name.
 type NetworkPolicyStatus struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -78,7 +78,7 @@ const (
 	DirectionOut Direction = "Out"
 )
 
-// RuleAction is what a rule does with the connections that it matches.
+// RuleAction is applied to the connections that a rule matches.
 type RuleAction string
 
 // RuleActionPass ends the evaluation of tiers: Kubernetes' policies and the baseline tier decide.

@@ -47,7 +47,7 @@ type NetworkPolicyList struct {
 	Items           []NetworkPolicy `json:"items"`
 }
 
-// ClusterNetworkPolicySpec has the same fields as that of a NetworkPolicy.
+// ClusterNetworkPolicySpec has the fields of NetworkPolicySpec.
 type ClusterNetworkPolicySpec = NetworkPolicySpec
 
 // NetworkPolicySpec is an ordered list of rules for each direction.
@@ -62,7 +62,7 @@ type NetworkPolicySpec struct {
 	Egress    []Rule      `json:"egress,omitempty"`
 }
 
-// RuleAction is what a rule does with the connections that it matches.
+// RuleAction is applied to the connections that a rule matches.
 type RuleAction string
 
 const (
@@ -99,7 +99,7 @@ type NetworkPolicyPeer struct {
 	IPBlock           *IPBlock              `json:"ipBlock,omitempty"`
 	PodSelector       *metav1.LabelSelector `json:"podSelector,omitempty"`
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
-	// Namespaces, only in a ClusterNetworkPolicy, selects Namespaces by that of the Pod to which the rule applies.
+	// Namespaces, only in a ClusterNetworkPolicy, selects Namespaces by the Namespace of the Pod to which the rule applies.
 	Namespaces             *PeerNamespaces       `json:"namespaces,omitempty"`
 	ExternalEntitySelector *metav1.LabelSelector `json:"externalEntitySelector,omitempty"`
 	// Group is the name of a ClusterGroup for a ClusterNetworkPolicy, of a Group for a NetworkPolicy.

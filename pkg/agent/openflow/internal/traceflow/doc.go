@@ -1,5 +1,5 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package traceflow is the feature by which traced packets report themselves; report.go reads the reports.
+// Package traceflow is the feature by which traced packets report themselves, and reads the reports.
 package traceflow
