@@ -6,6 +6,7 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"math"
 )
 
 // Action says what happens to the connections that a rule matches. The zero value is invalid; Evaluate treats it as Drop.
@@ -97,8 +98,8 @@ type Effect struct {
 // Kubernetes is the effect of all rules of Kubernetes NetworkPolicies.
 var Kubernetes = Effect{Order: Order{Stage: StageKubernetes}, Action: Allow, Isolates: true}
 
-// strictness sorts rules whose order is undefined: the one that allows least comes first.
-func (e Effect) strictness() int {
+// Strictness sorts rules whose order is undefined: the one that allows least comes first. It is 0 to 2.
+func (e Effect) Strictness() int {
 	switch e.Action {
 	case Allow:
 		return 2
@@ -111,7 +112,7 @@ func (e Effect) strictness() int {
 // Before compares the order of two effects. Where the priorities leave it undefined, rules that deny precede rules that pass, and these
 // precede rules that allow.
 func (e Effect) Before(other Effect) bool {
-	return cmp.Or(e.Order.Compare(other.Order), cmp.Compare(e.strictness(), other.strictness())) < 0
+	return cmp.Or(e.Order.Compare(other.Order), cmp.Compare(e.Strictness(), other.Strictness())) < 0
 }
 
 // Validate reports what is wrong with the effect.
@@ -121,6 +122,8 @@ func (e Effect) Validate() error {
 		return fmt.Errorf("action %v: must be %v, %v, %v or %v", e.Action, Allow, Drop, Reject, Pass)
 	case e.Order.Stage < StageTiers || e.Order.Stage > StageBaseline:
 		return fmt.Errorf("stage %d: must be within %d to %d", e.Order.Stage, StageTiers, StageBaseline)
+	case math.IsNaN(e.Order.Policy):
+		return fmt.Errorf("priority %v of the policy: must be a number", e.Order.Policy)
 	case e.Order.Stage == StageKubernetes && e.Action != Allow:
 		return fmt.Errorf("action %v: rules of Kubernetes NetworkPolicies can only %v", e.Action, Allow)
 	case e.Isolates && e.Order.Stage != StageKubernetes:

@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"math"
 	"net/netip"
 	"testing"
 
@@ -82,6 +83,7 @@ func TestValidate(t *testing.T) {
 		"stage 0":          {Action: Allow},
 		"can only Allow":   {Order: Order{Stage: StageKubernetes}, Action: Drop},
 		"isolate Pods":     {Order: Order{Stage: StageTiers}, Action: Allow, Isolates: true},
+		"must be a number": tiered(Allow, 0, math.NaN(), 0),
 		"no later stage":   baseline(Pass, 0),
 	} {
 		require.ErrorContains(t, invalid.Validate(), want)

@@ -19,11 +19,14 @@ type Service struct {
 
 // Matches reports whether the service includes the connection.
 func (s Service) Matches(c Connection) bool {
-	protocol := s.Protocol
-	if protocol == protocolICMP && c.Destination.Unmap().Is6() {
-		protocol = protocolICMPv6
+	protocol := c.Protocol
+	switch v6 := c.Destination.Unmap().Is6(); {
+	case protocol == protocolICMPv6 && (v6 || !c.Destination.IsValid()):
+		protocol = protocolICMP
+	case protocol == protocolICMP && v6: // no ICMP at all
+		return false
 	}
-	return protocol == c.Protocol && c.DestinationPort&s.Mask == s.Port && c.SourcePort&s.SourceMask == s.SourcePort &&
+	return s.Protocol == protocol && c.DestinationPort&s.Mask == s.Port && c.SourcePort&s.SourceMask == s.SourcePort &&
 		(s.ICMPType == nil || *s.ICMPType == c.ICMPType) && (s.ICMPCode == nil || *s.ICMPCode == c.ICMPCode)
 }
 
