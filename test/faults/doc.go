@@ -7,7 +7,7 @@
 // are not delivered. `make test-faults` runs it in the testbed; docs/develop/reliability.md explains the output.
 //
 // The plan of events (plan.go, from the table in kind.go) is a function of the seed. The oracle (oracle.go, ledger.go)
-// sees only numbers. world.go is the cluster, flow.go its kinds of traffic. action*.go make events happen (policies.go has
+// sees only numbers. world.go is the cluster, flow.go its kinds of traffic. action*.go make events happen (policies.go contains
 // their policies), traffic.go generates allowed traffic, probe.go forbidden traffic, run.go brings them together.
 //
 // The last line is "faults: events=N packets=N lost_established=N forbidden_delivered=N seed=S". The exit code is 1 if anything is wrong.

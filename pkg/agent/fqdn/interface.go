@@ -5,11 +5,11 @@ package fqdn
 
 import "github.com/antrea-oncache/antrea/pkg/agent/policy"
 
-// Selector is what a rule says about names: an exact name such as "db.example.com", or a pattern in which '*' stands for any
+// Selector is the form of names in rules: an exact name such as "db.example.com", or a pattern in which '*' stands for any
 // sequence of characters, such as "*.example.com". Upper case and a dot at the end make no difference.
 type Selector = string
 
-// Use is what the rules of one policy need of this package.
+// Use contains the needs of the rules of one policy.
 type Use struct {
 	// Selectors are the names and patterns of all its egress rules.
 	Selectors []Selector

@@ -36,10 +36,10 @@ func TestMatches(t *testing.T) {
 		{"another protocol than ICMP", rule(1, allow, peer, Service{Protocol: 1}), tcp, false},
 		{"NodePort", &Rule{Effect: allow, Direction: Ingress, AppliedToServices: []uint32{4, 5}, Peers: []netip.Prefix{anyIPv4}}, nodePort, true},
 		{"NodePort of another Service", &Rule{Effect: allow, Direction: Ingress, AppliedToServices: []uint32{4}, Peers: []netip.Prefix{anyIPv4}}, nodePort, false},
-		{"a ClusterIP is no NodePort", &Rule{Effect: allow, Direction: Ingress, AppliedToServices: []uint32{5}, Peers: []netip.Prefix{anyIPv4}}, clusterIP, false},
+		{"a ClusterIP is not a NodePort", &Rule{Effect: allow, Direction: Ingress, AppliedToServices: []uint32{5}, Peers: []netip.Prefix{anyIPv4}}, clusterIP, false},
 		{"to a Service", toServices(allow, 5), Connection{Source: client, Destination: local.IPs[0], Protocol: 6, ServiceGroup: 5}, true},
 		{"to an Endpoint directly", toServices(allow, 5), tcp, false},
-		{"group 0 is no Service", toServices(allow, 0), tcp, false},
+		{"group 0 is not a Service", toServices(allow, 0), tcp, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { require.Equal(t, tt.want, tt.rule.Matches(tt.c)) })

@@ -128,7 +128,7 @@ type AppliedTo struct {
 	NodeSelector *metav1.LabelSelector `json:"nodeSelector,omitempty"`
 }
 
-// MulticlusterScope says whether the Pods of other clusters of a ClusterSet count. Empty means ScopeCluster.
+// MulticlusterScope reports whether the Pods of other clusters of a ClusterSet count. Empty means ScopeCluster.
 type MulticlusterScope string
 
 const (
