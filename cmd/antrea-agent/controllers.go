@@ -151,7 +151,7 @@ func (c *controllers) addPolicies(o *options, n *node, cache *onCache) (err erro
 		c.cutter = c.policies.Cutter(connections)
 	}
 	settings := o.config.AuditLogging
-	c.auditLog = auditlog.NewLogger(n.openFlow, n.store, auditlog.DefaultDirectory, auditlog.Rotation{
+	c.auditLog = auditlog.NewLogger(n.openFlow, n.flows, n.store, auditlog.DefaultDirectory, auditlog.Rotation{
 		MaxSize: int(settings.MaxSize), MaxBackups: int(*settings.MaxBackups), MaxAge: int(*settings.MaxAge), Compress: *settings.Compress,
 	})
 	c.addStats(o, n)

@@ -4,6 +4,7 @@
 package auditlog
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/ippacket"
@@ -27,21 +28,27 @@ var protocols = map[uint8]string{
 // line returns a line of the log without its time: table, policy, name of the rule, direction, action, OpenFlow priority, Pod to which
 // the policy is applied, source address and port, destination address and port, protocol, length of the IP packet, label of the rule.
 // Rules of Kubernetes have neither name nor label.
-func line(decision openflow.LoggedPacket, pod string, packet *ippacket.Packet) string {
-	policy, priority := noPolicy, none
-	if decision.Reference != "" {
-		policy, priority = decision.Reference, fmt.Sprint(decision.Priority)
+func line(decision *openflow.PolicyPacket, pod string, packet *ippacket.Packet) string {
+	policy, priority, name, label := noPolicy, none, none, none
+	if decision.FlowID != 0 || decision.Reference != "" {
+		policy = cmp.Or(decision.Reference, none)
+	}
+	if decision.Priority != 0 {
+		priority = fmt.Sprint(decision.Priority)
+	}
+	if rule := decision.Rule; rule != nil {
+		name, label = cmp.Or(rule.Name, none), cmp.Or(rule.LogLabel, none)
 	}
 	srcPort, dstPort := none, none
-	if src, dst, ok := packet.Ports(); ok {
+	if src, dst, ok := packet.Ports(); ok && packet.Protocol != ippacket.SCTP {
 		srcPort, dstPort = fmt.Sprint(src), fmt.Sprint(dst)
 	}
 	protocol, ok := protocols[packet.Protocol]
 	if !ok {
 		protocol = fmt.Sprint(packet.Protocol)
 	}
-	return fmt.Sprintf("%s %s %s %v %v %s %s %v %s %v %s %s %d %s", decision.Table, policy, none, decision.Direction, decision.Action, priority, pod,
-		packet.Src, srcPort, packet.Dst, dstPort, protocol, len(packet.IP), none)
+	return fmt.Sprintf("%s %s %s %v %v %s %s %v %s %v %s %s %d %s", decision.Table, policy, name, decision.Direction, decision.Action, priority, pod,
+		packet.Src, srcPort, packet.Dst, dstPort, protocol, len(packet.IP), label)
 }
 
 // suppressedLine returns a line, in the same format, in place of those beyond a share.

@@ -32,9 +32,15 @@ type Interfaces interface {
 	GetInterfaceByOFPort(ofPort uint32) (*interfacestore.InterfaceConfig, bool)
 }
 
+// Decisions reads what the pipeline says about a packet; openflow.Client implements it.
+type Decisions interface {
+	ParsePolicyPacket(p *of.PacketIn) (openflow.PolicyPacket, error)
+}
+
 // Logger writes the audit log.
 type Logger struct {
 	sw         Switch
+	decisions  Decisions
 	interfaces Interfaces
 	directory  string
 	rotation   Rotation
@@ -42,8 +48,8 @@ type Logger struct {
 }
 
 // NewLogger returns a Logger that does nothing before Run.
-func NewLogger(sw Switch, interfaces Interfaces, directory string, rotation Rotation) *Logger {
-	return &Logger{sw: sw, interfaces: interfaces, directory: directory, rotation: rotation, clock: clock.RealClock{}}
+func NewLogger(sw Switch, decisions Decisions, interfaces Interfaces, directory string, rotation Rotation) *Logger {
+	return &Logger{sw: sw, decisions: decisions, interfaces: interfaces, directory: directory, rotation: rotation, clock: clock.RealClock{}}
 }
 
 // Run works until ctx ends, and then writes what waits for equal lines. It waits for the switch, also when the switch restarts. It fails

@@ -7,6 +7,8 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
+	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
@@ -36,6 +39,18 @@ func interfaces() interfacestore.InterfaceStore {
 		Type: interfacestore.GatewayInterface, InterfaceName: "antrea-gw0", OVSPortConfig: &interfacestore.OVSPortConfig{OFPort: 2},
 	})
 	return store
+}
+
+// decisions returns what reads packets of the flows of Kubernetes policies.
+func decisions(t *testing.T) Decisions {
+	t.Helper()
+	c := openflow.NewClient(of.NewFake(), func(map[uint8]string) error { return nil }, openflow.Features{})
+	_, err := c.Initialize(t.Context(), openflow.RoundInfo{RoundNum: 1}, &config.NodeConfig{
+		Name: "node-a", OVSBridge: "br-int", TunnelOFPort: config.TunnelOFPort, PodIPv4CIDR: netip.MustParsePrefix("10.10.0.0/24"),
+		Gateway: config.GatewayConfig{Name: "antrea-gw0", MAC: net.HardwareAddr{10, 0, 0, 0, 0, 1}, OFPort: config.GatewayOFPort, IPv4: netip.MustParseAddr("10.10.0.1")},
+	}, &config.NetworkConfig{TrafficEncapMode: config.TrafficEncapModeEncap})
+	require.NoError(t, err)
+	return c
 }
 
 // leaving is a datagram from 10.10.0.11:8080 to 10.10.1.12:53, which has arrived at the port.
@@ -58,7 +73,7 @@ func TestLogger(t *testing.T) {
 	require.NoError(t, err)
 	begin := time.Date(2026, 11, 25, 10, 0, 0, 123456000, time.UTC)
 	clock := clocktesting.NewFakeClock(begin)
-	l := NewLogger(fake, interfaces(), directory, Rotation{MaxSize: 1})
+	l := NewLogger(fake, decisions(t), interfaces(), directory, Rotation{MaxSize: 1})
 	l.clock = clock
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -122,7 +137,7 @@ func TestAPacketThatPanics(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	faults := &faulty{}
-	go func() { done <- NewLogger(fake, faults, t.TempDir(), Rotation{MaxSize: 1}).Run(ctx) }()
+	go func() { done <- NewLogger(fake, decisions(t), faults, t.TempDir(), Rotation{MaxSize: 1}).Run(ctx) }()
 	for range 3 {
 		require.Eventually(t, func() bool {
 			return fake.SendPacketIn(openflow.PolicyLogController, leaving(t, podPort, "\x01\x02")) == 1
@@ -135,7 +150,7 @@ func TestAPacketThatPanics(t *testing.T) {
 
 func TestLoggerWithoutSwitch(t *testing.T) {
 	fake := of.NewFake()
-	l := NewLogger(fake, interfaces(), t.TempDir(), Rotation{})
+	l := NewLogger(fake, decisions(t), interfaces(), t.TempDir(), Rotation{})
 	require.ErrorContains(t, l.Run(t.Context()), "receive packets for the audit log")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

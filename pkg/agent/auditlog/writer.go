@@ -43,9 +43,12 @@ func newWriter(l *Logger, file io.Writer) *writer {
 
 // handle logs one packet. A panic costs its line. An allowed packet opens a connection, and has a line of its own.
 func (w *writer) handle(p *of.PacketIn) {
-	decision, err := openflow.ParseLoggedPacket(p)
+	decision, err := w.decisions.ParsePolicyPacket(p)
 	if err != nil {
 		klog.V(2).InfoS("Received a packet for the audit log without a decision", "err", err)
+		return
+	}
+	if !decision.Has(openflow.OperationLog) {
 		return
 	}
 	packet, err := ippacket.Parse(p.Data)
@@ -54,9 +57,9 @@ func (w *writer) handle(p *of.PacketIn) {
 		return
 	}
 	allowed := decision.Action == policy.Allow
-	text, waits := line(decision, w.pod(decision.PodPort), packet), w.dropped
+	text, waits := line(&decision, w.pod(decision.PodPort), packet), w.dropped
 	if allowed || !w.dropped.has(text) {
-		if by := w.payer(decision, p.InPort()); !w.allow(by) {
+		if by := w.payer(&decision); !w.allow(by) {
 			text, waits = suppressedLine(by.direction, w.pod(by.port)), w.suppressed
 		} else if allowed {
 			waits = nil
@@ -67,9 +70,9 @@ func (w *writer) handle(p *of.PacketIn) {
 	}
 }
 
-func (w *writer) payer(decision openflow.LoggedPacket, inPort uint32) payer {
-	if decision.Direction == policy.Egress || w.pod(inPort) != none {
-		return payer{inPort, policy.Egress}
+func (w *writer) payer(decision *openflow.PolicyPacket) payer {
+	if decision.Direction == policy.Egress || w.pod(decision.InPort) != none {
+		return payer{decision.InPort, policy.Egress}
 	}
 	return payer{decision.PodPort, policy.Ingress}
 }

@@ -44,7 +44,7 @@ func TestFloodLeavesLinesOfOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var file strings.Builder
 			clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
-			w := newWriter(&Logger{interfaces: store, clock: clock}, &file)
+			w := newWriter(&Logger{decisions: decisions(t), interfaces: store, clock: clock}, &file)
 			for second := range seconds {
 				for i := range flood {
 					w.handle(from(t, podPort, uint16(second*flood+i), userData))
@@ -74,8 +74,9 @@ func TestFloodLeavesLinesOfOthers(t *testing.T) {
 // Pod's own share.
 func TestWhoPays(t *testing.T) {
 	w := newWriter(&Logger{interfaces: interfaces(), clock: clocktesting.NewFakeClock(time.Unix(1000, 0))}, &strings.Builder{})
-	ingress := openflow.LoggedPacket{Direction: 1, PodPort: otherPort}
-	require.Equal(t, payer{podPort, 2}, w.payer(openflow.LoggedPacket{Direction: 2, PodPort: podPort}, podPort))
-	require.Equal(t, payer{podPort, 2}, w.payer(ingress, podPort))
-	require.Equal(t, payer{otherPort, 1}, w.payer(ingress, 2), "from the gateway")
+	ingress := openflow.PolicyPacket{Direction: 1, PodPort: otherPort, InPort: podPort}
+	require.Equal(t, payer{podPort, 2}, w.payer(&openflow.PolicyPacket{Direction: 2, PodPort: podPort, InPort: podPort}))
+	require.Equal(t, payer{podPort, 2}, w.payer(&ingress))
+	ingress.InPort = 2
+	require.Equal(t, payer{otherPort, 1}, w.payer(&ingress), "from the gateway")
 }

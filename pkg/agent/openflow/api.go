@@ -24,11 +24,12 @@ type (
 
 	MarkClient = mark.MarkClient
 
-	CounterID       = networkpolicy.CounterID
-	FlowDumper      = networkpolicy.FlowDumper
-	LoggedPacket    = networkpolicy.LoggedPacket
-	PolicyClient    = networkpolicy.PolicyClient
-	PolicyRuleStats = networkpolicy.PolicyRuleStats
+	CounterID        = networkpolicy.CounterID
+	FlowDumper       = networkpolicy.FlowDumper
+	PolicyClient     = networkpolicy.PolicyClient
+	PolicyOperations = networkpolicy.PolicyOperations
+	PolicyPacket     = networkpolicy.PolicyPacket
+	PolicyRuleStats  = networkpolicy.PolicyRuleStats
 
 	Features    = pipeline.Features
 	FormerHits  = pipeline.FormerHits
@@ -51,6 +52,9 @@ type (
 )
 
 const (
+	OperationLog        = networkpolicy.OperationLog
+	OperationReject     = networkpolicy.OperationReject
+	OperationStore      = networkpolicy.OperationStore
 	PolicyLogController = networkpolicy.PolicyLogController
 
 	ConntrackZoneIPv4 = pipeline.ConntrackZoneIPv4
@@ -76,11 +80,6 @@ var (
 	AllConntrackZones = pipeline.AllConntrackZones
 	ConntrackZones    = pipeline.ConntrackZones
 )
-
-// ParseLoggedPacket reads a packet-in for PolicyLogController. It returns an error if no flow of this agent has sent it.
-func ParseLoggedPacket(p *of.PacketIn) (LoggedPacket, error) {
-	return networkpolicy.ParseLoggedPacket(p)
-}
 
 // ReadPolicyStats reads by flow id what each rule has admitted through Open vSwitch. It returns all of that or an error.
 func ReadPolicyStats(ctx context.Context, tables []TableStatus, dumper FlowDumper) (map[uint32]PolicyRuleStats, error) {

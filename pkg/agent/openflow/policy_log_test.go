@@ -18,13 +18,6 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-func TestParseLoggedPacket(t *testing.T) {
-	for _, userData := range [][]byte{nil, {1}, {4, 1}, {1, 0}, {1, 3, 'x'}} {
-		_, err := openflow.ParseLoggedPacket(&of.PacketIn{UserData: userData})
-		require.ErrorContains(t, err, "packet-in with the user data", userData)
-	}
-}
-
 // Which packets come to the audit log, and with what, with real packets.
 func TestWirePolicyLog(t *testing.T) { eachDatapath(t, testPolicyLog) }
 
@@ -40,7 +33,7 @@ func testPolicyLog(t *testing.T, w *wire) {
 		t.Helper()
 		select {
 		case p := <-packets.Packets():
-			logged, err := openflow.ParseLoggedPacket(p)
+			logged, err := w.C.ParsePolicyPacket(p)
 			require.NoError(t, err)
 			return fmt.Sprintf("%v %s %s %d %s %d", logged.Direction, logged.Reference, logged.Table, logged.Priority, ends(p.Data), logged.PodPort)
 		case <-time.After(20 * time.Second):

@@ -4,8 +4,6 @@
 package networkpolicy
 
 import (
-	"fmt"
-
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
@@ -22,41 +20,6 @@ const policyLogCategory byte = 1
 
 // policyLogHeader is the number of bytes before the reference.
 const policyLogHeader = 2
-
-// LoggedPacket describes a packet for the audit log.
-type LoggedPacket struct {
-	Direction policy.Direction
-	Action    policy.Action
-	// Reference is the LogReference of the rule that decides; empty if none does.
-	Reference string
-	// Table is the table of the decision, Priority the priority of the flow of the rule that decides, 0 if none does.
-	Table    string
-	Priority uint16
-	// PodPort is the OpenFlow port of the Pod whose policies have decided.
-	PodPort uint32
-}
-
-// ParseLoggedPacket parses a packet that has come to PolicyLogController.
-func ParseLoggedPacket(p *of.PacketIn) (LoggedPacket, error) {
-	if len(p.UserData) < policyLogHeader || p.UserData[0] != policyLogCategory {
-		return LoggedPacket{}, fmt.Errorf("packet-in with the user data %#x: want the category %d and a direction", p.UserData, policyLogCategory)
-	}
-	logged := LoggedPacket{Direction: policy.Direction(p.UserData[1]), Reference: string(p.UserData[policyLogHeader:])}
-	switch logged.Direction {
-	case policy.Egress:
-		logged.PodPort = p.InPort()
-	case policy.Ingress:
-		logged.PodPort = p.Reg(uint8(pipeline.TargetOFPortField.Field - of.FieldReg0))
-	default:
-		return LoggedPacket{}, fmt.Errorf("packet-in with the user data %#x: %v is no direction", p.UserData, logged.Direction)
-	}
-	tables := tablesOf(logged.Direction)
-	logged.Action, logged.Table = policy.Drop, tables.defaultRule
-	if logged.Reference != "" { // only admittingFlows have one
-		logged.Action, logged.Table, logged.Priority = policy.Allow, tables.rule, pipeline.PriorityLow
-	}
-	return logged, nil
-}
 
 // log is the action that sends a copy of the packet to the audit log.
 func (g policyFlows) log(direction policy.Direction, reference string) of.Action {

@@ -27,6 +27,8 @@ type PolicyClient interface {
 	UpdatePolicyRulesOnTop(install []*policy.Rule, remove []uint32) error
 	// GetPolicyFlowKeys returns the match strings of the cached flows of policy rules, sorted.
 	GetPolicyFlowKeys(flowIDs []uint32) []string
+	// ParsePolicyPacket reads a packet-in for PolicyLogController. It returns an error if no flow of this pipeline can have sent it.
+	ParsePolicyPacket(p *of.PacketIn) (PolicyPacket, error)
 }
 
 func (n *Policies) UpdatePolicyRules(install []*policy.Rule, remove []uint32) error {

@@ -69,14 +69,20 @@ var (
 	PacketSourceField      = Reg(0, 0, 3)
 	PacketDestinationField = Reg(0, 4, 7)
 	rewriteMACField        = Reg(0, 9, 9)
+	apDenyField            = Reg(0, 10, 10)
+	APDispositionField     = Reg(0, 11, 12)
+	generatedRejectField   = Reg(0, 13, 13)
 	svcNoEndpointField     = Reg(0, 14, 14)
 	outputKindField        = Reg(0, 21, 22)
+	PacketInOperationField = Reg(0, 25, 31)
 	// reg1: OpenFlow port that the packet leaves through.
 	TargetOFPortField = Reg(1, 0, 31)
-	// reg2: scratch for swapping two fields.
-	SwapField = Reg(2, 0, 31)
-	// reg3: address of the selected Endpoint.
+	// reg2: scratch for swapping two fields, and the table that sends an IP packet to the agent.
+	SwapField          = Reg(2, 0, 31)
+	PacketInTableField = Reg(2, 0, 7)
+	// reg3: address of the selected Endpoint, and then the policy rule that denies the packet.
 	EndpointIPField      = Reg(3, 0, 31)
+	APDenyConjunctionID  = Reg(3, 0, 31)
 	EndpointPortField    = Reg(4, 0, 15)
 	serviceStateField    = Reg(4, 16, 18)
 	nodePortAddressField = Reg(4, 19, 19)
@@ -106,8 +112,17 @@ var (
 	RewriteMAC   = rewriteMACField.Is(1)
 	NoRewriteMAC = rewriteMACField.Is(0)
 
+	// APDeny says that a policy rule has denied the packet, and GeneratedReject that the agent has sent it as the answer to a denied one.
+	APDeny            = apDenyField.Is(1)
+	GeneratedReject   = generatedRejectField.Is(1)
+	DispositionAllow  = APDispositionField.Is(0)
+	DispositionDrop   = APDispositionField.Is(1)
+	DispositionReject = APDispositionField.Is(2)
+	DispositionPass   = APDispositionField.Is(3)
+
 	SvcNoEndpoint        = svcNoEndpointField.Is(1)
 	OutputToPort         = outputKindField.Is(1)
+	OutputToController   = outputKindField.Is(2)
 	ServiceToSelect      = serviceStateField.Is(1)
 	ServiceSelected      = serviceStateField.Is(2)
 	ServiceSelectedLearn = serviceStateField.Is(3)

@@ -31,21 +31,21 @@ var goldenFields = []struct {
 	{toBridge, "reg0=0x50/0xf0"},
 	{RewriteMAC, "reg0=0x200/0x200"},
 	{NoRewriteMAC, "reg0=0/0x200"},
-	{apDeny, "reg0=0x400/0x400"},
-	{dispositionAllow, "reg0=0/0x1800"},
-	{dispositionDrop, "reg0=0x800/0x1800"},
-	{dispositionReject, "reg0=0x1000/0x1800"},
-	{dispositionPass, "reg0=0x1800/0x1800"},
-	{generatedReject, "reg0=0x2000/0x2000"},
+	{APDeny, "reg0=0x400/0x400"},
+	{DispositionAllow, "reg0=0/0x1800"},
+	{DispositionDrop, "reg0=0x800/0x1800"},
+	{DispositionReject, "reg0=0x1000/0x1800"},
+	{DispositionPass, "reg0=0x1800/0x1800"},
+	{GeneratedReject, "reg0=0x2000/0x2000"},
 	{SvcNoEndpoint, "reg0=0x4000/0x4000"},
 	{remoteSNAT, "reg0=0x80000/0x80000"},
 	{l7Redirect, "reg0=0x100000/0x100000"},
 	{OutputToPort, "reg0=0x200000/0x600000"},
-	{outputToController, "reg0=0x400000/0x600000"},
+	{OutputToController, "reg0=0x400000/0x600000"},
 	{ctStateRestored, "reg0=0x800000/0x800000"},
-	{packetInOperationField.Is(1), "reg0=0x2000000/0xfe000000"},
+	{PacketInOperationField.Is(1), "reg0=0x2000000/0xfe000000"},
 	{TargetOFPortField.Is(7), "reg1=0x7"},
-	{packetInTableField.Is(7), "reg2=0x7/0xff"},
+	{PacketInTableField.Is(7), "reg2=0x7/0xff"},
 	{EndpointPortField.Is(80), "reg4=0x50/0xffff"},
 	{ServiceToSelect, "reg4=0x10000/0x70000"},
 	{ServiceSelected, "reg4=0x20000/0x70000"},
@@ -89,12 +89,12 @@ func TestFieldValuesGolden(t *testing.T) {
 
 func TestFieldsDoNotOverlap(t *testing.T) {
 	used := map[of.Field][]BitField{}
-	// reg2 (SwapField, packetInTableField) and reg3 have one meaning after the other.
-	require.Equal(t, EndpointIPField, apDenyConjunctionID)
-	require.Equal(t, SwapField.Field, packetInTableField.Field)
+	// reg2 (SwapField, PacketInTableField) and reg3 have one meaning after the other.
+	require.Equal(t, EndpointIPField, APDenyConjunctionID)
+	require.Equal(t, SwapField.Field, PacketInTableField.Field)
 	for _, f := range []BitField{
-		PacketSourceField, PacketDestinationField, rewriteMACField, apDenyField, apDispositionField, generatedRejectField,
-		svcNoEndpointField, remoteSNATField, l7RedirectField, outputKindField, ctStateRestoredField, packetInOperationField,
+		PacketSourceField, PacketDestinationField, rewriteMACField, apDenyField, APDispositionField, generatedRejectField,
+		svcNoEndpointField, remoteSNATField, l7RedirectField, outputKindField, ctStateRestoredField, PacketInOperationField,
 		TargetOFPortField, SwapField, EndpointIPField, EndpointPortField, serviceStateField, nodePortAddressField, antreaIPAMField,
 		externalAddressField, tcActionField, nestedServiceField, DSRField, RemoteEndpointField, sourceExternalField,
 		sourceLocalField, EgressConjunctionID, IngressConjunctionID, ServiceGroupIDField, vlanIDField, ctZoneTypeField, ONCacheStampField, oncacheLocalField,
