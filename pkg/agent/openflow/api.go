@@ -86,8 +86,13 @@ func ReadPolicyStats(ctx context.Context, tables []TableStatus, dumper FlowDumpe
 	return networkpolicy.ReadPolicyStats(ctx, tables, dumper)
 }
 
-// RuleTable returns the name of the table in which rules of the direction allow packets.
-func RuleTable(d policy.Direction) string { return networkpolicy.RuleTable(d) }
+// RuleTable returns the name of the table in which rules of a stage and direction decide.
+func RuleTable(stage policy.Stage, d policy.Direction) string {
+	return networkpolicy.RuleTable(stage, d)
+}
+
+// MetricTable returns the name of the table in which packets are counted and dropped that rules of the direction deny.
+func MetricTable(d policy.Direction) string { return networkpolicy.MetricTable(d) }
 
 // ParseTraceReport reads a packet-in for TraceflowController. It returns an error if no flow of this agent has sent it.
 func ParseTraceReport(p *of.PacketIn) (TraceReport, error) { return traceflow.ParseTraceReport(p) }

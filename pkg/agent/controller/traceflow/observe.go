@@ -57,7 +57,7 @@ func (o *observer) observe(f *finding) []v1beta1.Observation {
 	for _, direction := range []policy.Direction{policy.Egress, policy.Ingress} {
 		if observation := o.policy(f, direction); observation != nil {
 			add(*observation)
-			if observation.Action == v1beta1.ActionDropped {
+			if observation.Action.Ends() {
 				return observations
 			}
 		}
@@ -72,22 +72,45 @@ func (o *observer) policy(f *finding, direction policy.Direction) *v1beta1.Obser
 	if direction == policy.Ingress {
 		id = f.report.IngressFlowID
 	}
-	observation := &v1beta1.Observation{Component: v1beta1.ComponentNetworkPolicy, Action: v1beta1.ActionForwarded, ComponentInfo: openflow.RuleTable(direction)}
-	if f.report.Outcome == openflow.TraceDropped && f.report.Direction() == direction {
+	observation := &v1beta1.Observation{Component: v1beta1.ComponentNetworkPolicy, Action: v1beta1.ActionForwarded}
+	switch dropped := f.report.Outcome == openflow.TraceDropped && f.report.Direction() == direction; {
+	case dropped && f.report.DeniedBy != 0:
+		observation.Action, observation.ComponentInfo = v1beta1.ActionDropped, openflow.MetricTable(direction)
+		if rule := o.name(observation, f.report.DeniedBy); rule != nil && rule.Effect.Action == policy.Reject {
+			observation.Action = v1beta1.ActionRejected
+		}
+	case dropped:
 		observation.Action, observation.ComponentInfo = v1beta1.ActionDropped, f.report.Table
 		observation.IsolatedBy = o.appliedTo(f, direction)
-		return observation
-	}
-	if id == 0 {
+	case id == 0:
 		return nil
-	}
-	if owner, ok := o.policies.RuleOwner(id); ok {
-		observation.NetworkPolicy = owner.ToString()
+	default:
+		stage := policy.StageKubernetes
+		if rule := o.name(observation, id); rule != nil {
+			stage = rule.Effect.Order.Stage
+		}
+		observation.ComponentInfo = openflow.RuleTable(stage, direction)
 	}
 	return observation
 }
 
-// appliedTo returns the policies that isolate the Pod whose rules have dropped the packet.
+// name puts the names of a rule and its policy into the observation. It returns nil if the rule is no longer known.
+func (o *observer) name(observation *v1beta1.Observation, id uint32) *policy.Rule {
+	owner, ok := o.policies.RuleOwner(id)
+	if !ok {
+		return nil
+	}
+	observation.NetworkPolicy = owner.ToString()
+	rules := o.policies.Rules()
+	i := slices.IndexFunc(rules, func(r *policy.Rule) bool { return r.FlowID == id })
+	if i < 0 {
+		return nil
+	}
+	observation.NetworkPolicyRule = rules[i].Name
+	return rules[i]
+}
+
+// appliedTo returns the policies that isolate the Pod that no rule allows to receive or send the packet.
 func (o *observer) appliedTo(f *finding, direction policy.Direction) (names []string) {
 	connection := policy.Connection{Source: f.packet.Src, Destination: f.packet.Dst, Protocol: f.packet.Protocol}
 	_, connection.DestinationPort, _ = f.packet.Ports()

@@ -26,11 +26,17 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
 
-// fakePolicies has an egress rule 3 for the client, and an ingress rule 2 for the server.
+// fakePolicies has an egress rule 3 of Kubernetes for the client, and for the server an ingress rule 2 of Kubernetes, and rules of tiers: 4 drops, 5
+// rejects, 6 of the baseline tier allows, and 7 allows.
 type fakePolicies struct{}
 
 func (fakePolicies) Rules() []*policy.Rule {
+	tiers := func(id uint32, direction policy.Direction, stage policy.Stage, action policy.Action) *policy.Rule {
+		return &policy.Rule{FlowID: id, Direction: direction, Name: fmt.Sprint("rule", id), Effect: policy.Effect{Order: policy.Order{Stage: stage}, Action: action}}
+	}
 	return []*policy.Rule{
+		tiers(4, policy.Ingress, policy.StageTiers, policy.Drop), tiers(5, policy.Egress, policy.StageTiers, policy.Reject),
+		tiers(6, policy.Ingress, policy.StageBaseline, policy.Allow), tiers(7, policy.Egress, policy.StageTiers, policy.Allow),
 		{Effect: policy.Kubernetes, FlowID: 2, Direction: policy.Ingress, AppliedTo: []policy.Pod{{OFPort: 20, IPs: []netip.Addr{serverIP}}}},
 		{Effect: policy.Kubernetes, FlowID: 3, Direction: policy.Egress, AppliedTo: []policy.Pod{{OFPort: 11, IPs: []netip.Addr{clientIP}}}},
 	}
@@ -38,7 +44,10 @@ func (fakePolicies) Rules() []*policy.Rule {
 
 func (fakePolicies) RuleOwner(id uint32) (v1beta2.NetworkPolicyReference, bool) {
 	ref := v1beta2.NetworkPolicyReference{Type: v1beta2.K8sNetworkPolicy, Namespace: "ns", Name: fmt.Sprint("policy", id)}
-	return ref, id == 2 || id == 3
+	if id >= 4 && id <= 7 {
+		ref = v1beta2.NetworkPolicyReference{Type: v1beta2.AntreaClusterNetworkPolicy, Name: fmt.Sprint("acnp", id)}
+	}
+	return ref, id >= 2 && id <= 7
 }
 
 func interfaces() interfacestore.InterfaceStore {
@@ -99,6 +108,23 @@ func TestObservations(t *testing.T) {
 			v1beta1.RoleSender, serverIP, "10.10.1.20", openflow.TraceReport{Table: "IngressDefaultRule", Outcome: openflow.TraceDropped, OutPort: 20, EgressFlowID: 3},
 			"SpoofGuard::Forwarded<10.10.0.11 NetworkPolicy:EgressRule:Forwarded:K8sNetworkPolicy:ns/policy3 NetworkPolicy:IngressDefaultRule:Dropped!K8sNetworkPolicy:ns/policy2",
 		},
+		"dropped by a rule": {
+			v1beta1.RoleReceiver, netip.Addr{}, "10.10.1.20", openflow.TraceReport{Table: "IngressMetric", Outcome: openflow.TraceDropped, OutPort: 20, DeniedBy: 4},
+			"Forwarding::Received NetworkPolicy:IngressMetric:Dropped:AntreaClusterNetworkPolicy:acnp4/rule4",
+		},
+		"rejected by a rule, and sent to the agent": {
+			v1beta1.RoleSender, serverIP, "10.10.1.20", openflow.TraceReport{Table: "AntreaPolicyEgressRule", Outcome: openflow.TraceDropped, DeniedBy: 5},
+			"SpoofGuard::Forwarded<10.10.0.11 NetworkPolicy:EgressMetric:Rejected:AntreaClusterNetworkPolicy:acnp5/rule5",
+		},
+		"dropped by a rule that is gone": {
+			v1beta1.RoleSender, serverIP, "10.10.1.20", openflow.TraceReport{Table: "EgressMetric", Outcome: openflow.TraceDropped, DeniedBy: 99},
+			"SpoofGuard::Forwarded<10.10.0.11 NetworkPolicy:EgressMetric:Dropped",
+		},
+		"allowed by rules of tiers": {
+			v1beta1.RoleSender, serverIP, "10.10.1.20", openflow.TraceReport{Table: "Output", Outcome: openflow.TraceLeft, OutPort: 20, EgressFlowID: 7, IngressFlowID: 6},
+			"SpoofGuard::Forwarded<10.10.0.11 NetworkPolicy:AntreaPolicyEgressRule:Forwarded:AntreaClusterNetworkPolicy:acnp7/rule7 " +
+				"NetworkPolicy:IngressDefaultRule:Forwarded:AntreaClusterNetworkPolicy:acnp6/rule6 Forwarding:Output:Delivered",
+		},
 		"to the world": {
 			v1beta1.RoleSender, netip.MustParseAddr("203.0.113.9"), "203.0.113.9",
 			openflow.TraceReport{Table: "Output", Outcome: openflow.TraceLeft, ToGateway: true},
@@ -129,7 +155,7 @@ func TestObservations(t *testing.T) {
 func describe(o v1beta1.Observation) string {
 	text := fmt.Sprintf("%s:%s:%s", o.Component, o.ComponentInfo, o.Action)
 	for _, field := range [][2]string{
-		{":", o.NetworkPolicy}, {"!", strings.Join(o.IsolatedBy, ",")}, {"<", o.SrcPodIP}, {">", o.TunnelDstIP},
+		{":", o.NetworkPolicy}, {"/", o.NetworkPolicyRule}, {"!", strings.Join(o.IsolatedBy, ",")}, {"<", o.SrcPodIP}, {">", o.TunnelDstIP},
 		{"^", o.TranslatedSrcIP}, {"=", o.TranslatedDstIP}, {"@", o.Pod},
 	} {
 		if field[1] != "" {

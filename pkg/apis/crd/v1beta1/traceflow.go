@@ -197,7 +197,7 @@ type Observation struct {
 	// Pod, of ComponentLB, is the Pod with TranslatedDstIP, NAMESPACE/NAME. The controller fills it in when the trace ends.
 	Pod    string `json:"pod,omitempty"`
 	DstMAC string `json:"dstMAC,omitempty"`
-	// NetworkPolicy is the policy whose rule allows the packet.
+	// NetworkPolicy is the policy whose rule allows or denies the packet, and NetworkPolicyRule the name of the rule; Kubernetes' rules have none.
 	NetworkPolicy     string `json:"networkPolicy,omitempty"`
 	NetworkPolicyRule string `json:"networkPolicyRule,omitempty"`
 	// IsolatedBy are, when no rule allows the packet, the policies that are applied to the Pod. The field is this project's.

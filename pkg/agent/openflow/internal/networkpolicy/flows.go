@@ -29,8 +29,21 @@ func tablesOf(d policy.Direction) policyTables {
 	return policyTables{pipeline.TableEgressRule, pipeline.TableEgressDefaultRule, pipeline.TableEgressMetric, pipeline.EgressConjunctionID, pipeline.EgressRuleCTLabel}
 }
 
-// RuleTable is the name of the table in which rules of the direction allow packets.
-func RuleTable(d policy.Direction) string { return tablesOf(d).rule }
+// RuleTable returns the name of the table in which rules of a stage and direction decide.
+func RuleTable(stage policy.Stage, d policy.Direction) string {
+	switch {
+	case stage == policy.StageBaseline:
+		return tablesOf(d).defaultRule
+	case stage != policy.StageTiers:
+		return tablesOf(d).rule
+	case d == policy.Ingress:
+		return pipeline.TableAntreaPolicyIngressRule
+	}
+	return pipeline.TableAntreaPolicyEgressRule
+}
+
+// MetricTable returns the name of the table in which packets are counted and dropped that rules of the direction deny.
+func MetricTable(d policy.Direction) string { return tablesOf(d).metric }
 
 // clauseKey is the match of a flow in a rule or default rule table. Rules with a common address or port share the flow. Exactly one of
 // ofPort, prefix and service is set, or none of them for any address.

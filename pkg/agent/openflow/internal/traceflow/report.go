@@ -53,6 +53,8 @@ type TraceReport struct {
 	TunnelDst netip.Addr
 	// EgressFlowID and IngressFlowID are the policy rules that admit the connection, 0 for none.
 	EgressFlowID, IngressFlowID uint32
+	// DeniedBy is the policy rule that denies the packet, 0 for none. It belongs to the direction of the report with TraceDropped.
+	DeniedBy uint32
 	// Frame is the packet as it is behind the trace point.
 	Frame []byte
 }
@@ -83,8 +85,29 @@ func ParseTraceReport(p *of.PacketIn) (TraceReport, error) {
 		// An established connection passes no rule. Its label names those that have admitted it.
 		r.EgressFlowID, r.IngressFlowID = binary.BigEndian.Uint32(label[8:]), binary.BigEndian.Uint32(label[12:])
 	}
-	r.Outcome = r.outcome(holds(pipeline.SvcNoEndpoint), holds(pipeline.ServiceElsewhere))
+	denied := holds(pipeline.APDeny)
+	if denied { // Otherwise the register has the address of an Endpoint.
+		r.DeniedBy = value(pipeline.APDenyConjunctionID)
+	}
+	switch {
+	case r.Table == pipeline.TableEndpointDNAT && holds(pipeline.SvcNoEndpoint):
+		r.Outcome = TraceRejected
+	case r.Table == pipeline.TableEndpointDNAT && holds(pipeline.ServiceElsewhere):
+		r.Outcome = TraceUnserved
+	case r.Table == pipeline.TableOutput && !holds(pipeline.OutputToController):
+		r.Outcome = TraceLeft
+	case r.isDropped(denied, holds(pipeline.DispositionPass)):
+		r.Outcome = TraceDropped
+	}
 	return r, nil
+}
+
+// decidingTables maps the tables of policies to their directions.
+var decidingTables = map[string]policy.Direction{
+	pipeline.TableAntreaPolicyEgressRule: policy.Egress, pipeline.TableEgressRule: policy.Egress, pipeline.TableEgressDefaultRule: policy.Egress,
+	pipeline.TableEgressMetric:            policy.Egress,
+	pipeline.TableAntreaPolicyIngressRule: policy.Ingress, pipeline.TableIngressRule: policy.Ingress, pipeline.TableIngressDefaultRule: policy.Ingress,
+	pipeline.TableIngressMetric: policy.Ingress,
 }
 
 // behindRule maps a table of policy rules to the tables in which packets continue unless they are dropped there.
@@ -97,31 +120,30 @@ var behindRule = map[string][]string{
 	pipeline.TableIngressDefaultRule:      {pipeline.TableIngressMetric},
 }
 
-func (r *TraceReport) outcome(noEndpoint, elsewhere bool) TraceOutcome {
-	next, isRule := behindRule[r.Table]
-	switch {
-	case r.Table == pipeline.TableOutput:
-		return TraceLeft
-	case r.Table == pipeline.TableEndpointDNAT && noEndpoint:
-		return TraceRejected
-	case r.Table == pipeline.TableEndpointDNAT && elsewhere:
-		return TraceUnserved
-	case isRule && !slices.ContainsFunc(next, r.HasSeen):
-		return TraceDropped
+// isDropped reports whether a flow of the table drops the packet. Packets that a rule denies are dropped in the metric table of the direction.
+// Packets that are also sent to the agent go there in a group, which hides their further way in the table of the rule.
+func (r *TraceReport) isDropped(denied, passed bool) bool {
+	switch r.Table {
+	case pipeline.TableEgressMetric:
+		return denied && !r.ingressDecides()
+	case pipeline.TableIngressMetric:
+		return denied && !r.HasSeen(pipeline.TableOutput)
+	case pipeline.TableAntreaPolicyEgressRule, pipeline.TableAntreaPolicyIngressRule:
+		if passed && !denied {
+			return false
+		}
 	}
-	return TraceGoesOn
+	next, isRule := behindRule[r.Table]
+	return isRule && !slices.ContainsFunc(next, r.HasSeen)
+}
+
+// ingressDecides reports whether the packet has reached the policies of its destination.
+func (r *TraceReport) ingressDecides() bool {
+	return slices.ContainsFunc(r.Seen, func(table string) bool { return decidingTables[table] == policy.Ingress })
 }
 
 // Direction returns the direction of the policies whose table has sent the report, 0 for another table.
-func (r *TraceReport) Direction() policy.Direction {
-	switch r.Table {
-	case pipeline.TableAntreaPolicyEgressRule, pipeline.TableEgressRule, pipeline.TableEgressDefaultRule:
-		return policy.Egress
-	case pipeline.TableAntreaPolicyIngressRule, pipeline.TableIngressRule, pipeline.TableIngressDefaultRule:
-		return policy.Ingress
-	}
-	return 0
-}
+func (r *TraceReport) Direction() policy.Direction { return decidingTables[r.Table] }
 
 // HasSeen reports whether the packet has passed the trace point.
 func (r *TraceReport) HasSeen(table string) bool { return slices.Contains(r.Seen, table) }
