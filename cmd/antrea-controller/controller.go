@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 	"github.com/antrea-oncache/antrea/pkg/apiserver"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/certificate"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
@@ -57,7 +58,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	if err != nil {
 		return err
 	}
-	if err := policies.FollowPolicies(traffic.Handler()); err != nil {
+	if err := policies.FollowPolicies(traffic.Handler(controlplane.K8sNetworkPolicy)); err != nil {
 		return err
 	}
 	querier := &monitor.Querier{

@@ -27,6 +27,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/antrea-oncache/antrea/pkg/apis"
+	internal "github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/apiservertest"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/certificate"
@@ -62,6 +63,18 @@ func start(t *testing.T) *fixture {
 
 func startWith(t *testing.T, reviews *apiservertest.Kubernetes, limits generic.Limits) *fixture {
 	t.Helper()
+	return startFull(t, reviews, limits, nil)
+}
+
+// startStats serves these statistics.
+func startStats(t *testing.T, traffic *stats.Aggregator) *fixture {
+	t.Helper()
+	return startFull(t, &apiservertest.Kubernetes{}, generic.Limits{}, func(c *Config) { c.Stats = traffic })
+}
+
+// startFull starts a server whose configuration change has changed.
+func startFull(t *testing.T, reviews *apiservertest.Kubernetes, limits generic.Limits, change func(*Config)) *fixture {
+	t.Helper()
 	f := &fixture{t: t, synced: make(chan struct{})}
 	f.kube = fake.NewClientset(
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}},
@@ -87,13 +100,17 @@ func startWith(t *testing.T, reviews *apiservertest.Kubernetes, limits generic.L
 	tokenFile := filepath.Join(t.TempDir(), "token")
 	ctx, cancel := context.WithCancel(context.Background())
 	traffic := stats.New(store)
-	require.NoError(t, controller.FollowPolicies(traffic.Handler()))
-	server, err := New(ctx, &Config{
+	require.NoError(t, controller.FollowPolicies(traffic.Handler(internal.K8sNetworkPolicy)))
+	config := &Config{
 		Listener: listener, Certificate: cert, TokenFile: tokenFile, Client: apiservertest.Start(t, reviews),
 		Store: store, Synced: f.synced, Stats: traffic, Routes: controllerinfo.Routes(&monitor.Querier{Store: store}), EnableMetrics: true,
 		Webhooks:     webhook.Validators{"/validate/test": func(r *admissionv1.AdmissionRequest) (string, error) { return "no " + r.Name, nil }},
 		AgentAccount: "system:serviceaccount:kube-system:antrea-agent", NodeOfPod: controller.NodeOfPod, Limits: limits,
-	})
+	}
+	if change != nil {
+		change(config)
+	}
+	server, err := New(ctx, config)
 	require.NoError(t, err)
 	done := make(chan error, 2)
 	go func() { done <- server.Run(ctx) }()

@@ -74,7 +74,11 @@ func (c *core) keyFor(source *networkingv1.NetworkPolicy) string {
 	if c.policies[uid] == nil {
 		return uid
 	}
-	return uuid.NewSHA1(policyNamespace, []byte(source.Namespace+"/"+source.Name+"/"+uid)).String()
+	return ownKey(source.Namespace, source.Name, source.UID)
+}
+
+func ownKey(namespace, name string, uid types.UID) string {
+	return uuid.NewSHA1(policyNamespace, []byte(namespace+"/"+name+"/"+string(uid))).String()
 }
 
 // DeleteNetworkPolicy removes a policy.

@@ -3,7 +3,7 @@
 
 package networkpolicy
 
-import "k8s.io/apimachinery/pkg/types"
+import "github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 
 // Counts returns the numbers of policies, AddressGroups and AppliedToGroups.
 func (s *Store) Counts() (policies, addressGroups, appliedToGroups int) {
@@ -29,14 +29,14 @@ func (s *Store) ConnectedNodes() int {
 	return nodes
 }
 
-// PolicyConcerns reports whether there is a NetworkPolicy with that name and UID that applies to a Pod of the Node.
-func (s *Store) PolicyConcerns(policy types.NamespacedName, uid types.UID, node string) bool {
+// PolicyConcerns reports whether there is such a policy, and applies to a Pod of the Node.
+func (s *Store) PolicyConcerns(policy controlplane.NetworkPolicyReference, node string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ns := s.core.namespaces[policy.Namespace]
-	if ns == nil {
-		return false
+	for _, key := range []string{string(policy.UID), ownKey(policy.Namespace, policy.Name, policy.UID)} {
+		if p := s.core.policies[key]; p != nil && *p.object.SourceRef == policy {
+			return p.concerns().has(node)
+		}
 	}
-	p := ns.policies[policy.Name]
-	return p != nil && p.source.UID == uid && p.concerns().has(node)
+	return false
 }

@@ -6,6 +6,7 @@ package stats
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,16 +23,13 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/stats/v1alpha1"
 )
 
+const k8s = controlplane.K8sNetworkPolicy
+
 // onNode has the Nodes of policies, by UID.
 type onNode map[types.UID][]string
 
-func (o onNode) PolicyConcerns(_ types.NamespacedName, uid types.UID, node string) bool {
-	for _, n := range o[uid] {
-		if n == node {
-			return true
-		}
-	}
-	return false
+func (o onNode) PolicyConcerns(policy controlplane.NetworkPolicyReference, node string) bool {
+	return slices.Contains(o[policy.UID], node)
 }
 
 func policy(namespace, name string, uid types.UID) *networkingv1.NetworkPolicy {
@@ -56,15 +54,15 @@ func reportOf(node, session, sequence string, policies ...controlplane.NetworkPo
 // sums are the statistics by Namespace and name.
 func sums(a *Aggregator) map[string]v1alpha1.TrafficStats {
 	sums := map[string]v1alpha1.TrafficStats{}
-	for _, s := range a.List("") {
-		sums[s.Namespace+"/"+s.Name] = s.TrafficStats
+	for _, s := range a.List(k8s, "") {
+		sums[s.Namespace+"/"+s.Name] = s.Traffic
 	}
 	return sums
 }
 
 func TestReports(t *testing.T) {
 	a := New(onNode{"1": {"n1", "n2"}, "2": {"n2"}})
-	h := a.Handler()
+	h := a.Handler(k8s)
 	h.OnAdd(policy("a", "web", "1"), true)
 	h.OnAdd(policy("b", "web", "2"), true)
 	for _, step := range []struct {
@@ -100,7 +98,7 @@ func TestReports(t *testing.T) {
 
 func TestRefusedReports(t *testing.T) {
 	a := New(onNode{"1": {"n1"}})
-	a.Handler().OnAdd(policy("a", "web", "1"), true)
+	a.Handler(k8s).OnAdd(policy("a", "web", "1"), true)
 	good := traffic("a", "web", "1", 1, 1, 1)
 	for _, tc := range []struct {
 		report *controlplane.NodeStatsSummary
@@ -131,19 +129,20 @@ func TestBadEntries(t *testing.T) {
 		entries []controlplane.NetworkPolicyStats
 		err     string // of the bad entry
 	}{
-		{"twice", []controlplane.NetworkPolicyStats{good, good}, "NetworkPolicy a/web (1) is there twice; allowed: once"},
-		{"negative", []controlplane.NetworkPolicyStats{traffic("a", "db", "2", 0, -1, 0), good}, "NetworkPolicy a/db (2) has packets=-1 bytes=0 sessions=0; allowed: 0 or more"},
-		{"type", []controlplane.NetworkPolicyStats{other, good}, `NetworkPolicy a/db (2) has type "AntreaNetworkPolicy"; allowed: K8sNetworkPolicy`},
+		{"twice", []controlplane.NetworkPolicyStats{good, good}, "K8sNetworkPolicy a/web (1) is there twice; allowed: once"},
+		{"negative", []controlplane.NetworkPolicyStats{traffic("a", "db", "2", 0, -1, 0), good}, "K8sNetworkPolicy a/db (2) has packets=-1 bytes=0 sessions=0; allowed: 0 or more"},
+		{"type", []controlplane.NetworkPolicyStats{other, good}, `K8sNetworkPolicy a/db (2) has type "AntreaNetworkPolicy"; allowed: K8sNetworkPolicy`},
 		{"a policy that was made again", []controlplane.NetworkPolicyStats{traffic("a", "web", "0", 9, 9, 9), good}, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			a := New(onNode{"0": {"n1"}, "1": {"n1"}, "2": {"n1"}})
-			a.Handler().OnAdd(policy("a", "web", "1"), true)
-			a.Handler().OnAdd(policy("a", "db", "2"), true)
+			a.Handler(k8s).OnAdd(policy("a", "web", "1"), true)
+			a.Handler(k8s).OnAdd(policy("a", "db", "2"), true)
 			require.NoError(t, a.Report(reportOf("n1", "x", "1", tc.entries...)))
 			require.Equal(t, map[string]v1alpha1.TrafficStats{"a/web": {Sessions: 1, Packets: 1, Bytes: 1}, "a/db": {}}, sums(a))
 			var errs []string
-			for _, err := range check(tc.entries) {
+			_, bad := read(reportOf("n1", "x", "1", tc.entries...))
+			for _, err := range bad {
 				errs = append(errs, err.Error())
 			}
 			require.Equal(t, tc.err, strings.Join(errs, ", "))
@@ -154,7 +153,7 @@ func TestBadEntries(t *testing.T) {
 func TestPolicies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := New(onNode{"1": {"n1"}, "2": {"n1"}})
-		h := a.Handler()
+		h := a.Handler(k8s)
 		h.OnAdd(policy("b", "web", "1"), true)
 		h.OnAdd(policy("a", "web", "2"), true)
 		created := time.Now().UTC()
@@ -165,22 +164,22 @@ func TestPolicies(t *testing.T) {
 		count("1")
 		time.Sleep(time.Hour)
 		h.OnUpdate(policy("b", "web", "1"), policy("b", "web", "1"))
-		got, ok := a.Get(types.NamespacedName{Namespace: "b", Name: "web"})
+		got, ok := a.Get(k8s, types.NamespacedName{Namespace: "b", Name: "web"})
 		require.True(t, ok)
-		require.Equal(t, int64(1), got.TrafficStats.Packets, "an edited policy keeps its statistics")
+		require.Equal(t, int64(1), got.Traffic.Packets, "an edited policy keeps its statistics")
 		require.Equal(t, created, got.CreationTimestamp.UTC())
 		require.Equal(t, types.UID("1"), got.UID)
-		require.Equal(t, []string{"a", "b"}, []string{a.List("")[0].Namespace, a.List("")[1].Namespace})
-		require.Len(t, a.List("b"), 1)
+		require.Equal(t, []string{"a", "b"}, []string{a.List(k8s, "")[0].Namespace, a.List(k8s, "")[1].Namespace})
+		require.Len(t, a.List(k8s, "b"), 1)
 
 		h.OnUpdate(policy("b", "web", "1"), policy("b", "web", "3"))
-		got, _ = a.Get(types.NamespacedName{Namespace: "b", Name: "web"})
-		require.Zero(t, got.TrafficStats, "a policy that was created again starts at zero")
+		got, _ = a.Get(k8s, types.NamespacedName{Namespace: "b", Name: "web"})
+		require.Zero(t, got.Traffic, "a policy that was created again starts at zero")
 		require.Equal(t, time.Now().UTC(), got.CreationTimestamp.UTC())
 		h.OnDelete(cache.DeletedFinalStateUnknown{Key: "b/web", Obj: policy("b", "web", "1")})
 		h.OnDelete(policy("a", "web", "2"))
-		require.Empty(t, a.List(""))
-		_, ok = a.Get(types.NamespacedName{Namespace: "b", Name: "web"})
+		require.Empty(t, a.List(k8s, ""))
+		_, ok = a.Get(k8s, types.NamespacedName{Namespace: "b", Name: "web"})
 		require.False(t, ok)
 
 		h.OnAdd(policy("b", "web", "1"), false)
@@ -188,7 +187,7 @@ func TestPolicies(t *testing.T) {
 		time.Sleep(time.Hour)
 		a.Reset()
 		require.Equal(t, map[string]v1alpha1.TrafficStats{"b/web": {}}, sums(a))
-		got, _ = a.Get(types.NamespacedName{Namespace: "b", Name: "web"})
+		got, _ = a.Get(k8s, types.NamespacedName{Namespace: "b", Name: "web"})
 		require.Equal(t, time.Now().UTC(), got.CreationTimestamp.UTC(), "it says since when it counts")
 		count("2")
 		require.Equal(t, int64(1), sums(a)["b/web"].Packets, "a report that another controller has not counted")
@@ -204,7 +203,7 @@ func TestNodesThatAreGone(t *testing.T) {
 			names = append(names, fmt.Sprint("n", i))
 		}
 		a := New(onNode{"1": append(names, "stays")})
-		a.Handler().OnAdd(policy("a", "web", "1"), true)
+		a.Handler(k8s).OnAdd(policy("a", "web", "1"), true)
 		report := func(node, sequence string) {
 			t.Helper()
 			require.NoError(t, a.Report(reportOf(node, "x", sequence, traffic("a", "web", "1", 1, 1, 1))))

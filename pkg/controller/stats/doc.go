@@ -4,6 +4,6 @@
 // Package stats adds up the traffic of NetworkPolicies that agents report. The sums live in memory only: they begin at zero when
 // antrea-controller starts, when it begins to serve in place of another one, and when a policy is made. They end with the policy.
 //
-// aggregator.go keeps the sums, report.go checks and enters reports. A report that is repeated is counted once, so an
+// aggregator.go keeps the sums, report.go enters reports, entry.go checks their entries. A report that is repeated is counted once, so an
 // agent that gets no answer sends the same one again.
 package stats

@@ -33,13 +33,13 @@ func FuzzReport(f *testing.F) {
 			return
 		}
 		a := New(onNode{"u": {"node-1"}})
-		a.set(policy("ns", "np", "u"))
+		a.set(k8s, policy("ns", "np", "u"))
 		var former v1alpha1.TrafficStats
 		for range 3 {
 			err := a.Report(&report)
-			stats, ok := a.Get(types.NamespacedName{Namespace: "ns", Name: "np"})
+			stats, ok := a.Get(k8s, types.NamespacedName{Namespace: "ns", Name: "np"})
 			require.True(t, ok)
-			now := stats.TrafficStats
+			now := stats.Traffic
 			if err != nil || report.Name != "node-1" {
 				require.Equal(t, former, now)
 			}
@@ -47,6 +47,6 @@ func FuzzReport(f *testing.F) {
 			former = now
 		}
 		require.LessOrEqual(t, len(a.last), 1)
-		require.Len(t, a.List(""), 1)
+		require.Len(t, a.List(k8s, ""), 1)
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
-	"github.com/antrea-oncache/antrea/pkg/apis/stats/v1alpha1"
 )
 
 // report identifies a report of a Node. Reports of agents of other versions have no session.
@@ -63,13 +61,15 @@ func (a *Aggregator) Report(summary *controlplane.NodeStatsSummary) error {
 	if err != nil {
 		return err
 	}
-	bad := check(summary.NetworkPolicies)
+	entries, bad := read(summary)
 	// Not under the lock, so that the order of locks does not matter.
-	concerned := make([]bool, len(summary.NetworkPolicies))
-	for i := range summary.NetworkPolicies {
-		name, uid := source(&summary.NetworkPolicies[i])
-		concerned[i] = bad[i] == nil && a.policies.PolicyConcerns(name, uid, summary.Name)
-	}
+	entries = slices.DeleteFunc(entries, func(e entry) bool {
+		concerned := a.policies.PolicyConcerns(e.policy, summary.Name)
+		if !concerned {
+			klog.V(2).InfoS("Did not count a policy that does not concern the Node", "node", summary.Name, "policy", e.policy)
+		}
+		return !concerned
+	})
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()
@@ -78,20 +78,16 @@ func (a *Aggregator) Report(summary *controlplane.NodeStatsSummary) error {
 		klog.V(2).InfoS("Did not count a report again", "node", summary.Name, "session", id.session, "sequence", id.sequence)
 		return nil
 	}
-	for _, i := range slices.Sorted(maps.Keys(bad)) {
-		klog.InfoS("Did not count entries of a Node's report", "node", summary.Name, "entries", len(bad), "first", bad[i].Error())
-		break
+	if len(bad) > 0 {
+		klog.InfoS("Did not count entries of a Node's report", "node", summary.Name, "entries", len(bad), "first", bad[0].Error())
 	}
 	counted := false
-	for i := range summary.NetworkPolicies {
-		name, uid := source(&summary.NetworkPolicies[i])
-		stats := a.stats[name]
-		if !concerned[i] || stats == nil || stats.UID != uid {
-			klog.V(2).InfoS("Did not count a policy that does not concern the Node", "node", summary.Name, "policy", name.String(), "uid", uid)
-			continue
+	for _, e := range entries {
+		name := types.NamespacedName{Namespace: e.policy.Namespace, Name: e.policy.Name}
+		if sum := a.sums[e.policy.Type][name]; sum != nil && sum.UID == e.policy.UID {
+			sum.add(e)
+			counted = true
 		}
-		add(&stats.TrafficStats, summary.NetworkPolicies[i].TrafficStats)
-		counted = true
 	}
 	// A report of which nothing was counted may come again. So only Nodes that a policy concerns are remembered.
 	if counted && id.session != "" {
@@ -99,11 +95,6 @@ func (a *Aggregator) Report(summary *controlplane.NodeStatsSummary) error {
 		a.last[summary.Name] = id
 	}
 	return nil
-}
-
-func source(stats *controlplane.NetworkPolicyStats) (types.NamespacedName, types.UID) {
-	ref := &stats.NetworkPolicy
-	return types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, ref.UID
 }
 
 func identify(summary *controlplane.NodeStatsSummary) (report, error) {
@@ -123,45 +114,4 @@ func identify(summary *controlplane.NodeStatsSummary) (report, error) {
 		return report{}, fmt.Errorf("annotation %s is %q; want a number, 1 or more", v1beta2.StatsSequenceAnnotation, text)
 	}
 	return report{session: session, sequence: sequence}, nil
-}
-
-// check returns what is wrong with entries, by index.
-func check(policies []controlplane.NetworkPolicyStats) map[int]error {
-	type identity struct {
-		name types.NamespacedName
-		uid  types.UID
-	}
-	bad, seen := map[int]error{}, make(map[identity]struct{}, len(policies))
-	for i := range policies {
-		name, uid := source(&policies[i])
-		_, twice := seen[identity{name, uid}]
-		seen[identity{name, uid}] = struct{}{}
-		ref, s := &policies[i].NetworkPolicy, policies[i].TrafficStats
-		var what string
-		switch {
-		case ref.Type != controlplane.K8sNetworkPolicy:
-			what = fmt.Sprintf("has type %q; allowed: %s", ref.Type, controlplane.K8sNetworkPolicy)
-		case twice:
-			what = "is there twice; allowed: once"
-		case s.Packets < 0 || s.Bytes < 0 || s.Sessions < 0:
-			what = fmt.Sprintf("has packets=%d bytes=%d sessions=%d; allowed: 0 or more", s.Packets, s.Bytes, s.Sessions)
-		default:
-			continue
-		}
-		bad[i] = fmt.Errorf("NetworkPolicy %s (%s) %s", name, uid, what)
-	}
-	return bad
-}
-
-// add adds delta, which has no negative numbers, to sum.
-func add(sum *v1alpha1.TrafficStats, delta v1alpha1.TrafficStats) {
-	sum.Packets, sum.Bytes, sum.Sessions = saturated(sum.Packets, delta.Packets), saturated(sum.Bytes, delta.Bytes), saturated(sum.Sessions, delta.Sessions)
-}
-
-// saturated returns a+b, or the greatest number if that is too small.
-func saturated(a, b int64) int64 {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
 }

@@ -22,7 +22,11 @@ func Resource(resource string) schema.GroupResource {
 
 // AddToScheme registers the types.
 func AddToScheme(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(SchemeGroupVersion, &NetworkPolicyStats{}, &NetworkPolicyStatsList{})
+	scheme.AddKnownTypes(SchemeGroupVersion,
+		&NetworkPolicyStats{}, &NetworkPolicyStatsList{},
+		&AntreaClusterNetworkPolicyStats{}, &AntreaClusterNetworkPolicyStatsList{},
+		&AntreaNetworkPolicyStats{}, &AntreaNetworkPolicyStatsList{},
+	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil
 }
