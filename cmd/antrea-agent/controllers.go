@@ -140,6 +140,13 @@ func (c *controllers) addPolicies(o *options, n *node, cache *onCache) (err erro
 	}
 	source := networkpolicy.NewSource(c.antrea, n.name)
 	c.policies = networkpolicy.New(source, n.flows, n.Rounds, n.store, o.policyDir, n.problems)
+	c.policies.ReportStatus(n.name, func(ctx context.Context, report *v1beta2.NetworkPolicyStatus) error {
+		antrea, err := c.antrea.Client(ctx)
+		if err != nil {
+			return err
+		}
+		return antrea.ReportPolicyStatus(ctx, report)
+	})
 	// A nil manager must not become a non-nil interface.
 	var connections networkpolicy.ConnectionCache
 	if cache.manager != nil {

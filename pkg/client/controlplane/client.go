@@ -36,7 +36,7 @@ type Reader[T, L runtime.Object] interface {
 	Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error)
 }
 
-// Client reads the group's resources, and reports traffic.
+// Client reads the group's resources, and reports traffic and the status of policies.
 type Client struct {
 	rest rest.Interface
 }
@@ -89,4 +89,9 @@ func (c *Client) AppliedToGroups() Reader[*v1beta2.AppliedToGroup, *v1beta2.Appl
 // ReportStats reports traffic. It returns nil when the server has counted the report.
 func (c *Client) ReportStats(ctx context.Context, report *v1beta2.NodeStatsSummary) error {
 	return c.rest.Post().Resource("nodestatssummaries").Body(report).Do(ctx).Error()
+}
+
+// ReportPolicyStatus reports the status of a policy, which report names, on Nodes. It returns nil when the server has taken the report.
+func (c *Client) ReportPolicyStatus(ctx context.Context, report *v1beta2.NetworkPolicyStatus) error {
+	return c.rest.Post().Resource("networkpolicies").Name(report.Name).SubResource("status").Body(report).Do(ctx).Error()
 }

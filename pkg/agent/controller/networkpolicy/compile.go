@@ -4,21 +4,16 @@
 package networkpolicy
 
 import (
-	"cmp"
 	"crypto/sha1"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/intstr"
-
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
-	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
 // ruleKey identifies a rule on the switch. A rule with named ports becomes several: one for each set of numbers that the
@@ -41,22 +36,43 @@ type wantedRule struct {
 
 // compile returns the rules of a policy all groups of which are known. It fails for a policy that makes no sense.
 func (s *state) compile(np *v1beta2.NetworkPolicy) (map[ruleKey]*wantedRule, error) {
-	rules := map[ruleKey]*wantedRule{}
+	c := compilation{state: s, np: np, targets: map[string]target{}, rules: map[ruleKey]*wantedRule{}}
 	for i := range np.Rules {
-		if err := s.compileRule(np, i, rules); err != nil {
+		if err := c.compileRule(i); err != nil {
 			return nil, fmt.Errorf("rule %d: %w", i, err)
 		}
 	}
-	return rules, nil
+	return c.rules, nil
 }
 
-func (s *state) compileRule(np *v1beta2.NetworkPolicy, index int, rules map[ruleKey]*wantedRule) error {
-	rule := &np.Rules[index]
+// compilation makes the rules of one policy.
+type compilation struct {
+	*state
+	np *v1beta2.NetworkPolicy
+	// targets are the targets of AppliedToGroups, by the text of the groups' names.
+	targets map[string]target
+	rules   map[ruleKey]*wantedRule
+}
+
+// targetOf returns what a rule applies to.
+func (c *compilation) targetOf(rule *v1beta2.NetworkPolicyRule) target {
+	names := targetsOf(c.np, rule)
+	key := strings.Join(names, " ")
+	t, known := c.targets[key]
+	if !known {
+		t = c.target(names)
+		c.targets[key] = t
+	}
+	return t
+}
+
+func (c *compilation) compileRule(index int) error {
+	rule := &c.np.Rules[index]
 	direction, peer, err := otherEnd(rule)
 	if err != nil {
 		return err
 	}
-	effect, closed, err := s.effectOf(np, rule)
+	effect, closed, err := c.effectOf(c.np, rule)
 	if err != nil {
 		return err
 	}
@@ -64,39 +80,82 @@ func (s *state) compileRule(np *v1beta2.NetworkPolicy, index int, rules map[rule
 	if err != nil {
 		return err
 	}
-	applied := s.appliedPods(np)
-	if len(applied) == 0 {
+	target := c.targetOf(rule)
+	if len(target.pods) > 0 && closed {
+		c.add(index, ruleKey{c.np.Name, hash, ""}, policy.Closing(effect, direction, podsOf(target.pods)))
+	}
+	if len(target.services) > 0 && direction == policy.Ingress && effect.Order.Stage != policy.StageKubernetes {
+		if err := c.compileForServices(index, hash, effect, closed, target.services); err != nil {
+			return err
+		}
+	}
+	if len(target.pods) == 0 || closed {
 		return nil
 	}
-	if closed {
-		rules[ruleKey{np.Name, hash, ""}] = &wantedRule{index: index, Rule: policy.Closing(effect, direction, podsOf(applied))}
-		return nil
-	}
+	return c.compileForPods(index, hash, effect, target.pods, peer)
+}
+
+// compileForPods adds the parts of a rule for the Pods that it applies to.
+func (c *compilation) compileForPods(index int, hash string, effect policy.Effect, pods map[podName]appliedPod, peer v1beta2.NetworkPolicyPeer) error {
+	rule := &c.np.Rules[index]
 	blocks, err := peerBlocks(peer)
 	if err != nil {
 		return err
 	}
-	split := s.splitIngress
+	split, direction := c.splitIngress, policyDirections[rule.Direction]
 	if direction == policy.Egress {
-		split = s.splitEgress
+		split = c.splitEgress
 	}
-	parts, err := split(rule.Services, applied, peer, blocks)
+	parts, err := split(rule.Services, pods, peer, blocks)
 	if err != nil {
 		return err
 	}
 	for ports, p := range parts {
-		wanted := &wantedRule{index: index, Rule: policy.Rule{
-			Effect: effect, Direction: direction, AppliedTo: p.applied, Peers: p.peers, PeerAddresses: p.addresses, Services: p.services,
-		}}
-		if rule.EnableLogging {
-			wanted.LogReference = logReference(np)
+		compiled := policy.Rule{
+			Effect: effect, Direction: direction, AppliedTo: p.applied, Peers: p.peers, PeerAddresses: p.addresses, PeerServices: p.peerServices, Services: p.services,
 		}
 		if ports == noPorts {
-			wanted.Peers, wanted.PeerAddresses = nil, nil
+			compiled.Peers, compiled.PeerAddresses, compiled.PeerServices = nil, nil, nil
 		}
-		rules[ruleKey{np.Name, hash, ports}] = wanted
+		c.add(index, ruleKey{c.np.Name, hash, ports}, compiled)
 	}
 	return nil
+}
+
+// compileForServices adds the part of a rule for connections to the NodePorts of Services. Names of ports have no meaning there.
+func (c *compilation) compileForServices(index int, hash string, effect policy.Effect, closed bool, groups []uint32) error {
+	rule := &c.np.Rules[index]
+	compiled := policy.Closing(effect, policy.Ingress, nil)
+	if !closed {
+		blocks, err := peerBlocks(rule.From)
+		if err != nil {
+			return err
+		}
+		services, err := resolveServices(rule.Services, nil)
+		if err != nil {
+			return err
+		}
+		compiled = policy.Rule{Effect: effect, Direction: policy.Ingress, Peers: blocks, PeerAddresses: c.addressesOf(rule.From), Services: services}
+		if len(services) == 0 && len(rule.Services) > 0 {
+			compiled.Peers, compiled.PeerAddresses = nil, nil
+		}
+	}
+	compiled.AppliedToServices = groups
+	c.add(index, ruleKey{c.np.Name, hash, nodePorts}, compiled)
+	return nil
+}
+
+// nodePorts is the key of the part of a rule that is about connections to NodePorts.
+const nodePorts = "NodePorts"
+
+// add adds a rule with what the log and statistics show of it.
+func (c *compilation) add(index int, key ruleKey, compiled policy.Rule) {
+	rule := &c.np.Rules[index]
+	compiled.Name = rule.Name
+	if rule.EnableLogging {
+		compiled.LogReference, compiled.LogLabel = logReference(c.np), rule.LogLabel
+	}
+	c.rules[key] = &wantedRule{Rule: compiled, index: index}
 }
 
 // logReference names a policy in the audit log. It is never empty.
@@ -132,10 +191,11 @@ func peerBlocks(peer v1beta2.NetworkPolicyPeer) (blocks []netip.Prefix, err erro
 // part is a rule for some of its Pods or peers: the ones for which the names of services stand for the same ports. Ports belong to
 // the destination, and names are resolved there.
 type part struct {
-	applied   []policy.Pod
-	peers     []netip.Prefix
-	addresses []policy.AddressSet
-	services  []policy.Service
+	applied      []policy.Pod
+	peers        []netip.Prefix
+	addresses    []policy.AddressSet
+	peerServices []uint32
+	services     []policy.Service
 }
 
 // noPorts is the key of the part in which none of the services' names stands for a port: it matches nothing, as opposed to
@@ -176,7 +236,7 @@ func (s *state) splitIngress(services []v1beta2.Service, applied map[podName]app
 	return parts, nil
 }
 
-// splitEgress has a part for each meaning that the names have at peers, and one for blocks, where they have none.
+// splitEgress has a part for each meaning that the names have at peers, and one for the other peers, where they have none.
 func (s *state) splitEgress(services []v1beta2.Service, applied map[podName]appliedPod, peer v1beta2.NetworkPolicyPeer, blocks []netip.Prefix) (ruleParts, error) {
 	parts := ruleParts{}
 	var pods []policy.Pod
@@ -187,9 +247,9 @@ func (s *state) splitEgress(services []v1beta2.Service, applied map[podName]appl
 	if err != nil {
 		return nil, err
 	}
-	p.applied, p.peers = pods, blocks
+	p.applied, p.peers, p.addresses, p.peerServices = pods, blocks, s.namedAddressesOf(peer), s.groupsOf(peer.ToServices)
 	if !slices.ContainsFunc(services, isNamed) {
-		p.addresses = s.addressesOf(peer)
+		p.addresses = append(p.addresses, s.addressesOf(peer)...)
 		return parts, nil
 	}
 	for _, class := range s.portClassesOf(peer) {
@@ -202,40 +262,16 @@ func (s *state) splitEgress(services []v1beta2.Service, applied map[podName]appl
 	return parts, nil
 }
 
-// ruleHash does not depend on whether the rule is logged: it stays the same rule, with its counters and its connections.
+// ruleHash does not depend on the name of the rule and on how it is logged: it stays the same rule, with its counters and its connections.
 func ruleHash(rule *v1beta2.NetworkPolicyRule) (string, error) {
-	unlogged := *rule
-	unlogged.EnableLogging = false
-	content, err := json.Marshal(&unlogged)
+	plain := *rule
+	plain.EnableLogging, plain.Name, plain.LogLabel = false, "", ""
+	content, err := json.Marshal(&plain)
 	if err != nil {
 		return "", fmt.Errorf("hash the rule: %w", err)
 	}
 	sum := sha1.Sum(content)
 	return hex.EncodeToString(sum[:8]), nil
-}
-
-// appliedPod is a local Pod that a policy is applied to.
-type appliedPod struct {
-	interfaces []policy.Pod
-	ports      []v1beta2.NamedPort
-}
-
-func (s *state) appliedPods(np *v1beta2.NetworkPolicy) map[podName]appliedPod {
-	pods := map[podName]appliedPod{}
-	for _, name := range np.AppliedToGroups {
-		for pod, m := range s.appliedToGroups[name].all() {
-			interfaces := s.interfaces[pod]
-			if len(interfaces) == 0 {
-				continue // Its ADD has not come yet, or its DEL has.
-			}
-			a := appliedPod{ports: m.ports}
-			for _, i := range slices.Sorted(maps.Keys(interfaces)) {
-				a.interfaces = append(a.interfaces, interfaces[i])
-			}
-			pods[pod] = a
-		}
-	}
-	return pods
 }
 
 // addressesOf returns the addresses of each of the groups. The rule shares them: nothing is copied, whatever their number.
@@ -258,59 +294,4 @@ func (s *state) portClassesOf(peer v1beta2.NetworkPolicyPeer) []portClass {
 		}
 	}
 	return classes
-}
-
-var protocolNumbers = map[v1beta2.Protocol]uint8{
-	v1beta2.ProtocolTCP: of.IPProtoTCP, v1beta2.ProtocolUDP: of.IPProtoUDP, v1beta2.ProtocolSCTP: of.IPProtoSCTP,
-}
-
-func isNamed(s v1beta2.Service) bool { return s.Port != nil && s.Port.Type == intstr.String }
-
-// resolveServices replaces names by the numbers that they have in ports, and leaves out what has no number there.
-func resolveServices(services []v1beta2.Service, ports []v1beta2.NamedPort) ([]policy.Service, error) {
-	var resolved []policy.Service
-	for _, service := range services {
-		protocol := v1beta2.ProtocolTCP
-		if service.Protocol != nil {
-			protocol = *service.Protocol
-		}
-		number, ok := protocolNumbers[protocol]
-		if !ok {
-			return nil, fmt.Errorf("protocol %q: must be TCP, UDP or SCTP", protocol)
-		}
-		switch {
-		case service.Port == nil && service.EndPort != nil:
-			return nil, fmt.Errorf("ports up to %d: must have a first port", *service.EndPort)
-		case service.Port == nil:
-			resolved = append(resolved, policy.Service{Protocol: number})
-		case isNamed(service):
-			for _, port := range ports {
-				if port.Name == service.Port.StrVal && port.Protocol == protocol {
-					resolved = append(resolved, policy.PortRange(number, uint16(port.Port), uint16(port.Port))...)
-				}
-			}
-		default:
-			first, last := service.Port.IntVal, service.Port.IntVal
-			if service.EndPort != nil {
-				last = *service.EndPort
-			}
-			if first < 0 || last > 65535 || last < first {
-				return nil, fmt.Errorf("ports %d to %d: must be within 0 to 65535, in this order", first, last)
-			}
-			resolved = append(resolved, policy.PortRange(number, uint16(first), uint16(last))...)
-		}
-	}
-	slices.SortFunc(resolved, func(a, b policy.Service) int {
-		return cmp.Or(cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Mask, b.Mask))
-	})
-	return slices.Compact(resolved), nil
-}
-
-// servicesText is equal for equal services only.
-func servicesText(services []policy.Service) string {
-	var b strings.Builder
-	for _, s := range services {
-		fmt.Fprintf(&b, "%d:%d/%#x,", s.Protocol, s.Port, s.Mask)
-	}
-	return b.String()
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/fqdn"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
@@ -52,6 +53,8 @@ type Controller struct {
 	taken sets.Set[string]
 	// silences counts consecutive realizations without an answer from the switch.
 	silences int
+	// declared are the uses of names that were declared, by policy.
+	declared map[string]fqdn.Use
 	// retry wakes the controller when a refused policy is due for another attempt.
 	retry *time.Timer
 	// mu protects the fields below and is never held while the switch is asked.
@@ -77,6 +80,8 @@ type Controller struct {
 	// onRealized, if set, is called after each change of the rules, with realizeMu held; onEnforced when it is enforced.
 	onRealized, onEnforced func()
 
+	// reporter is nil unless the status of policies is reported.
+	reporter *reporter
 	watchers []*watcher
 	// fresh is set when no agent has worked on this Node before: nothing was ever stored, and no Pod is connected.
 	fresh bool
@@ -91,7 +96,8 @@ func New(source Source, flows FlowClient, datapath Datapath, store interfacestor
 	c := &Controller{
 		flows: flows, datapath: datapath, store: store, problems: problems,
 		state: newState(), realized: newRealized(), refusals: map[string]*refusal{}, unsynced: sets.New[Resource](), unenforced: sets.New[string](),
-		wake: make(chan struct{}, 1), realizedSome: make(chan struct{}, 1), synced: make(chan struct{}),
+		declared: map[string]fqdn.Use{},
+		wake:     make(chan struct{}, 1), realizedSome: make(chan struct{}, 1), synced: make(chan struct{}),
 		fresh: isEmpty(dir) && len(store.GetInterfacesByType(interfacestore.ContainerInterface)) == 0,
 	}
 	c.addWatchers(source, dir)
@@ -107,6 +113,18 @@ func New(source Source, flows FlowClient, datapath Datapath, store interfacestor
 	return c
 }
 
+// EnableAntreaPolicies makes the controller realize the policies of Antrea, for which the switch must have tables. With services, Services have
+// groups in Open vSwitch, of which SetServiceGroups tells; with nodePorts, connections to NodePorts also pass it. It must be called before Run.
+func (c *Controller) EnableAntreaPolicies(services, nodePorts bool) {
+	c.update(func(s *state) { s.effects, s.built.services, s.built.nodePorts = antreaEffects, services, nodePorts })
+}
+
+// SetServiceGroups makes groups the ones in Open vSwitch that choose Endpoints for the Service; none for one that is unknown or headless.
+// Rules follow soon.
+func (c *Controller) SetServiceGroups(namespace, name string, groups []uint32) {
+	c.update(func(s *state) { s.setServiceGroups(serviceName{Namespace: namespace, Name: name}, groups) })
+}
+
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) {
 	klog.InfoS("Starting controller", "controller", controllerName)
@@ -114,6 +132,9 @@ func (c *Controller) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	for _, w := range c.watchers {
 		running.Go(func() { w.run(ctx) })
+	}
+	if c.reporter != nil {
+		running.Go(func() { c.reporter.run(ctx) })
 	}
 	running.Go(func() { whenever(ctx, c.wake, c.realize, "Could not realize all NetworkPolicies, will try again") })
 	running.Go(func() {

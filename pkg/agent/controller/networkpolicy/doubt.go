@@ -81,7 +81,7 @@ func (s *state) settleDoubt(first bool) {
 
 // areAllPods reports whether the members of a group are the Pods of the Node.
 func (s *state) areAllPods(g group) bool {
-	if g.pods.Len() != len(s.interfaces) {
+	if g.byKey.Len() != len(s.interfaces) {
 		return false
 	}
 	for pod := range s.interfaces {
@@ -108,7 +108,7 @@ func (s *state) unknownDirections() []v1beta2.Direction {
 		if version != p.tolerated || (version == p.latest && !s.doubt.stored.HasAny(NetworkPolicies, AppliedToGroups)) {
 			continue
 		}
-		if slices.ContainsFunc(version.AppliedToGroups, func(g string) bool { _, known := s.appliedToGroups[g]; return !known }) {
+		if !slices.ContainsFunc(appliedToGroupsOf(version), func(g string) bool { _, known := s.appliedToGroups[g]; return known }) {
 			found.Insert(directionsOf(version)...)
 		}
 	}

@@ -150,7 +150,7 @@ func TestUnknownKindOfPolicy(t *testing.T) {
 	np.SourceRef = &v1beta2.NetworkPolicyReference{Type: "AntreaClusterNetworkPolicy", Name: "np"}
 	b.set(appliedToGroup("applied", memberOf("a1")), np)
 	_, err := b.state.compile(np)
-	require.ErrorContains(t, err, `rule 0: source of type "AntreaClusterNetworkPolicy": this version only implements "K8sNetworkPolicy"`)
+	require.ErrorContains(t, err, `rule 0: source of type "AntreaClusterNetworkPolicy": without the feature gate AntreaPolicy this agent only implements "K8sNetworkPolicy"`)
 	guard := plain(newRealized().guard(b.state, np, nil))
 	require.Len(t, guard, 1)
 	require.Equal(t, policy.Closing(policy.Kubernetes, policy.Ingress, podsOf(b.state.appliedPods(np))), *guard[0])

@@ -35,6 +35,7 @@ func (c *Controller) confirm(ctx context.Context) error {
 		return err
 	}
 	klog.V(2).InfoS("Enforced NetworkPolicies", "policies", sets.List(names))
+	c.reporter.touch(names)
 	if c.onEnforced != nil {
 		c.onEnforced()
 	}
@@ -46,13 +47,15 @@ func (c *Controller) confirm(ctx context.Context) error {
 func (c *Controller) Enforced(policy string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.refusals[policy] != nil {
-		return false
-	}
+	return c.refusals[policy] == nil && !c.isUnsettled(policy)
+}
+
+// isUnsettled reports whether the datapath may not follow all that is known of the policy. The caller holds mu.
+func (c *Controller) isUnsettled(policy string) bool {
 	for _, waiting := range []sets.Set[string]{c.state.dirty, c.realizing, c.unenforced, c.confirming} {
 		if waiting.Has(policy) {
-			return false
+			return true
 		}
 	}
-	return true
+	return false
 }

@@ -21,12 +21,14 @@ import (
 // podName is a Pod's namespace and name.
 type podName = types.NamespacedName
 
-// member is a Pod in a group.
+// member is a member of a group: a Pod, unless reference is set.
 type member struct {
 	ips   []netip.Addr
 	ports []v1beta2.NamedPort
 	// vague is set if there are other addresses or ports, which are unknown.
 	vague bool
+	// reference names a member that is not a Pod. It has no addresses and ports.
+	reference *v1beta2.GroupMember
 }
 
 // unknownAddress stands in the API's form of a member for the addresses and ports that are unknown. The empty slice is not nil, so that it
@@ -36,7 +38,8 @@ var unknownAddress = v1beta2.IPAddress{}
 // group is an AddressGroup or an AppliedToGroup. It is immutable, so any holder may read it. A group made from another one
 // shares all equal parts with it, so the cost of a change depends only on the change, however many members there are.
 type group struct {
-	pods trie.Map[*member]
+	// byKey has the members by memberKey: Pods after the others.
+	byKey trie.Map[*member]
 	// addresses are the addresses of all members.
 	addresses policy.AddressSet
 	// byPorts has the addresses of members with equal named ports, by the text of the ports.
@@ -51,24 +54,20 @@ type portClass struct {
 	addresses policy.AddressSet
 }
 
-// understood returns the members without the parts that cannot be understood, so that one of them does not stop the whole watch. A Pod
-// with addresses that are not valid stays a member, with unknownAddress. A member that is not a Pod is not one on this Node either.
+// understood returns the members without the addresses that cannot be understood, so that one of them does not stop the whole watch. A member
+// with addresses that are not valid stays one, with unknownAddress.
 func understood(groupName string, members []v1beta2.GroupMember) []v1beta2.GroupMember {
 	isBad := func(ip v1beta2.IPAddress) bool { _, err := ip.Addr(); return err != nil }
-	if !slices.ContainsFunc(members, func(m v1beta2.GroupMember) bool { return m.Pod == nil || slices.ContainsFunc(m.IPs, isBad) }) {
+	if !slices.ContainsFunc(members, func(m v1beta2.GroupMember) bool { return slices.ContainsFunc(m.IPs, isBad) }) {
 		return members
 	}
-	var kept []v1beta2.GroupMember
-	for _, m := range members {
-		if m.Pod == nil {
-			klog.ErrorS(nil, "Ignoring a group member that is not a Pod", "group", groupName, "member", fmt.Sprintf("%.200v", m))
-			continue
-		}
+	kept := slices.Clone(members)
+	for i := range kept {
+		m := &kept[i]
 		if valid := slices.DeleteFunc(slices.Clone(m.IPs), isBad); len(valid) < len(m.IPs) {
-			klog.ErrorS(nil, "Ignoring addresses of a group member that are not valid: want 4 or 16 bytes", "group", groupName, "pod", klog.KRef(m.Pod.Namespace, m.Pod.Name))
+			klog.ErrorS(nil, "Ignoring addresses of a group member that are not valid: want 4 or 16 bytes", "group", groupName, "member", memberText(m))
 			m.IPs = append(valid, unknownAddress)
 		}
-		kept = append(kept, m)
 	}
 	return kept
 }
@@ -91,53 +90,47 @@ func newGroup(members []v1beta2.GroupMember) (group, error) {
 	return group{}.patched(members, nil)
 }
 
-// patched returns the group without removed and with added members. A Pod in both lists has changed.
+// patched returns the group without removed and with added members. A member in both lists has changed.
 func (g group) patched(added, removed []v1beta2.GroupMember) (group, error) {
 	edit := g.edit()
-	for _, m := range removed {
-		if m.Pod != nil {
-			edit.remove(podKey(podName{Namespace: m.Pod.Namespace, Name: m.Pod.Name}))
-		}
+	for i := range removed {
+		edit.remove(memberKey(&removed[i]))
 	}
-	for _, m := range added {
-		if m.Pod == nil {
-			return group{}, fmt.Errorf("group member %+v is not a Pod", m)
+	for i := range added {
+		m, err := newMember(&added[i])
+		if err != nil {
+			return group{}, fmt.Errorf("group member %s: %w", memberText(&added[i]), err)
 		}
-		name := podName{Namespace: m.Pod.Namespace, Name: m.Pod.Name}
-		converted := &member{ports: m.Ports}
-		for _, ip := range m.IPs {
-			if len(ip) == 0 {
-				converted.vague = true
-				continue
-			}
-			addr, err := ip.Addr()
-			if err != nil {
-				return group{}, fmt.Errorf("group member %s: %w", name, err)
-			}
-			converted.ips = append(converted.ips, addr)
-		}
-		edit.set(podKey(name), converted)
+		edit.set(memberKey(&added[i]), m)
 	}
 	return edit.group(), nil
 }
 
-// keySeparator is in no name and sorts before every character of one, so that keys sort like comparePods.
-const keySeparator = "\x00"
-
-func podKey(name podName) string { return name.Namespace + keySeparator + name.Name }
-
 // has reports whether the Pod is a member.
 func (g group) has(name podName) bool {
-	_, ok := g.pods.Get(podKey(name))
+	_, ok := g.byKey.Get(podKey(name))
 	return ok
 }
 
-// all yields the members, sorted.
+// all yields the members that are Pods, sorted.
 func (g group) all() iter.Seq2[podName, *member] {
 	return func(yield func(podName, *member) bool) {
-		for key, m := range g.pods.All() {
-			namespace, name, _ := strings.Cut(key, keySeparator)
-			if !yield(podName{Namespace: namespace, Name: name}, m) {
+		for key, m := range g.byKey.All() {
+			if m.reference != nil {
+				continue
+			}
+			if !yield(podOf(key), m) {
+				return
+			}
+		}
+	}
+}
+
+// others yields the references of the members that are not Pods. The cost depends on their number only.
+func (g group) others() iter.Seq[*v1beta2.GroupMember] {
+	return func(yield func(*v1beta2.GroupMember) bool) {
+		for _, m := range g.byKey.All() {
+			if m.reference == nil || !yield(m.reference) {
 				return
 			}
 		}
@@ -146,23 +139,16 @@ func (g group) all() iter.Seq2[podName, *member] {
 
 // members returns the group in the API's form, sorted.
 func (g group) members() []v1beta2.GroupMember {
-	members := make([]v1beta2.GroupMember, 0, g.pods.Len())
-	for name, converted := range g.all() {
-		m := v1beta2.GroupMember{Pod: &v1beta2.PodReference{Namespace: name.Namespace, Name: name.Name}, Ports: converted.ports}
-		for _, ip := range converted.ips {
-			m.IPs = append(m.IPs, v1beta2.IPAddress(ip.AsSlice()))
-		}
-		if converted.vague {
-			m.IPs = append(m.IPs, unknownAddress)
-		}
-		members = append(members, m)
+	members := make([]v1beta2.GroupMember, 0, g.byKey.Len())
+	for key, converted := range g.byKey.All() {
+		members = append(members, converted.member(key))
 	}
 	return members
 }
 
 // groupEdit makes a group from another one.
 type groupEdit struct {
-	pods      *trie.Edit[*member]
+	byKey     *trie.Edit[*member]
 	addresses *policy.AddressEdit
 	byPorts   *trie.Edit[portClass]
 	// classes are the changed classes.
@@ -176,7 +162,7 @@ type classEdit struct {
 }
 
 func (g group) edit() *groupEdit {
-	return &groupEdit{g.pods.Edit(), g.addresses.Edit(), g.byPorts.Edit(), map[string]*classEdit{}, g.vague}
+	return &groupEdit{g.byKey.Edit(), g.addresses.Edit(), g.byPorts.Edit(), map[string]*classEdit{}, g.vague}
 }
 
 // class returns the addresses of members with these ports, for changing.
@@ -192,11 +178,11 @@ func (e *groupEdit) class(ports []v1beta2.NamedPort) *policy.AddressEdit {
 }
 
 func (e *groupEdit) remove(key string) {
-	old, ok := e.pods.Get(key)
+	old, ok := e.byKey.Get(key)
 	if !ok {
 		return
 	}
-	e.pods.Delete(key)
+	e.byKey.Delete(key)
 	if old.vague {
 		e.vague--
 	}
@@ -208,7 +194,7 @@ func (e *groupEdit) remove(key string) {
 
 func (e *groupEdit) set(key string, m *member) {
 	e.remove(key)
-	e.pods.Put(key, m)
+	e.byKey.Put(key, m)
 	if m.vague {
 		e.vague++
 	}
@@ -226,7 +212,7 @@ func (e *groupEdit) group() group {
 			e.byPorts.Put(key, portClass{class.ports, addresses})
 		}
 	}
-	return group{e.pods.Map(), e.addresses.Set(), e.byPorts.Map(), e.vague}
+	return group{e.byKey.Map(), e.addresses.Set(), e.byPorts.Map(), e.vague}
 }
 
 // portsText is equal only for equal ports.

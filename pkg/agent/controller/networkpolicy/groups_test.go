@@ -92,7 +92,7 @@ func TestGroup(t *testing.T) {
 		})
 	}
 	for name, bad := range map[string]v1beta2.GroupMember{
-		"no Pod": {}, "address": {Pod: pod("x"), IPs: []v1beta2.IPAddress{{1, 2, 3}}},
+		"address": {Pod: pod("x"), IPs: []v1beta2.IPAddress{{1, 2, 3}}},
 	} {
 		t.Run("refused: "+name, func(t *testing.T) {
 			_, err := begin.patched([]v1beta2.GroupMember{bad}, nil)

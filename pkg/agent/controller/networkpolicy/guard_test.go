@@ -11,6 +11,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
 // While a policy cannot be realized, what its rules deny stays denied, although fewer rules would do for rules that only allow.
@@ -37,7 +38,7 @@ func TestGuardKeepsDenyingRules(t *testing.T) {
 		require.True(t, policy.Closed([]*policy.Rule{r.policies["np"][key]}, plain(guard), pods), action)
 	}
 	allowed := &realized{policies: map[string]map[ruleKey]*policy.Rule{"np": {{"np", "tiered", ""}: tiered(policy.Allow, pods...)}}, ids: newRuleIDs()}
-	require.Equal(t, b.state.closing(np, pods, true), allowed.guard(b.state, np, map[ruleKey]*wantedRule{}), "a rule that allows and that the policy no longer has")
+	require.Equal(t, b.state.closing(np, applied{pods: pods}), allowed.guard(b.state, np, map[ruleKey]*wantedRule{}), "a rule that allows and that the policy no longer has")
 	require.Equal(t, []v1beta2.Direction{v1beta2.DirectionIn}, directionsOf(np))
 }
 
@@ -52,4 +53,54 @@ func TestGuardKeepsIsolation(t *testing.T) {
 	r := &realized{policies: map[string]map[ruleKey]*policy.Rule{"np": {{"np", "of the former version", ""}: egress}}, ids: newRuleIDs()}
 	guard := plain(r.guard(b.state, ingressOnly, nil))
 	require.True(t, policy.Closed([]*policy.Rule{egress}, guard, pods), "%+v", guard)
+}
+
+// A new version of a policy that denies is refused. A Pod that it comes to apply to, and a peer that joins a group, are denied as if the
+// version were in force, at the place of its rules.
+func TestNewcomersOfARefusedVersionAreDenied(t *testing.T) {
+	for _, action := range []policy.Action{policy.Drop, policy.Reject, policy.Pass} {
+		b := newBench(t)
+		b.state.effects = oneEffect(tiered(action))
+		b.store.AddInterface(iface("a1", "a1", 1, "10.0.0.1"))
+		b.store.AddInterface(iface("a2", "a2", 2, "10.0.0.2"))
+		peers := addressGroup("peers", memberOf("p1", "10.0.1.1"))
+		np := networkPolicy("np", "applied", in(groups("peers")))
+		b.set(appliedToGroup("applied", memberOf("a1")), peers, np)
+		require.NoError(t, b.realize())
+		b.flows.fail = refuseBad
+		b.set(networkPolicy("np", "applied", in(groups("peers")), bad(in)))
+		require.NoError(t, b.realize())
+		denied := func(pod, peer string, want bool) {
+			t.Helper()
+			verdict := policy.Evaluate(b.flows.all(), policy.Ingress, policy.Connection{
+				Source: netip.MustParseAddr(peer), Destination: netip.MustParseAddr(pod), Protocol: of.IPProtoTCP, DestinationPort: 80,
+			})
+			if action != policy.Pass {
+				require.Equal(t, !want, verdict.Allowed(), "%v from %s to %s", action, peer, pod)
+			}
+		}
+		denied("10.0.0.1", "10.0.1.1", true)
+		denied("10.0.0.1", "10.0.1.2", false)
+		denied("10.0.0.2", "10.0.1.1", false)
+
+		b.set(appliedToGroup("applied", memberOf("a1"), memberOf("a2")))
+		require.NoError(t, b.realize())
+		denied("10.0.0.1", "10.0.1.1", true)
+		denied("10.0.0.1", "10.0.1.2", false)
+		denied("10.0.0.2", "10.0.1.1", true)
+
+		b.set(addressGroup("peers", memberOf("p1", "10.0.1.1"), memberOf("p2", "10.0.1.2")))
+		require.NoError(t, b.realize())
+		denied("10.0.0.1", "10.0.1.1", true)
+		denied("10.0.0.1", "10.0.1.2", true)
+		denied("10.0.0.2", "10.0.1.2", true)
+		for _, r := range b.flows.all() {
+			require.Equal(t, tiered(action).Order, r.Effect.Order)
+		}
+
+		b.flows.fail = nil
+		b.set(np)
+		require.NoError(t, b.realize())
+		require.Len(t, b.flows.all(), 1)
+	}
 }

@@ -108,9 +108,25 @@ func ruleText(r *policy.Rule) string {
 		peers = append(peers, strings.TrimSuffix(netip.PrefixFrom(addr, addr.BitLen()).String(), "/32"))
 	}
 	for _, s := range r.Services {
-		services = append(services, fmt.Sprintf("%d:%d/%x", s.Protocol, s.Port, s.Mask))
+		text := fmt.Sprintf("%d:%d/%x", s.Protocol, s.Port, s.Mask)
+		if s.SourceMask != 0 {
+			text += fmt.Sprintf("<%d/%x", s.SourcePort, s.SourceMask)
+		}
+		for _, field := range []*uint8{s.ICMPType, s.ICMPCode} {
+			if field != nil {
+				text += fmt.Sprintf(":%d", *field)
+			}
+		}
+		services = append(services, text)
 	}
-	return fmt.Sprintf("%v [%s] peers [%s] services [%s]", r.Direction, strings.Join(pods, " "), strings.Join(peers, " "), strings.Join(services, " "))
+	text := fmt.Sprintf("%v [%s] peers [%s] services [%s]", r.Direction, strings.Join(pods, " "), strings.Join(peers, " "), strings.Join(services, " "))
+	if len(r.PeerServices)+len(r.AppliedToServices) > 0 {
+		text += fmt.Sprintf(" to %v at %v", r.PeerServices, r.AppliedToServices)
+	}
+	if o := r.Effect.Order; o.Stage != policy.StageKubernetes {
+		text += fmt.Sprintf(" %v %d/%v/%d", r.Effect.Action, o.Tier, o.Policy, o.Rule)
+	}
+	return text
 }
 
 // addressesOf returns the members of the rule's peer groups, sorted.
@@ -159,6 +175,25 @@ func networkPolicy(name, appliedTo string, rules ...v1beta2.NetworkPolicyRule) *
 		ObjectMeta: metav1.ObjectMeta{Name: name}, AppliedToGroups: []string{appliedTo}, Rules: rules,
 		SourceRef: &v1beta2.NetworkPolicyReference{Type: v1beta2.K8sNetworkPolicy, Namespace: "ns", Name: name, UID: types.UID(name)},
 	}
+}
+
+// tierPolicy returns a ClusterNetworkPolicy in a tier. Its rules get the action and their index, unless they have them.
+func tierPolicy(name string, tier int32, priority float64, action v1beta2.RuleAction, applied string, rules ...v1beta2.NetworkPolicyRule) *v1beta2.NetworkPolicy {
+	np := networkPolicy(name, applied, rules...)
+	np.SourceRef.Type, np.SourceRef.Namespace = v1beta2.AntreaClusterNetworkPolicy, ""
+	np.TierPriority, np.Priority, np.Generation = &tier, &priority, 1
+	for i := range np.Rules {
+		if np.Rules[i].Action == nil {
+			np.Rules[i].Action = &action
+		}
+		np.Rules[i].Priority, np.Rules[i].Name = int32(i), fmt.Sprint("rule", i)
+	}
+	return np
+}
+
+// everywhere is the peer of rules without from and to.
+func everywhere() v1beta2.NetworkPolicyPeer {
+	return v1beta2.NetworkPolicyPeer{IPBlocks: append(block("0.0.0.0/0").IPBlocks, block("::/0").IPBlocks...)}
 }
 
 func in(peer v1beta2.NetworkPolicyPeer, services ...v1beta2.Service) v1beta2.NetworkPolicyRule {

@@ -265,7 +265,12 @@ func (c *Controller) change(names sets.Set[string], isGuarded func(string, *v1be
 	if c.onTop {
 		update = c.flows.UpdatePolicyRulesOnTop
 	}
-	err := survive(update, ops.install, ops.remove)
+	err := survive(func(install []*policy.Rule, remove []uint32) error {
+		if err := c.declare(c.state.fqdns, ops.uses); err != nil {
+			return err
+		}
+		return update(install, remove)
+	}, ops.install, ops.remove)
 	c.conclude(names, ops, err)
 	if err != nil {
 		return ops, err
@@ -290,6 +295,7 @@ func (c *Controller) plan(names sets.Set[string], isGuarded func(string, *v1beta
 	ops := c.realized.plan(c.state, planned, isGuarded)
 	c.state.dirty = c.state.dirty.Difference(planned)
 	c.realizing = planned
+	ops.uses = c.newUses(ops)
 	return ops
 }
 
@@ -333,6 +339,7 @@ func (c *Controller) settle(ops *operations) {
 		case !ops.guarded.Has(name):
 			c.state.accept(name, version)
 			c.accept(name)
+			c.reporter.touch(sets.New(name))
 		case c.isRefusedVersion(name, version):
 			c.isolated(c.refusals[name])
 		default:

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/fqdn"
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
@@ -38,6 +39,8 @@ type operations struct {
 	guarded sets.Set[string]
 	// senseless has the reasons for the invalid ones among them.
 	senseless map[string]error
+	// uses are the uses of names to declare before.
+	uses map[string]fqdn.Use
 }
 
 // plan computes the operations for the named policies. Policies that cannot be resolved yet are left unchanged. Policies

@@ -49,7 +49,7 @@ type summary struct {
 	AppliedTo  []string                        `json:"appliedTo,omitempty"`
 	Directions []v1beta2.Direction             `json:"directions,omitempty"`
 	Source     *v1beta2.NetworkPolicyReference `json:"source,omitempty"`
-	// Pods are members of an AppliedToGroup, NoPods those that a patch removes; each as namespace/name.
+	// Pods are members of an AppliedToGroup, NoPods the ones that a patch removes: a Pod as namespace/name, others as memberText says.
 	Pods   []string `json:"pods,omitempty"`
 	NoPods []string `json:"noPods,omitempty"`
 }
@@ -58,15 +58,15 @@ type summary struct {
 func summarize(object any) (name string, patch bool, s summary) {
 	switch o := object.(type) {
 	case *v1beta2.NetworkPolicy:
-		return o.Name, false, summary{AppliedTo: o.AppliedToGroups, Directions: directionsOf(o), Source: o.SourceRef}
+		return o.Name, false, summary{AppliedTo: appliedToGroupsOf(o), Directions: directionsOf(o), Source: o.SourceRef}
 	case *v1beta2.AddressGroup:
 		return o.Name, false, summary{}
 	case *v1beta2.AddressGroupPatch:
 		return o.Name, true, summary{}
 	case *v1beta2.AppliedToGroup:
-		return o.Name, false, summary{Pods: podTexts(o.GroupMembers)}
+		return o.Name, false, summary{Pods: memberTexts(o.GroupMembers)}
 	case *v1beta2.AppliedToGroupPatch:
-		return o.Name, true, summary{Pods: podTexts(o.AddedGroupMembers), NoPods: podTexts(o.RemovedGroupMembers)}
+		return o.Name, true, summary{Pods: memberTexts(o.AddedGroupMembers), NoPods: memberTexts(o.RemovedGroupMembers)}
 	}
 	return "", false, summary{}
 }
@@ -87,14 +87,32 @@ func directionsOf(np *v1beta2.NetworkPolicy) []v1beta2.Direction {
 	return directions
 }
 
-func podTexts(members []v1beta2.GroupMember) []string {
-	var pods []string
-	for _, m := range members {
-		if m.Pod != nil {
-			pods = append(pods, m.Pod.Namespace+"/"+m.Pod.Name)
-		}
+// memberTexts returns the members of an AppliedToGroup in the form of summary.Pods.
+func memberTexts(members []v1beta2.GroupMember) []string {
+	var texts []string
+	for i := range members {
+		texts = append(texts, memberText(&members[i]))
 	}
-	return pods
+	return texts
+}
+
+// summarized returns the member with such a text.
+func summarized(text string) v1beta2.GroupMember {
+	kind, rest, ok := strings.Cut(text, " ")
+	if !ok {
+		kind, rest = "", text
+	}
+	namespace, name, _ := strings.Cut(rest, "/")
+	m := v1beta2.GroupMember{IPs: []v1beta2.IPAddress{unknownAddress}}
+	switch kind {
+	case "":
+		m.Pod = &v1beta2.PodReference{Namespace: namespace, Name: name}
+	case "Node":
+		m.Node = &v1beta2.NodeReference{Name: rest}
+	case "Service":
+		m.Service = &v1beta2.ServiceReference{Namespace: namespace, Name: name}
+	}
+	return m
 }
 
 // unreadable returns the replacement of an object of which only the summary is known; nil if none is needed.
@@ -108,8 +126,7 @@ func (s summary) unreadable(r Resource, name string) any {
 		g := &v1beta2.AppliedToGroup{}
 		g.Name = name
 		for _, pod := range s.Pods {
-			namespace, name, _ := strings.Cut(pod, "/")
-			g.GroupMembers = append(g.GroupMembers, v1beta2.GroupMember{Pod: &v1beta2.PodReference{Namespace: namespace, Name: name}, IPs: []v1beta2.IPAddress{unknownAddress}})
+			g.GroupMembers = append(g.GroupMembers, summarized(pod))
 		}
 		return g
 	}
@@ -261,37 +278,27 @@ func applyPatches(object any, patches []json.RawMessage) error {
 }
 
 func foldMembers[P any](members *[]v1beta2.GroupMember, patches []json.RawMessage, changes func(*P) (added, removed []v1beta2.GroupMember)) error {
-	byPod := map[podName]v1beta2.GroupMember{}
-	add := func(added []v1beta2.GroupMember) error {
-		for _, m := range added {
-			if m.Pod == nil {
-				return errors.New("a group member is not a Pod")
-			}
-			byPod[podName{Namespace: m.Pod.Namespace, Name: m.Pod.Name}] = m
+	byKey := map[string]v1beta2.GroupMember{}
+	add := func(added []v1beta2.GroupMember) {
+		for i := range added {
+			byKey[memberKey(&added[i])] = added[i]
 		}
-		return nil
 	}
-	if err := add(*members); err != nil {
-		return err
-	}
+	add(*members)
 	for _, content := range patches {
 		patch := new(P)
 		if err := decodeStrictly(content, patch); err != nil {
 			return err
 		}
 		added, removed := changes(patch)
-		for _, m := range removed {
-			if m.Pod != nil {
-				delete(byPod, podName{Namespace: m.Pod.Namespace, Name: m.Pod.Name})
-			}
+		for i := range removed {
+			delete(byKey, memberKey(&removed[i]))
 		}
-		if err := add(added); err != nil {
-			return err
-		}
+		add(added)
 	}
-	*members = make([]v1beta2.GroupMember, 0, len(byPod))
-	for _, name := range slices.SortedFunc(maps.Keys(byPod), comparePods) {
-		*members = append(*members, byPod[name])
+	*members = make([]v1beta2.GroupMember, 0, len(byKey))
+	for _, key := range slices.Sorted(maps.Keys(byKey)) {
+		*members = append(*members, byKey[key])
 	}
 	return nil
 }

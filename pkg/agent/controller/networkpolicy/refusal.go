@@ -11,6 +11,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
@@ -77,10 +79,14 @@ func isRefused(err error) bool {
 	return err != nil && !errors.Is(err, errUnwell) && !errors.Is(err, of.ErrDisconnected) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
 }
 
-// subjectOf returns the NetworkPolicy from which a policy was made.
+// subjectOf returns the object from which a policy was made.
 func subjectOf(np *v1beta2.NetworkPolicy) problem.Subject {
 	if ref := np.SourceRef; ref != nil {
-		return problem.Subject{Kind: "NetworkPolicy", Namespace: ref.Namespace, Name: ref.Name, UID: string(ref.UID)}
+		kind := "NetworkPolicy"
+		if !isKubernetes(np) {
+			kind = string(ref.Type)
+		}
+		return problem.Subject{Kind: kind, Namespace: ref.Namespace, Name: ref.Name, UID: string(ref.UID)}
 	}
 	return problem.Subject{Kind: "NetworkPolicy", Name: np.Name}
 }
@@ -119,15 +125,25 @@ func (c *Controller) refuseSenseless(version *v1beta2.NetworkPolicy, err error) 
 }
 
 func (c *Controller) report(r *refusal) {
-	text := r.err.Error()
-	if len(text) > maxErrorText {
-		text = text[:maxErrorText/2] + " ... " + text[len(text)-maxErrorText/2:]
-	}
+	c.problems.Report(PolicyNotRealized, r.subject, r.message())
+	c.reporter.touch(sets.New(r.version.Name))
+}
+
+// message says why the policy is not in force, and what is instead.
+func (r *refusal) message() string {
 	effect := "its Pods are isolated on this Node, but for what was in force of it before"
 	if r.open {
 		effect = "its Pods on this Node are not isolated either, because Open vSwitch also refuses that; new ones are not started, and an agent that starts leaves the present ones disconnected"
 	}
-	c.problems.Report(PolicyNotRealized, r.subject, fmt.Sprintf("cannot be realized: %s; %s", text, effect))
+	return fmt.Sprintf("cannot be realized: %s; %s", shortened(r.err.Error()), effect)
+}
+
+// shortened returns the text without its middle if it is longer than maxErrorText.
+func shortened(text string) string {
+	if len(text) > maxErrorText {
+		return text[:maxErrorText/2] + " ... " + text[len(text)-maxErrorText/2:]
+	}
+	return text
 }
 
 // accept records that a policy is in force, or deleted. The caller holds mu.

@@ -289,7 +289,7 @@ func seconds(times []time.Duration) []time.Duration {
 }
 
 func TestPolicyThatMakesNoSense(t *testing.T) {
-	protocol, port, end := v1beta2.Protocol("ICMP"), service(v1beta2.ProtocolTCP, 100), int32(99)
+	protocol, port, end := v1beta2.Protocol("GRE"), service(v1beta2.ProtocolTCP, 100), int32(99)
 	port.EndPort = &end
 	const inward, outward, good = "Ingress [a1@1] peers [] services []", "Egress [a1@1] peers [] services []", "Egress [b1@2] peers [0.0.0.0/0] services []"
 	const former = "Ingress [a1@1] peers [10.0.0.0/8] services []"

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/fqdn"
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
@@ -23,12 +24,18 @@ type state struct {
 	// interfaces are the interfaces of local Pods, by Pod and by interface name.
 	interfaces map[podName]map[string]policy.Pod
 
-	// byAddressGroup and byAppliedToGroup have the names of policies that refer to a group, known or not.
-	byAddressGroup, byAppliedToGroup index
-	dirty                            sets.Set[string]
+	// services has the ids of the groups of known Services in Open vSwitch. fqdns knows the addresses behind names; nil if nothing does.
+	services map[serviceName][]uint32
+	fqdns    fqdn.Names
+
+	// These have the names of policies that refer to a group, a Service or a name, known or not.
+	byAddressGroup, byAppliedToGroup, byService, byName index
+	dirty                                               sets.Set[string]
 
 	doubt   doubt
 	effects effects
+	// built says which parts of rules other parts of the agent implement.
+	built built
 }
 
 // policyState is one policy; latest is nil once it has been deleted.
@@ -66,8 +73,11 @@ func newState() *state {
 		addressGroups:    map[string]group{},
 		appliedToGroups:  map[string]group{},
 		interfaces:       map[podName]map[string]policy.Pod{},
+		services:         map[serviceName][]uint32{},
 		byAddressGroup:   index{},
 		byAppliedToGroup: index{},
+		byService:        index{},
+		byName:           index{},
 		dirty:            sets.New[string](),
 		doubt:            doubt{stored: sets.New[Resource]()},
 		effects:          kubernetesEffects,
@@ -84,6 +94,45 @@ func addressGroupsOf(p *v1beta2.NetworkPolicy) []string {
 	return sets.List(names)
 }
 
+// targetsOf returns the names of the AppliedToGroups of a rule.
+func targetsOf(np *v1beta2.NetworkPolicy, rule *v1beta2.NetworkPolicyRule) []string {
+	if len(rule.AppliedToGroups) > 0 {
+		return rule.AppliedToGroups
+	}
+	return np.AppliedToGroups
+}
+
+// appliedToGroupsOf returns the names of the AppliedToGroups of a policy and its rules.
+func appliedToGroupsOf(np *v1beta2.NetworkPolicy) []string {
+	names := np.AppliedToGroups
+	for i := range np.Rules {
+		for _, name := range np.Rules[i].AppliedToGroups {
+			if !slices.Contains(names, name) {
+				names = append(slices.Clip(names), name)
+			}
+		}
+	}
+	return names
+}
+
+// eachReference calls visit for whatever a policy refers to, with the index that has it.
+func (s *state) eachReference(np *v1beta2.NetworkPolicy, visit func(i index, to string)) {
+	for _, name := range addressGroupsOf(np) {
+		visit(s.byAddressGroup, name)
+	}
+	for _, name := range appliedToGroupsOf(np) {
+		visit(s.byAppliedToGroup, name)
+	}
+	for i := range np.Rules {
+		for _, service := range np.Rules[i].To.ToServices {
+			visit(s.byService, serviceKey(service))
+		}
+	}
+	for _, name := range selectorsOf(np) {
+		visit(s.byName, name)
+	}
+}
+
 // versions returns each version of the policy that may still be needed.
 func (p *policyState) versions() []*v1beta2.NetworkPolicy {
 	return slices.DeleteFunc([]*v1beta2.NetworkPolicy{p.latest, p.effective, p.accepted}, func(v *v1beta2.NetworkPolicy) bool { return v == nil })
@@ -97,21 +146,11 @@ func (s *state) reindex(name string, change func(p *policyState)) {
 		s.policies[name] = p
 	}
 	for _, v := range p.versions() {
-		for _, g := range addressGroupsOf(v) {
-			s.byAddressGroup.remove(g, name)
-		}
-		for _, g := range v.AppliedToGroups {
-			s.byAppliedToGroup.remove(g, name)
-		}
+		s.eachReference(v, func(i index, to string) { i.remove(to, name) })
 	}
 	change(p)
 	for _, v := range p.versions() {
-		for _, g := range addressGroupsOf(v) {
-			s.byAddressGroup.add(g, name)
-		}
-		for _, g := range v.AppliedToGroups {
-			s.byAppliedToGroup.add(g, name)
-		}
+		s.eachReference(v, func(i index, to string) { i.add(to, name) })
 	}
 	if p.latest == nil {
 		delete(s.policies, name)
@@ -182,7 +221,7 @@ func (s *state) policiesOf(pod podName) sets.Set[string] {
 	return names
 }
 
-// complete reports whether all groups of the policy are known, or need not be.
+// complete reports whether the groups of the policy that concern this Node are known, or need not be.
 func (s *state) complete(p *v1beta2.NetworkPolicy) bool {
 	if s.tolerates(p) {
 		return true
@@ -192,12 +231,9 @@ func (s *state) complete(p *v1beta2.NetworkPolicy) bool {
 			return false
 		}
 	}
-	for _, name := range p.AppliedToGroups {
-		if _, known := s.appliedToGroups[name]; !known {
-			return false
-		}
-	}
-	return true
+	// Only the groups with members on this Node are sent.
+	applied := appliedToGroupsOf(p)
+	return len(applied) == 0 || slices.ContainsFunc(applied, func(name string) bool { _, known := s.appliedToGroups[name]; return known })
 }
 
 // resolve returns the version of the policy that should be in force, nil if the policy is gone. ok is false when that is

@@ -221,7 +221,12 @@ func (w *watcher) replace(objects []any) error {
 	if err := w.files.doubt(); err != nil {
 		w.notStored(err)
 	}
-	w.applyAll(changes, func(s *state) { s.answered(w.resource) })
+	w.applyAll(changes, func(s *state) {
+		s.answered(w.resource)
+		if w.resource == NetworkPolicies {
+			w.c.reporter.reconnected()
+		}
+	})
 	w.storeAll()
 	return nil
 }
