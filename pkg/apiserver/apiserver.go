@@ -80,7 +80,7 @@ type Config struct {
 	// Handlers answer further paths and decide which methods.
 	Handlers map[string]http.Handler
 	// Webhooks answer the Kubernetes API.
-	Webhooks webhook.Validators
+	Webhooks webhook.Webhooks
 	// EnableMetrics serves the process's Kubernetes metrics registry at /metrics.
 	EnableMetrics bool
 	// CipherSuites and MinTLSVersion restrict TLS; the zero values are Go's defaults. Names as in

@@ -104,7 +104,7 @@ func startFull(t *testing.T, reviews *apiservertest.Kubernetes, limits generic.L
 	config := &Config{
 		Listener: listener, Certificate: cert, TokenFile: tokenFile, Client: apiservertest.Start(t, reviews),
 		Store: store, Synced: f.synced, Stats: traffic, Routes: controllerinfo.Routes(&monitor.Querier{Store: store}), EnableMetrics: true,
-		Webhooks:     webhook.Validators{"/validate/test": func(r *admissionv1.AdmissionRequest) (string, error) { return "no " + r.Name, nil }},
+		Webhooks:     webhook.Webhooks{"/validate/test": webhook.Refusing(func(r *admissionv1.AdmissionRequest) (string, error) { return "no " + r.Name, nil })},
 		AgentAccount: "system:serviceaccount:kube-system:antrea-agent", NodeOfPod: controller.NodeOfPod, Limits: limits,
 	}
 	if change != nil {

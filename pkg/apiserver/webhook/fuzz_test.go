@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzReview: every request is answered, and only a review reaches a Validator.
+// FuzzReview: every request is answered, and only a review reaches a Webhook.
 func FuzzReview(f *testing.F) {
 	f.Add(`{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u", "object": {"spec": {}}}}`)
 	f.Add(`{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": null}`)

@@ -17,20 +17,23 @@ import (
 
 func TestAnswers(t *testing.T) {
 	const review = `{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u", "operation": "CREATE", "name": "%"}}`
-	handler := Validators{"/validate/x": func(request *admissionv1.AdmissionRequest) (string, error) {
+	handler := Webhooks{"/validate/x": func(request *admissionv1.AdmissionRequest) (Answer, error) {
 		switch request.Name {
 		case "good":
-			return "", nil
+			return Answer{}, nil
 		case "bad":
-			return "it is bad", nil
+			return Answer{Refusal: "it is bad", Patch: []Operation{{Op: "add", Path: "/a", Value: "b"}}}, nil
+		case "patched":
+			return Answer{Warnings: []string{"w"}, Patch: []Operation{{Op: "add", Path: "/a", Value: "b"}}}, nil
 		}
-		return "", errors.New("not synced")
+		return Answer{}, errors.New("not synced")
 	}}.Handlers()["/validate/x"]
 	for name, test := range map[string]struct {
 		method, body string
 		code         int
 		want         string
 	}{
+		"patched":         {"POST", strings.Replace(review, "%", "patched", 1), 200, `u true w JSONPatch [{"op":"add","path":"/a","value":"b"}]`},
 		"allowed":         {"POST", strings.Replace(review, "%", "good", 1), 200, "u true "},
 		"refused":         {"POST", strings.Replace(review, "%", "bad", 1), 200, "u false it is bad"},
 		"no answer":       {"POST", strings.Replace(review, "%", "unknown", 1), 503, "not synced"},
@@ -41,7 +44,9 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := httptest.NewRecorder()
-			handler.ServeHTTP(w, httptest.NewRequest(test.method, "/validate/x", strings.NewReader(test.body)))
+			request := httptest.NewRequest(test.method, "/validate/x", strings.NewReader(test.body))
+			request.Header.Set("Content-Type", "application/json; charset=utf-8")
+			handler.ServeHTTP(w, request)
 			require.Equal(t, test.code, w.Code)
 			text := w.Body.String()
 			if w.Code == http.StatusOK {
@@ -54,9 +59,26 @@ func TestAnswers(t *testing.T) {
 				}
 				if answered.Response.Result != nil {
 					text += answered.Response.Result.Message
+					require.Nil(t, answered.Response.Patch)
+				}
+				text += strings.Join(answered.Response.Warnings, "")
+				if answered.Response.Patch != nil {
+					text += " " + string(*answered.Response.PatchType) + " " + string(answered.Response.Patch)
 				}
 			}
 			require.Contains(t, text, test.want)
 		})
+	}
+}
+
+// TestContentType: only JSON is read.
+func TestContentType(t *testing.T) {
+	handler := Webhooks{"/x": Refusing(func(*admissionv1.AdmissionRequest) (string, error) { return "no", nil })}.Handlers()["/x"]
+	for _, kind := range []string{"", "text/plain", "application/json-patch+json", ";"} {
+		request := httptest.NewRequest(http.MethodPost, "/x", strings.NewReader("{}"))
+		request.Header.Set("Content-Type", kind)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, request)
+		require.Equal(t, http.StatusUnsupportedMediaType, w.Code, kind)
 	}
 }

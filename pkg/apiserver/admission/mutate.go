@@ -1,0 +1,63 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/webhook"
+	"github.com/antrea-oncache/antrea/pkg/client/crd"
+)
+
+// nameDigits is the number of digits of a hash in the name of a rule.
+const nameDigits = 7
+
+// mutating returns the webhook that fills in the tier and the names of rules. It sees objects before their schema is
+// checked, and leaves an object that it does not understand to that check.
+func mutating(kind string) webhook.Webhook {
+	return func(request *admissionv1.AdmissionRequest) (webhook.Answer, error) {
+		o, err := read(request, kind)
+		if err != nil {
+			return webhook.Answer{Refusal: err.Error()}, nil
+		}
+		if o.wanted == nil {
+			return webhook.Answer{}, nil
+		}
+		p, err := crd.Read[v1beta1.NetworkPolicy](o.wanted)
+		if err != nil {
+			return webhook.Answer{}, nil
+		}
+		var patch []webhook.Operation
+		if _, there := o.wanted.Object["spec"].(map[string]any); there && p.Spec.Tier == "" {
+			patch = append(patch, webhook.Operation{Op: "add", Path: "/spec/tier", Value: v1beta1.ApplicationTier})
+		}
+		patch = append(patch, ruleNames("ingress", p.Spec.Ingress)...)
+		patch = append(patch, ruleNames("egress", p.Spec.Egress)...)
+		return webhook.Answer{Patch: patch}, nil
+	}
+}
+
+// ruleNames names the rules that have no name by direction, action and a hash of their content: the name of a rule that does
+// not change stays.
+func ruleNames(direction string, rules []v1beta1.Rule) (patch []webhook.Operation) {
+	for i := range rules {
+		r := &rules[i]
+		if r.Name != "" || r.Action == nil {
+			continue
+		}
+		// A rule can always be encoded.
+		content, _ := json.Marshal(r)
+		sum := sha1.Sum(content)
+		name := fmt.Sprintf("%s-%s-%s", direction, strings.ToLower(string(*r.Action)), hex.EncodeToString(sum[:])[:nameDigits])
+		patch = append(patch, webhook.Operation{Op: "add", Path: fmt.Sprintf("/spec/%s/%d/name", direction, i), Value: name})
+	}
+	return patch
+}
