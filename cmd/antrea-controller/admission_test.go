@@ -20,32 +20,60 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
 )
 
-// createWebhooks creates the manifest's CRD of Traceflows and its webhooks. testAggregation has created the Service.
-func createWebhooks(t *testing.T, f *fixture) {
+// manifest calls do with each document of the manifest, and what is in it.
+func manifest(t *testing.T, do func(document []byte, object *unstructured.Unstructured)) {
 	t.Helper()
-	manifest, err := os.ReadFile("../../build/yamls/antrea.yml")
+	text, err := os.ReadFile("../../build/yamls/antrea.yml")
 	require.NoError(t, err)
-	created := 0
-	for document := range strings.SplitSeq(string(manifest), "\n---\n") {
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
 		object := &unstructured.Unstructured{}
 		require.NoError(t, yaml.Unmarshal([]byte(document), &object.Object))
-		switch {
-		case object.GetName() == "traceflows.crd.antrea.io":
-			definitions := f.admin.Dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-			_, err = definitions.Create(t.Context(), object, metav1.CreateOptions{})
-		case object.GetKind() == "ValidatingWebhookConfiguration":
+		do([]byte(document), object)
+	}
+}
+
+// createDefinitions creates the manifest's CRDs.
+func createDefinitions(t *testing.T, f *fixture) {
+	t.Helper()
+	definitions := f.admin.Dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	created := 0
+	manifest(t, func(_ []byte, object *unstructured.Unstructured) {
+		if object.GetKind() == "CustomResourceDefinition" {
+			_, err := definitions.Create(t.Context(), object, metav1.CreateOptions{})
+			require.NoError(t, err)
+			created++
+		}
+	})
+	require.Equal(t, 8, created)
+}
+
+// createWebhooks creates the manifest's webhooks. testAggregation creates the Service.
+func createWebhooks(t *testing.T, f *fixture) {
+	t.Helper()
+	created := 0
+	manifest(t, func(document []byte, object *unstructured.Unstructured) {
+		var err error
+		switch object.GetKind() {
+		case "ValidatingWebhookConfiguration":
 			var configuration admissionregistrationv1.ValidatingWebhookConfiguration
-			require.NoError(t, yaml.Unmarshal([]byte(document), &configuration))
+			require.NoError(t, yaml.Unmarshal(document, &configuration))
 			for i := range configuration.Webhooks {
 				configuration.Webhooks[i].ClientConfig.Service.Port = ptr.To(int32(f.port))
 			}
 			_, err = f.admin.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), &configuration, metav1.CreateOptions{})
+		case "MutatingWebhookConfiguration":
+			var configuration admissionregistrationv1.MutatingWebhookConfiguration
+			require.NoError(t, yaml.Unmarshal(document, &configuration))
+			for i := range configuration.Webhooks {
+				configuration.Webhooks[i].ClientConfig.Service.Port = ptr.To(int32(f.port))
+			}
+			_, err = f.admin.Kube.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(t.Context(), &configuration, metav1.CreateOptions{})
 		default:
-			continue
+			return
 		}
 		require.NoError(t, err)
 		created++
-	}
+	})
 	require.Equal(t, 2, created)
 }
 

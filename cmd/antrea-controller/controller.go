@@ -16,11 +16,13 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 	"github.com/antrea-oncache/antrea/pkg/apiserver"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/admission"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/certificate"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/controllerinfo"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/featuregates"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/webhook"
+	"github.com/antrea-oncache/antrea/pkg/client/crd"
 	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
 	"github.com/antrea-oncache/antrea/pkg/config"
 	"github.com/antrea-oncache/antrea/pkg/controller/clusteridentity"
@@ -28,6 +30,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/controller/monitor"
 	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/controller/stats"
+	"github.com/antrea-oncache/antrea/pkg/controller/tiers"
 	"github.com/antrea-oncache/antrea/pkg/controller/traceflow"
 	"github.com/antrea-oncache/antrea/pkg/features"
 	"github.com/antrea-oncache/antrea/pkg/supportbundle"
@@ -61,16 +64,18 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	if err := policies.FollowPolicies(traffic.Handler(controlplane.K8sNetworkPolicy)); err != nil {
 		return err
 	}
+	objects, keepObjects, err := newObjects(o, clients, leader)
+	if err != nil {
+		return err
+	}
 	querier := &monitor.Querier{
 		Namespace: o.namespace, PodName: os.Getenv("POD_NAME"), NodeName: os.Getenv("NODE_NAME"), APIPort: o.config.APIPort, Store: store,
 	}
 	infos := &monitor.Monitor{Kube: clients.Kube, Dynamic: clients.Dynamic, Querier: querier, Serving: leader.Serving, SetNode: traffic.SetNode}
 	api, err := newAPIServer(ctx, o, clients, &apiserver.Config{
 		Certificate: cert, Store: store, Synced: policies.Synced(), Serving: leader.Serving, Stats: traffic, NodeOfPod: policies.NodeOfPod,
-		Routes: controllerinfo.Routes(querier, supportbundle.Resources()...),
-		Webhooks: webhook.Validators{
-			traceflow.WebhookPath: traceflow.Validator(policies, policies.Synced(), o.gates.Enabled(features.Traceflow)),
-		},
+		Routes:   controllerinfo.Routes(querier, supportbundle.Resources()...),
+		Webhooks: webhooks(o, policies, objects),
 	})
 	if err != nil {
 		return err
@@ -87,11 +92,35 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 		}
 		background = append(background, traces.Run)
 	}
-	for _, part := range background {
+	for _, part := range append(background, keepObjects...) {
 		group.Go(func() error { part(ctx); return nil })
 	}
 	group.Go(func() error { return api.Run(ctx) })
 	return group.Wait()
+}
+
+// newObjects returns the informers of Antrea's policies, tiers and groups, and what has to run for them: nothing without
+// the feature gate.
+func newObjects(o *options, clients *kubernetes.Clients, leader *leadership.Leadership) (*crd.Policies, []func(context.Context), error) {
+	objects, err := crd.NewPolicies(clients.Dynamic)
+	if err != nil || !o.gates.Enabled(features.AntreaPolicy) {
+		return objects, nil, err
+	}
+	defaults, err := tiers.New(clients.Dynamic, objects.Tiers, leader.Serving)
+	if err != nil {
+		return nil, nil, err
+	}
+	return objects, []func(context.Context){objects.Run, defaults.Run}, nil
+}
+
+// webhooks returns the webhooks of all kinds.
+func webhooks(o *options, policies *networkpolicy.Controller, objects *crd.Policies) webhook.Webhooks {
+	all := admission.Webhooks(admission.Config{
+		Objects: objects, Enabled: o.gates.Enabled(features.AntreaPolicy), L7: o.gates.Enabled(features.L7NetworkPolicy),
+		ClusterNetworkPolicy: o.gates.Enabled(features.ClusterNetworkPolicy),
+	})
+	all[traceflow.WebhookPath] = webhook.Refusing(traceflow.Validator(policies, policies.Synced(), o.gates.Enabled(features.Traceflow)))
+	return all
 }
 
 // newAPIServer completes config by what the settings say, and makes the API server, which listens from then on.

@@ -68,8 +68,10 @@ const (
 	AntreaPolicy                  featuregate.Feature = "AntreaPolicy"
 	AntreaProxy                   featuregate.Feature = "AntreaProxy"
 	CleanupStaleUDPSvcConntrack   featuregate.Feature = "CleanupStaleUDPSvcConntrack"
+	ClusterNetworkPolicy          featuregate.Feature = "ClusterNetworkPolicy"
 	Egress                        featuregate.Feature = "Egress"
 	FlowExporter                  featuregate.Feature = "FlowExporter"
+	L7NetworkPolicy               featuregate.Feature = "L7NetworkPolicy"
 	Multicluster                  featuregate.Feature = "Multicluster"
 	NetworkPolicyStats            featuregate.Feature = "NetworkPolicyStats"
 	NodeIPAM                      featuregate.Feature = "NodeIPAM"
@@ -99,7 +101,7 @@ var table = []gate{
 	{name: "BGPPolicy", spec: alpha, in: agent, about: "Routes to Pods and Services, announced by BGP."},
 	{name: CleanupStaleUDPSvcConntrack, spec: beta, in: agent, about: "Conntrack entries of UDP Services are removed when their Endpoints go.",
 		page: "docs/use/antrea-proxy.md#connections-that-exist"},
-	{name: "ClusterNetworkPolicy", spec: alpha, in: controller, about: "ClusterNetworkPolicy objects of the Kubernetes network policy API."},
+	{name: ClusterNetworkPolicy, spec: alpha, in: controller, about: "ClusterNetworkPolicy objects of the Kubernetes network policy API."},
 	{name: Egress, spec: beta, in: both, about: "Fixed source addresses for Pods that talk to outside the cluster.",
 		section: "egress"},
 	{name: "EgressSeparateSubnet", spec: beta, in: agent, about: "Egress addresses from subnets other than the Nodes'."},
@@ -110,7 +112,7 @@ var table = []gate{
 	{name: FlowExporter, spec: alpha, in: agent, about: "Records of connections, exported by IPFIX.",
 		page: "docs/use/network-flow-visibility.md", section: "flowExporter"},
 	{name: "IPsecCertAuth", spec: alpha, in: both, about: "Certificates instead of a pre-shared key for IPsec."},
-	{name: "L7NetworkPolicy", spec: alpha, in: both, about: "Policies for HTTP and TLS."},
+	{name: L7NetworkPolicy, spec: alpha, in: both, about: "Policies for HTTP and TLS."},
 	{name: "LoadBalancerModeDSR", spec: alpha, in: agent, about: "Direct server return for LoadBalancer Services."},
 	{name: "Multicast", spec: beta, in: both, about: "Multicast between Pods, and with the Nodes' network.",
 		section: "multicast"},

@@ -12,8 +12,10 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 
+	"github.com/antrea-oncache/antrea/pkg/apiserver/admission"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/certificate"
 	"github.com/antrea-oncache/antrea/pkg/controller/traceflow"
 )
@@ -23,7 +25,11 @@ var names = []string{
 	"APIService v1alpha1.stats.antrea.io",
 	"APIService v1beta1.system.antrea.io",
 	"APIService v1beta2.controlplane.antrea.io",
+	"ClusterRole aggregate-antrea-clustergroups-edit",
+	"ClusterRole aggregate-antrea-clustergroups-view",
 	"ClusterRole aggregate-antrea-networkpolicystats-view",
+	"ClusterRole aggregate-antrea-policies-edit",
+	"ClusterRole aggregate-antrea-policies-view",
 	"ClusterRole aggregate-traceflows-edit",
 	"ClusterRole aggregate-traceflows-view",
 	"ClusterRole antctl",
@@ -35,9 +41,15 @@ var names = []string{
 	"ConfigMap antrea-config",
 	"CustomResourceDefinition antreaagentinfos.crd.antrea.io",
 	"CustomResourceDefinition antreacontrollerinfos.crd.antrea.io",
+	"CustomResourceDefinition clustergroups.crd.antrea.io",
+	"CustomResourceDefinition clusternetworkpolicies.crd.antrea.io",
+	"CustomResourceDefinition groups.crd.antrea.io",
+	"CustomResourceDefinition networkpolicies.crd.antrea.io",
+	"CustomResourceDefinition tiers.crd.antrea.io",
 	"CustomResourceDefinition traceflows.crd.antrea.io",
 	"DaemonSet antrea-agent",
 	"Deployment antrea-controller",
+	"MutatingWebhookConfiguration crdmutator.antrea.io",
 	"Role antctl",
 	"Role antrea-agent",
 	"Role antrea-controller",
@@ -101,16 +113,40 @@ func TestObjects(t *testing.T) {
 		require.Equal(t, &apiregistrationv1.ServiceReference{Namespace: "kube-system", Name: "antrea"}, service.Spec.Service)
 		require.Equal(t, name, service.Spec.Version+"."+service.Spec.Group)
 	}
-	// The same holds for webhooks.
+	requireWebhooks(t, all)
+	require.NotContains(t, render(t, "--set", "cleanup.enable=true"), "ValidatingWebhookConfiguration crdvalidator.antrea.io", "there would be no answer")
+}
+
+// requireWebhooks: the controller answers at the path of each webhook, and publishes its CA there.
+func requireWebhooks(t *testing.T, all objects) {
+	t.Helper()
+	clients := map[string]admissionregistrationv1.WebhookClientConfig{}
 	for _, name := range certificate.ValidatingWebhooks {
 		for _, webhook := range get[*admissionregistrationv1.ValidatingWebhookConfiguration](t, all, "ValidatingWebhookConfiguration "+name).Webhooks {
-			service := webhook.ClientConfig.Service
-			require.Equal(t, []string{"kube-system", "antrea"}, []string{service.Namespace, service.Name})
-			require.Nil(t, webhook.ClientConfig.CABundle)
-			require.Contains(t, []string{traceflow.WebhookPath}, *service.Path, webhook.Name)
+			clients[*webhook.ClientConfig.Service.Path] = webhook.ClientConfig
 		}
 	}
-	require.NotContains(t, render(t, "--set", "cleanup.enable=true"), "ValidatingWebhookConfiguration crdvalidator.antrea.io", "there would be no answer")
+	for _, name := range certificate.MutatingWebhooks {
+		for _, webhook := range get[*admissionregistrationv1.MutatingWebhookConfiguration](t, all, "MutatingWebhookConfiguration "+name).Webhooks {
+			clients[*webhook.ClientConfig.Service.Path] = webhook.ClientConfig
+		}
+	}
+	paths := append(slices.Collect(maps.Keys(admission.Webhooks(admission.Config{}))), traceflow.WebhookPath)
+	require.ElementsMatch(t, paths, slices.Collect(maps.Keys(clients)))
+	for _, client := range clients {
+		require.Equal(t, []string{"kube-system", "antrea"}, []string{client.Service.Namespace, client.Service.Name})
+		require.Nil(t, client.CABundle)
+	}
+}
+
+// TestEqualSchemas: the two kinds of policies have one schema, and so have the two kinds of groups; admission knows the differences.
+func TestEqualSchemas(t *testing.T) {
+	all := render(t)
+	schema := func(plural string) *apiextensionsv1.CustomResourceValidation {
+		return get[*apiextensionsv1.CustomResourceDefinition](t, all, "CustomResourceDefinition "+plural+".crd.antrea.io").Spec.Versions[0].Schema
+	}
+	require.Equal(t, schema("clusternetworkpolicies"), schema("networkpolicies"))
+	require.Equal(t, schema("clustergroups"), schema("groups"))
 }
 
 func containerNames(containers []corev1.Container) (names []string) {

@@ -22,6 +22,7 @@ var dynamic = map[string]string{
 	"pkg/controller/monitor/monitor.go":        "antreacontrollerinfos.crd.antrea.io",
 	"pkg/agent/controller/traceflow/status.go": "traceflows.crd.antrea.io",
 	"pkg/controller/traceflow/controller.go":   "traceflows.crd.antrea.io",
+	"pkg/controller/tiers/tiers.go":            "tiers.crd.antrea.io",
 	"pkg/apiserver/certificate/publish.go":     "apiservices.apiregistration.k8s.io",
 }
 
@@ -50,7 +51,7 @@ var (
 			client("AddressGroups", "addressgroups.controlplane.antrea.io watch"),
 			client("ReportStats", "nodestatssummaries.controlplane.antrea.io create"),
 		},
-		"antrea-controller": {serving, traceflowInformer},
+		"antrea-controller": {serving, traceflowInformer, policyInformers},
 	}
 
 	// elsewhere are calls whose rights are not the chart's to give: the collector's Namespace grants them (docs/use/network-flow-visibility.md).
@@ -58,6 +59,12 @@ var (
 
 	// forAntctl are rights of what antctl does in the program's Pod.
 	forAntctl = map[string][]string{"antrea-agent": {"traceflows.crd.antrea.io create", "traceflows.crd.antrea.io delete"}}
+
+	policyInformers = library{module + "pkg/client/crd.NewPolicies", []string{
+		"clusternetworkpolicies.crd.antrea.io list", "clusternetworkpolicies.crd.antrea.io watch", "networkpolicies.crd.antrea.io list",
+		"networkpolicies.crd.antrea.io watch", "tiers.crd.antrea.io list", "tiers.crd.antrea.io watch", "clustergroups.crd.antrea.io list",
+		"clustergroups.crd.antrea.io watch", "groups.crd.antrea.io list", "groups.crd.antrea.io watch",
+	}}
 
 	traceflowInformer = library{module + "pkg/client/crd.Informer", []string{"traceflows.crd.antrea.io list", "traceflows.crd.antrea.io watch"}}
 )

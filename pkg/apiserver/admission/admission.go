@@ -28,8 +28,6 @@ type Config struct {
 	Enabled bool
 	// L7 and ClusterNetworkPolicy are the feature gates L7NetworkPolicy and ClusterNetworkPolicy.
 	L7, ClusterNetworkPolicy bool
-	// Account is the user name of the controller itself, which creates and corrects the default tiers.
-	Account string
 }
 
 // admitter answers the webhooks.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,8 +19,6 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apiserver/webhook"
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
 )
-
-const controllerAccount = "system:serviceaccount:kube-system:antrea-controller"
 
 // listKinds are the kinds of the lists of all resources.
 var listKinds = map[schema.GroupVersionResource]string{
@@ -80,12 +77,12 @@ func start(t *testing.T, config Config, objects ...*unstructured.Unstructured) w
 	go func() { defer close(done); policies.Run(t.Context()) }()
 	t.Cleanup(func() { <-done })
 	require.Eventually(t, func() bool { return policies.Synced() == nil }, 10*time.Second, time.Millisecond)
-	config.Objects, config.Account = policies, controllerAccount
+	config.Objects = policies
 	return Webhooks(config)
 }
 
 // request returns the question about an object; a nil object at a deletion.
-func request(t *testing.T, wanted, former *unstructured.Unstructured, user string) *admissionv1.AdmissionRequest {
+func request(t *testing.T, wanted, former *unstructured.Unstructured) *admissionv1.AdmissionRequest {
 	t.Helper()
 	raw := func(u *unstructured.Unstructured) runtime.RawExtension {
 		if u == nil {
@@ -95,7 +92,7 @@ func request(t *testing.T, wanted, former *unstructured.Unstructured, user strin
 		require.NoError(t, err)
 		return runtime.RawExtension{Raw: text}
 	}
-	r := &admissionv1.AdmissionRequest{Operation: admissionv1.Update, Object: raw(wanted), OldObject: raw(former), UserInfo: authenticationv1.UserInfo{Username: user}}
+	r := &admissionv1.AdmissionRequest{Operation: admissionv1.Update, Object: raw(wanted), OldObject: raw(former)}
 	one := wanted
 	switch {
 	case former == nil:
@@ -109,13 +106,13 @@ func request(t *testing.T, wanted, former *unstructured.Unstructured, user strin
 }
 
 // validate returns the refusal.
-func validate(t *testing.T, webhooks webhook.Webhooks, wanted, former *unstructured.Unstructured, user string) string {
+func validate(t *testing.T, webhooks webhook.Webhooks, wanted, former *unstructured.Unstructured) string {
 	t.Helper()
 	one := wanted
 	if one == nil {
 		one = former
 	}
-	answer, err := webhooks["/validate/"+resourceOf[one.GetKind()].path](request(t, wanted, former, user))
+	answer, err := webhooks["/validate/"+resourceOf[one.GetKind()].path](request(t, wanted, former))
 	require.NoError(t, err)
 	return answer.Refusal
 }
@@ -142,32 +139,31 @@ func TestTiers(t *testing.T) {
 	type test struct {
 		webhooks       webhook.Webhooks
 		wanted, former *unstructured.Unstructured
-		user, want     string
+		want           string
 	}
 	for name, test := range map[string]test{
-		"create":                     {few, tier("x", "{priority: 20}"), nil, "", ""},
-		"create, equal":              {few, tier("x", "{priority: 10}"), nil, "", "overlaps with existing Tier"},
-		"create, 20 priorities":      {full, tier("x", "{priority: 20}"), nil, "", "maximum number of Tiers supported: 20"},
-		"create, reserved":           {few, tier("x", "{priority: 251}"), nil, "", "tier x priority 251 is reserved"},
-		"create, last":               {few, tier("x", "{priority: 255}"), nil, "", "tier x priority 255 is reserved"},
-		"create, baseline's":         {few, tier("x", "{priority: 253}"), nil, "", "overlaps with existing Tier"},
-		"create, CNP's, gate off":    {few, tier("x", "{priority: 220}"), nil, "", ""},
-		"create, CNP's, gate on":     {admin, tier("x", "{priority: 220}"), nil, "", "tier x priority 220 is reserved"},
-		"create, default":            {full, tier("platform", "{priority: 200}"), nil, controllerAccount, ""},
-		"create, as a default":       {few, tier("platform", "{priority: 254}"), nil, "", "tier platform priority 254 is reserved"},
-		"create, by controller":      {few, tier("x", "{priority: 254}"), nil, controllerAccount, "tier x priority 254 is reserved"},
-		"update":                     {few, tier("unused", "{priority: 13}"), tier("unused", "{priority: 12}"), "", "update to Tier priority is not allowed"},
-		"update, by controller":      {few, tier("baseline", "{priority: 253}"), tier("baseline", "{priority: 3}"), controllerAccount, ""},
-		"update, description":        {few, tier("unused", "{priority: 12, description: x}"), tier("unused", "{priority: 12}"), "", ""},
-		"delete":                     {few, nil, tier("unknown", "{priority: 12}"), "", ""},
-		"delete, reserved":           {few, nil, tier("emergency", "{priority: 50}"), "", "cannot delete reserved tier emergency"},
-		"delete, reserved, by it":    {few, nil, tier("emergency", "{priority: 50}"), controllerAccount, "cannot delete reserved tier emergency"},
-		"delete, with a policy":      {few, nil, tier("used", "{priority: 10}"), "", "tier used is referenced by 1 Antrea ClusterNetworkPolicies"},
-		"delete, with two":           {few, nil, tier("used-by-two", "{priority: 11}"), "", "tier used-by-two is referenced by 2 Antrea ClusterNetworkPolicies"},
-		"delete, with an unreadable": {few, nil, tier("unused", "{priority: 12}"), "", "tier unused is referenced by 1 Antrea ClusterNetworkPolicies"},
+		"create":                     {few, tier("x", "{priority: 20}"), nil, ""},
+		"create, equal":              {few, tier("x", "{priority: 10}"), nil, "overlaps with existing Tier"},
+		"create, 20 priorities":      {full, tier("x", "{priority: 20}"), nil, "maximum number of Tiers supported: 20"},
+		"create, reserved":           {few, tier("x", "{priority: 251}"), nil, "tier x priority 251 is reserved"},
+		"create, last":               {few, tier("x", "{priority: 255}"), nil, "tier x priority 255 is reserved"},
+		"create, baseline's":         {few, tier("x", "{priority: 253}"), nil, "overlaps with existing Tier"},
+		"create, CNP's, gate off":    {few, tier("x", "{priority: 220}"), nil, ""},
+		"create, CNP's, gate on":     {admin, tier("x", "{priority: 220}"), nil, "tier x priority 220 is reserved"},
+		"create, default":            {full, tier("platform", "{priority: 200}"), nil, ""},
+		"create, as a default":       {few, tier("platform", "{priority: 254}"), nil, "tier platform priority 254 is reserved"},
+		"update":                     {few, tier("unused", "{priority: 13}"), tier("unused", "{priority: 12}"), "update to Tier priority is not allowed"},
+		"update, by controller":      {few, tier("baseline", "{priority: 253}"), tier("baseline", "{priority: 3}"), ""},
+		"update, description":        {few, tier("unused", "{priority: 12, description: x}"), tier("unused", "{priority: 12}"), ""},
+		"delete":                     {few, nil, tier("unknown", "{priority: 12}"), ""},
+		"delete, reserved":           {few, nil, tier("emergency", "{priority: 50}"), "cannot delete reserved tier emergency"},
+		"update, a default's":        {few, tier("baseline", "{priority: 9}"), tier("baseline", "{priority: 253}"), "update to Tier priority is not allowed"},
+		"delete, with a policy":      {few, nil, tier("used", "{priority: 10}"), "tier used is referenced by 1 Antrea ClusterNetworkPolicies"},
+		"delete, with two":           {few, nil, tier("used-by-two", "{priority: 11}"), "tier used-by-two is referenced by 2 Antrea ClusterNetworkPolicies"},
+		"delete, with an unreadable": {few, nil, tier("unused", "{priority: 12}"), "tier unused is referenced by 1 Antrea ClusterNetworkPolicies"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			requireRefusal(t, test.want, validate(t, test.webhooks, test.wanted, test.former, test.user))
+			requireRefusal(t, test.want, validate(t, test.webhooks, test.wanted, test.former))
 		})
 	}
 }
@@ -206,11 +202,11 @@ func TestGroups(t *testing.T) {
 	} {
 		t.Run(test.kind+" "+test.spec, func(t *testing.T) {
 			wanted := object(t, test.kind, test.namespace, test.name, test.spec)
-			requireRefusal(t, test.want, validate(t, webhooks, wanted, nil, ""))
+			requireRefusal(t, test.want, validate(t, webhooks, wanted, nil))
 			former := object(t, test.kind, test.namespace, test.name, "{podSelector: {matchLabels: {former: x}}}")
-			requireRefusal(t, test.want, validate(t, webhooks, wanted, former, ""))
-			require.Empty(t, validate(t, webhooks, nil, wanted, ""), "a deletion is never refused")
-			require.Empty(t, validate(t, webhooks, wanted, wanted.DeepCopy(), ""), "metadata can be changed")
+			requireRefusal(t, test.want, validate(t, webhooks, wanted, former))
+			require.Empty(t, validate(t, webhooks, nil, wanted), "a deletion is never refused")
+			require.Empty(t, validate(t, webhooks, wanted, wanted.DeepCopy()), "metadata can be changed")
 		})
 	}
 }
@@ -219,21 +215,21 @@ func TestGroups(t *testing.T) {
 func TestGateAndSync(t *testing.T) {
 	off := start(t, Config{})
 	tier := object(t, "Tier", "", "x", "{priority: 20}")
-	require.Equal(t, "the feature gate AntreaPolicy of antrea-controller is off", validate(t, off, tier, nil, ""))
-	require.Empty(t, validate(t, off, tier, tier.DeepCopy(), ""))
-	require.Empty(t, validate(t, off, nil, tier, ""))
+	require.Equal(t, "the feature gate AntreaPolicy of antrea-controller is off", validate(t, off, tier, nil))
+	require.Empty(t, validate(t, off, tier, tier.DeepCopy()))
+	require.Empty(t, validate(t, off, nil, tier))
 
 	unsynced, err := crd.NewPolicies(dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), listKinds))
 	require.NoError(t, err)
-	_, err = Webhooks(Config{Objects: unsynced, Enabled: true})["/validate/tier"](request(t, tier, nil, ""))
+	_, err = Webhooks(Config{Objects: unsynced, Enabled: true})["/validate/tier"](request(t, tier, nil))
 	require.ErrorContains(t, err, "tiers.crd.antrea.io are not read yet")
 
-	foreign := request(t, tier, nil, "")
+	foreign := request(t, tier, nil)
 	foreign.Kind.Group = "policy.networking.k8s.io"
 	answer, err := off["/validate/tier"](foreign)
 	require.NoError(t, err)
 	require.Contains(t, answer.Refusal, "asked about Tier policy.networking.k8s.io/v1beta1; it knows Tier crd.antrea.io/v1beta1")
-	nonsense := request(t, tier, nil, "")
+	nonsense := request(t, tier, nil)
 	nonsense.Object.Raw = []byte("[")
 	answer, err = off["/validate/tier"](nonsense)
 	require.NoError(t, err)

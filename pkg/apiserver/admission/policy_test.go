@@ -153,10 +153,10 @@ func TestPolicies(t *testing.T) {
 func refusal(t *testing.T, webhooks webhook.Webhooks, kind, namespace, spec string) string {
 	t.Helper()
 	wanted := object(t, kind, namespace, "x", spec)
-	created := validate(t, webhooks, wanted, nil, "")
-	require.Equal(t, created, validate(t, webhooks, wanted, object(t, kind, namespace, "x", "{priority: 1}"), ""))
-	require.Empty(t, validate(t, webhooks, wanted, wanted.DeepCopy(), ""), "metadata can be changed")
-	require.Empty(t, validate(t, webhooks, nil, wanted, ""), "a deletion is never refused")
+	created := validate(t, webhooks, wanted, nil)
+	require.Equal(t, created, validate(t, webhooks, wanted, object(t, kind, namespace, "x", "{priority: 1}")))
+	require.Empty(t, validate(t, webhooks, wanted, wanted.DeepCopy()), "metadata can be changed")
+	require.Empty(t, validate(t, webhooks, nil, wanted), "a deletion is never refused")
 	return created
 }
 
@@ -164,7 +164,7 @@ func refusal(t *testing.T, webhooks webhook.Webhooks, kind, namespace, spec stri
 func TestWarning(t *testing.T) {
 	webhooks := start(t, Config{Enabled: true}, existing(t)...)
 	spec := "{priority: 5, appliedTo: [{nodeSelector: {}}], ingress: [{action: Drop, name: a, enableLogging: true, logLabel: thirteen-long}]}"
-	answer, err := webhooks["/validate/acnp"](request(t, object(t, "ClusterNetworkPolicy", "", "x", spec), nil, ""))
+	answer, err := webhooks["/validate/acnp"](request(t, object(t, "ClusterNetworkPolicy", "", "x", spec), nil))
 	require.NoError(t, err)
 	require.Empty(t, answer.Refusal)
 	require.Len(t, answer.Warnings, 1)
@@ -175,7 +175,7 @@ func TestWarning(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	webhooks := Webhooks(Config{})
 	patch := func(spec string) []webhook.Operation {
-		answer, err := webhooks["/mutate/annp"](request(t, object(t, "NetworkPolicy", "ns", "x", spec), nil, ""))
+		answer, err := webhooks["/mutate/annp"](request(t, object(t, "NetworkPolicy", "ns", "x", spec), nil))
 		require.NoError(t, err)
 		require.Empty(t, answer.Refusal)
 		return answer.Patch

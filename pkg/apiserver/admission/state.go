@@ -100,10 +100,6 @@ func (s state) parents(namespace, name string) (n int) {
 	return n
 }
 
-// defaultTiers are the names of the tiers that the controller creates.
-var defaultTiers = []string{v1beta1.EmergencyTier, v1beta1.SecurityOpsTier, v1beta1.NetworkOpsTier, v1beta1.PlatformTier,
-	v1beta1.ApplicationTier, v1beta1.BaselineTier}
-
 // legacyTiers are further names of default tiers that policies may use.
 var legacyTiers = []string{"Emergency", "SecurityOps", "NetworkOps", "Platform", "Application", "Baseline"}
 

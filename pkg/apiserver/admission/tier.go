@@ -5,13 +5,13 @@ package admission
 
 import (
 	"fmt"
-	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/webhook"
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
+	"github.com/antrea-oncache/antrea/pkg/controller/tiers"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 	adminTierPriority = 220
 )
 
-func (a *admitter) tier(request *admissionv1.AdmissionRequest, o objects) webhook.Answer {
+func (a *admitter) tier(_ *admissionv1.AdmissionRequest, o objects) webhook.Answer {
 	if o.wanted == nil {
 		return webhook.Answer{Refusal: a.tierDeletion(o.former.GetName())}
 	}
@@ -32,10 +32,11 @@ func (a *admitter) tier(request *admissionv1.AdmissionRequest, o objects) webhoo
 	if err != nil {
 		return webhook.Answer{Refusal: err.Error()}
 	}
-	if own := request.UserInfo.Username == a.Account && slices.Contains(defaultTiers, wanted.Name); own && o.former != nil {
+	if o.former == nil {
+		return webhook.Answer{Refusal: a.tierCreation(wanted)}
+	}
+	if isDefault(wanted) {
 		return webhook.Answer{}
-	} else if o.former == nil {
-		return webhook.Answer{Refusal: a.tierCreation(wanted, own)}
 	}
 	former, err := crd.Read[v1beta1.Tier](o.former)
 	if err != nil || former.Spec.Priority != wanted.Spec.Priority {
@@ -44,8 +45,14 @@ func (a *admitter) tier(request *admissionv1.AdmissionRequest, o objects) webhoo
 	return webhook.Answer{}
 }
 
-// tierCreation refuses a new tier. The controller's own default tiers only need a priority that is free.
-func (a *admitter) tierCreation(tier *v1beta1.Tier, own bool) string {
+// isDefault reports whether a tier is as the controller creates it.
+func isDefault(tier *v1beta1.Tier) bool {
+	priority, found := tiers.Default(tier.Name)
+	return found && priority == tier.Spec.Priority
+}
+
+// tierCreation refuses a new tier. A default tier only needs a priority that is free.
+func (a *admitter) tierCreation(tier *v1beta1.Tier) string {
 	priorities := map[int32]bool{}
 	for _, other := range a.state.tiers() {
 		priorities[other.Spec.Priority] = true
@@ -54,7 +61,7 @@ func (a *admitter) tierCreation(tier *v1beta1.Tier, own bool) string {
 	switch {
 	case priorities[priority]:
 		return fmt.Sprintf("tier %s priority %d overlaps with existing Tier", tier.Name, priority)
-	case own:
+	case isDefault(tier):
 		return ""
 	case len(priorities) >= maxTiers:
 		return fmt.Sprintf("maximum number of Tiers supported: %d", maxTiers)
@@ -65,7 +72,7 @@ func (a *admitter) tierCreation(tier *v1beta1.Tier, own bool) string {
 }
 
 func (a *admitter) tierDeletion(name string) string {
-	if slices.Contains(defaultTiers, name) {
+	if _, found := tiers.Default(name); found {
 		return fmt.Sprintf("cannot delete reserved tier %s", name)
 	}
 	cluster, namespaced := a.state.users(name)

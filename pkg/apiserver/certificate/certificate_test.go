@@ -122,6 +122,11 @@ func TestPublishToWebhooks(t *testing.T) {
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{
 			lead("ours", "antrea"), lead("others", "other"), {Name: "url", ClientConfig: admissionregistrationv1.WebhookClientConfig{CABundle: []byte("old")}},
 		},
+	}, &admissionregistrationv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: MutatingWebhooks[0]},
+		Webhooks: []admissionregistrationv1.MutatingWebhook{
+			{Name: "ours", ClientConfig: lead("", "antrea").ClientConfig}, {Name: "others", ClientConfig: lead("", "other").ClientConfig},
+		},
 	})
 	p := &Publisher{
 		CA: func() []byte { return []byte("new CA") }, Namespace: "kube-system", Client: kube,
@@ -135,6 +140,10 @@ func TestPublishToWebhooks(t *testing.T) {
 		bundles = append(bundles, string(webhook.ClientConfig.CABundle))
 	}
 	require.Equal(t, []string{"new CA", "old", "old"}, bundles)
+	mutating, err := kube.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), MutatingWebhooks[0], metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "new CA", string(mutating.Webhooks[0].ClientConfig.CABundle))
+	require.Equal(t, "old", string(mutating.Webhooks[1].ClientConfig.CABundle))
 	kube.ClearActions()
 	require.NoError(t, p.publish(t.Context()))
 	for _, action := range kube.Actions() {

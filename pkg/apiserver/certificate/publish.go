@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,9 +37,12 @@ const (
 // Antrea makes them; the controller fills in the CA.
 var APIServices = []string{"v1beta2.controlplane.antrea.io", "v1beta1.system.antrea.io", "v1alpha1.stats.antrea.io"}
 
-// ValidatingWebhooks are the ValidatingWebhookConfigurations by which the Kubernetes API asks the controller. The installation makes them; the
-// controller fills in the CA. The name is Antrea's.
-var ValidatingWebhooks = []string{"crdvalidator.antrea.io"}
+// ValidatingWebhooks and MutatingWebhooks are the configurations by which the Kubernetes API asks the controller. The installation makes them;
+// the controller fills in the CA. The names are Antrea's.
+var (
+	ValidatingWebhooks = []string{"crdvalidator.antrea.io"}
+	MutatingWebhooks   = []string{"crdmutator.antrea.io"}
+)
 
 var apiServiceResource = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 
@@ -85,7 +89,10 @@ func (p *Publisher) publish(ctx context.Context) error {
 		errs = append(errs, p.publishAPIService(ctx, name, ca))
 	}
 	for _, name := range ValidatingWebhooks {
-		errs = append(errs, p.publishWebhooks(ctx, name, ca))
+		errs = append(errs, p.publishValidating(ctx, name, ca))
+	}
+	for _, name := range MutatingWebhooks {
+		errs = append(errs, p.publishMutating(ctx, name, ca))
 	}
 	return errors.Join(errs...)
 }
@@ -135,9 +142,9 @@ func (p *Publisher) publishAPIService(ctx context.Context, name string, ca []byt
 	return nil
 }
 
-// publishWebhooks sets clientConfig.caBundle of all webhooks that lead to the controller. A missing configuration is not an error: nothing asks
+// publishValidating sets clientConfig.caBundle of all webhooks that lead to the controller. A missing configuration is not an error: nothing asks
 // the controller then.
-func (p *Publisher) publishWebhooks(ctx context.Context, name string, ca []byte) error {
+func (p *Publisher) publishValidating(ctx context.Context, name string, ca []byte) error {
 	configurations := p.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	current, err := configurations.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -148,10 +155,7 @@ func (p *Publisher) publishWebhooks(ctx context.Context, name string, ca []byte)
 	}
 	changed := current.DeepCopy()
 	for i := range changed.Webhooks {
-		client := &changed.Webhooks[i].ClientConfig
-		if client.Service != nil && client.Service.Namespace == p.Namespace && client.Service.Name == apis.ControllerService {
-			client.CABundle = ca
-		}
+		p.setCA(&changed.Webhooks[i].ClientConfig, ca)
 	}
 	if equality.Semantic.DeepEqual(current, changed) {
 		return nil
@@ -160,4 +164,34 @@ func (p *Publisher) publishWebhooks(ctx context.Context, name string, ca []byte)
 		return fmt.Errorf("writing the CA into ValidatingWebhookConfiguration %s: %w", name, err)
 	}
 	return nil
+}
+
+// publishMutating is publishValidating for mutating webhooks.
+func (p *Publisher) publishMutating(ctx context.Context, name string, ca []byte) error {
+	configurations := p.Client.AdmissionregistrationV1().MutatingWebhookConfigurations()
+	current, err := configurations.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading MutatingWebhookConfiguration %s: %w", name, err)
+	}
+	changed := current.DeepCopy()
+	for i := range changed.Webhooks {
+		p.setCA(&changed.Webhooks[i].ClientConfig, ca)
+	}
+	if equality.Semantic.DeepEqual(current, changed) {
+		return nil
+	}
+	if _, err := configurations.Update(ctx, changed, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("writing the CA into MutatingWebhookConfiguration %s: %w", name, err)
+	}
+	return nil
+}
+
+// setCA sets the CA of a webhook that leads to the controller.
+func (p *Publisher) setCA(client *admissionregistrationv1.WebhookClientConfig, ca []byte) {
+	if client.Service != nil && client.Service.Namespace == p.Namespace && client.Service.Name == apis.ControllerService {
+		client.CABundle = ca
+	}
 }

@@ -69,14 +69,19 @@ func Missing(err error, resource schema.GroupVersionResource) error {
 
 // Informer returns an informer for the resource. While its CRD is missing it has nothing, says so once, and asks again ever more slowly.
 func Informer(client dynamic.Interface, resource schema.GroupVersionResource) (cache.SharedIndexInformer, error) {
+	return informer(client, resource, "Objects of this kind have no effect until their CRD is installed")
+}
+
+// informer returns an informer that says the consequence of a missing CRD.
+func informer(client dynamic.Interface, resource schema.GroupVersionResource, consequence string) (cache.SharedIndexInformer, error) {
 	informer := dynamicinformer.NewDynamicSharedInformerFactory(client, 0).ForResource(resource).Informer()
 	var said atomic.Bool
 	err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
 		if missing := Missing(err, resource); !apierrors.IsNotFound(err) {
 			cache.DefaultWatchErrorHandler(ctx, r, err)
 		} else if said.CompareAndSwap(false, true) {
-			klog.ErrorS(missing, "Objects of this kind have no effect until their CRD is installed: Helm does not do that in an upgrade, "+
-				"kubectl apply -f build/charts/antrea/crds does", "resource", resource.GroupResource())
+			klog.ErrorS(missing, consequence+": Helm does not do that in an upgrade, kubectl apply -f build/charts/antrea/crds does",
+				"resource", resource.GroupResource())
 		}
 	})
 	if err != nil {

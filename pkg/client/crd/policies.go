@@ -40,12 +40,12 @@ type Policies struct {
 func NewPolicies(client dynamic.Interface) (*Policies, error) {
 	p := &Policies{}
 	var errs []error
-	set := func(informer *cache.SharedIndexInformer, resource schema.GroupVersionResource, decode cache.TransformFunc) {
-		made, err := Informer(client, resource)
+	set := func(target *cache.SharedIndexInformer, resource schema.GroupVersionResource, decode cache.TransformFunc) {
+		made, err := informer(client, resource, "No policy of any kind is served until this CRD is installed, or the feature gate AntreaPolicy is off")
 		if err == nil {
 			err = made.SetTransform(decode)
 		}
-		*informer = made
+		*target = made
 		errs = append(errs, err)
 	}
 	set(&p.ClusterNetworkPolicies, ClusterNetworkPolicies, decode[v1beta1.ClusterNetworkPolicy])
