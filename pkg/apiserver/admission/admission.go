@@ -20,9 +20,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
 )
 
-// Config is what the decisions depend on besides the objects themselves.
+// Config contains everything on which the decisions depend besides the objects themselves.
 type Config struct {
-	// Objects are those that there are.
+	// Objects are the objects that exist.
 	Objects *crd.Policies
 	// Enabled is the feature gate AntreaPolicy: without it nothing can be created, because it would have no effect.
 	Enabled bool

@@ -14,7 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
 
-// fqdnCharacters are those of names and patterns.
+// fqdnCharacters are the characters of names and patterns.
 var fqdnCharacters = regexp.MustCompile(`^[-0-9a-zA-Z.*]+$`)
 
 func peerFields(p *v1beta1.NetworkPolicyPeer) []string {

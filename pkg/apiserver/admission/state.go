@@ -19,7 +19,7 @@ type state struct {
 	objects *crd.Policies
 }
 
-// all returns the objects of an informer, also those with unknown fields.
+// all returns the objects of an informer, also objects with unknown fields.
 func all[T any](informer cache.SharedIndexInformer) (objects []*T) {
 	for _, stored := range informer.GetStore().List() {
 		if object := known[T](stored); object != nil {

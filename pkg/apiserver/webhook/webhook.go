@@ -20,7 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Answer is what the Kubernetes API is told about an object. The zero Answer lets it pass as it is.
+// Answer is the decision about an object. The zero Answer lets it pass as it is.
 type Answer struct {
 	// Refusal is why the object is refused; empty if it is not.
 	Refusal string

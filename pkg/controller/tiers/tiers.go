@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tiers keeps the default tiers: policies name them, and nobody but the controller creates them. Names and
+// Package tiers keeps the default tiers: policies name them, and the controller creates them. Names and
 // priorities are Antrea's.
 package tiers
 
@@ -135,7 +135,7 @@ func (c *Controller) sync(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// correct replaces the spec of the stored tier by that of object if the priority is another one.
+// correct replaces the spec of the stored tier by the spec of object if the priority is another one.
 func (c *Controller) correct(ctx context.Context, object *unstructured.Unstructured, stored any, priority int32) error {
 	current, err := crd.Object[v1beta1.Tier](stored)
 	if err == nil && current.Spec.Priority == priority {
