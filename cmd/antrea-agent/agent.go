@@ -162,7 +162,7 @@ type node struct {
 	away     *report.Switch
 
 	initializer *agent.Initializer
-	// host leads connections to Services to the bridge, with proxyAll.
+	// host leads connections to Services to the bridge, with proxyAll, and protects the Node.
 	host *route.Client
 	// State is set by bringUp.
 	*agent.State
@@ -224,7 +224,7 @@ func (n *node) bringUp(ctx context.Context, o *options) error {
 				ports.ProxyHealth = 0
 			}
 			n.dependOn(ctx, o, network, node)
-			options := route.Options{Ports: ports, Sysctls: n.sysctls, ProxyAll: o.proxiesAll(), Needed: neededAtStart(o.sources)}
+			options := route.Options{Ports: ports, Sysctls: n.sysctls, ProxyAll: o.proxiesAll(), NodePolicies: o.protectsNode(), Needed: neededAtStart(o.sources)}
 			if o.gates.Enabled(features.ONCache) {
 				options.ForeignMarks = report.ForeignMarks(n.problems)
 			}

@@ -147,6 +147,9 @@ func (c *controllers) addPolicies(o *options, n *node, cache *onCache) (err erro
 		}
 		return antrea.ReportPolicyStatus(ctx, report)
 	})
+	if o.protectsNode() {
+		c.policies.ApplyToNode(n.name, n.host)
+	}
 	// A nil manager must not become a non-nil interface.
 	var connections networkpolicy.ConnectionCache
 	if cache.manager != nil {

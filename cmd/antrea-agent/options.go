@@ -96,6 +96,11 @@ func (o *options) proxiesServices() bool {
 // proxiesAll reports whether connections of the Node and from outside the cluster are also translated in OVS.
 func (o *options) proxiesAll() bool { return o.proxiesServices() && o.config.AntreaProxy.ProxyAll }
 
+// protectsNode reports whether policies apply to the connections of the Node's own programs.
+func (o *options) protectsNode() bool {
+	return o.gates.Enabled(features.NodeNetworkPolicy) && o.gates.Enabled(features.AntreaPolicy)
+}
+
 // rewritePort returns the port of packets that are rewritten instead of encapsulated, 0 without the gate. The rules that keep Pods out of it are
 // also there on Nodes that encapsulate: their Pods could send to Nodes that restore.
 func (o *options) rewritePort() uint16 {

@@ -75,6 +75,7 @@ const (
 	Multicluster                  featuregate.Feature = "Multicluster"
 	NetworkPolicyStats            featuregate.Feature = "NetworkPolicyStats"
 	NodeIPAM                      featuregate.Feature = "NodeIPAM"
+	NodeNetworkPolicy             featuregate.Feature = "NodeNetworkPolicy"
 	ONCache                       featuregate.Feature = "ONCache"
 	PreferSameTrafficDistribution featuregate.Feature = "PreferSameTrafficDistribution"
 	Traceflow                     featuregate.Feature = "Traceflow"
@@ -124,7 +125,8 @@ var table = []gate{
 	{name: NodeIPAM, spec: beta, in: controller, about: "Pod networks of Nodes, allocated by the controller.",
 		section: "nodeIPAM"},
 	{name: "NodeLatencyMonitor", spec: alpha, in: agent, about: "Latencies between Nodes."},
-	{name: "NodeNetworkPolicy", spec: alpha, in: agent, about: "Policies for Nodes."},
+	{name: NodeNetworkPolicy, spec: alpha, in: agent, about: "Antrea-native policies for the connections of Nodes.",
+		page: "docs/use/network-policy.md#policies-for-nodes"},
 	{name: "NodePortLocal", spec: ga, in: agent, about: "Ports of the Node that lead to a Pod.",
 		section: "nodePortLocal"},
 	{name: ONCache, spec: alpha, in: agent, about: "A fast path in eBPF for TCP and UDP between Pods, and from Nodes to Pods of other Nodes.",

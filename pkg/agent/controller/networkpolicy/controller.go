@@ -82,6 +82,8 @@ type Controller struct {
 
 	// reporter is nil unless the status of policies is reported.
 	reporter *reporter
+	// nodes is nil unless policies apply to the Node's own connections.
+	nodes    *nodePolicies
 	watchers []*watcher
 	// fresh is set when no agent has worked on this Node before: nothing was ever stored, and no Pod is connected.
 	fresh bool
@@ -132,6 +134,9 @@ func (c *Controller) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	for _, w := range c.watchers {
 		running.Go(func() { w.run(ctx) })
+	}
+	if c.nodes != nil {
+		running.Go(func() { c.nodes.run(ctx) })
 	}
 	if c.reporter != nil {
 		running.Go(func() { c.reporter.run(ctx) })

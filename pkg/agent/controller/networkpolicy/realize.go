@@ -331,6 +331,7 @@ func (c *Controller) conclude(names sets.Set[string], ops *operations, err error
 
 // settle records the outcome for policies after a change that the switch has accepted. The caller holds mu.
 func (c *Controller) settle(ops *operations) {
+	c.nodes.touch(ops.versions)
 	for name, version := range ops.versions {
 		err, senseless := ops.senseless[name]
 		switch {

@@ -195,7 +195,15 @@ func (c *Controller) statusOf(name string) (status v1beta2.NetworkPolicyNodeStat
 	if p.effective != p.latest || p.accepted != p.latest || c.isUnsettled(name) {
 		return status, false
 	}
-	if messages := c.state.unbuilt(p.latest); len(messages) > 0 {
+	settled, failure := c.nodes.status(name, p.latest)
+	if !settled {
+		return status, false
+	}
+	messages := c.state.unbuilt(p.latest)
+	if failure != "" {
+		messages = append(messages, failure)
+	}
+	if len(messages) > 0 {
 		status.RealizationFailure, status.Message = true, shortened(strings.Join(messages, "; "))
 	}
 	return status, true

@@ -228,7 +228,7 @@ func TestUnbuiltTargets(t *testing.T) {
 		`rule "rule1": policies for Services need antreaProxy.proxyAll: the rule is not applied to Service ns/web`,
 	}, b.state.unbuilt(np))
 	b.set(appliedToGroup("mixed", memberOf("a1"), v1beta2.GroupMember{Node: &v1beta2.NodeReference{Name: "n1"}}))
-	require.Contains(t, b.state.unbuilt(np)[0], "policies for Nodes are not implemented")
+	require.Contains(t, b.state.unbuilt(np)[0], "policies for Nodes need the feature gate NodeNetworkPolicy")
 	require.Contains(t, b.flows.text(), "Ingress [a1@1] peers [10.0.1.1] services [] Drop 50/1/0", "for the Pod")
 }
 

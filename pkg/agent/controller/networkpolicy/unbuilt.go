@@ -14,6 +14,8 @@ import (
 type built struct {
 	// services is set if Services have groups in Open vSwitch, nodePorts if connections to NodePorts pass it.
 	services, nodePorts bool
+	// node is the name of this Node if policies apply to its own connections; empty if they do not.
+	node string
 }
 
 // unbuiltPeers says which connections of a rule this agent cannot match. A rule that allows does without them; others close.
@@ -71,8 +73,9 @@ func (s *state) unbuiltTargets(np *v1beta2.NetworkPolicy, rule *v1beta2.NetworkP
 	for _, name := range targetsOf(np, rule) {
 		for m := range s.appliedToGroups[name].others() {
 			switch {
+			case m.Node != nil && s.built.node == "":
+				return []string{"policies for Nodes need the feature gate NodeNetworkPolicy: the rule is not applied to the Node"}
 			case m.Node != nil:
-				return []string{"policies for Nodes are not implemented: the rule is not applied to the Node"}
 			case m.Service != nil && !s.built.nodePorts:
 				return []string{"policies for Services need antreaProxy.proxyAll: the rule is not applied to " + memberText(m)}
 			case m.Service == nil:

@@ -1,0 +1,183 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
+	"github.com/antrea-oncache/antrea/pkg/agent/route"
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+)
+
+// fakeFirewall keeps the rules in order.
+type fakeFirewall struct {
+	mu    sync.Mutex
+	rules []string
+	sets  int
+	err   error
+}
+
+func (f *fakeFirewall) SetNodePolicyRules(_ context.Context, rules []route.NodePolicyRule) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return f.err
+	}
+	f.sets++
+	f.rules = nil
+	for _, r := range rules {
+		text := fmt.Sprintf("%s %s %v %v", strings.Fields(r.Comment)[2], r.Direction, r.Action, r.Peers)
+		for _, s := range r.Services {
+			text += fmt.Sprintf(" %d", s.Protocol)
+			if s.Ports != nil {
+				text += ":" + s.Ports.String()
+			}
+		}
+		if r.Baseline {
+			text += " baseline"
+		}
+		if r.LogPrefix != "" {
+			text += " " + r.LogPrefix
+		}
+		f.rules = append(f.rules, text)
+	}
+	return nil
+}
+
+func (f *fakeFirewall) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
+}
+
+func (f *fakeFirewall) take(t *testing.T) (rules []string, sets int) {
+	t.Helper()
+	synctest.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	sets, f.sets = f.sets, 0
+	return f.rules, sets
+}
+
+func nodeMember(name string, ips ...string) v1beta2.GroupMember {
+	m := memberOf("", ips...)
+	m.Pod, m.Node = nil, &v1beta2.NodeReference{Name: name}
+	return m
+}
+
+// protected starts an agent of Node n1 that protects its Node and reports.
+func protected(t *testing.T, log *statusLog) (*agent, *fakeSource, *fakeFirewall) {
+	source, firewall := newFakeSource(), &fakeFirewall{}
+	a := newAgent(t, source, t.TempDir(), iface("a1", "a1", 1, "10.0.0.1"))
+	a.EnableAntreaPolicies(true, true)
+	a.flows.fail = refuseBad
+	a.ReportStatus("n1", log.send)
+	a.ApplyToNode("n1", firewall)
+	a.run()
+	return a, source, firewall
+}
+
+func TestPoliciesForTheNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &statusLog{}
+		_, source, firewall := protected(t, log)
+		logged := in(block("10.0.0.0/8", "10.1.0.0/16"), service(v1beta2.ProtocolTCP, 80))
+		logged.EnableLogging, logged.LogLabel = true, "a label that is long"
+		mixed := out(groups("peers"))
+		mixed.Action = ptr(v1beta2.RuleActionAllow)
+		source.sendAll(
+			appliedToGroup("this", nodeMember("n1")), appliedToGroup("other", nodeMember("n2")), appliedToGroup("pod", memberOf("a1")),
+			addressGroup("peers", memberOf("p1", "10.0.1.1"), nodeMember("n2", "192.0.2.2")),
+			tierPolicy("baseline", 253, 1, "Drop", "this", in(everywhere())),
+			tierPolicy("second", 100, 5, "Drop", "this", logged, mixed),
+			tierPolicy("first", 100, 1, "Pass", "this", in(block("10.0.0.0/8"))),
+			tierPolicy("elsewhere", 50, 1, "Drop", "other", in(everywhere())),
+			tierPolicy("pods", 50, 1, "Drop", "pod", in(everywhere())),
+		)
+		rules, _ := firewall.take(t)
+		require.Equal(t, []string{
+			"rule0, Ingress Pass [10.0.0.0/8]",
+			"rule0, Ingress Drop [10.0.0.0/16 10.2.0.0/15 10.4.0.0/14 10.8.0.0/13 10.16.0.0/12 10.32.0.0/11 10.64.0.0/10 10.128.0.0/9] 6:80 Antrea:I:Drop:a label that:",
+			"rule1, Egress Allow [10.0.1.1/32 192.0.2.2/32]",
+			"rule0, Ingress Drop [0.0.0.0/0 ::/0] baseline",
+		}, rules)
+		require.Contains(t, log.take(), "second n1 1 false")
+	})
+}
+
+// A version that cannot be applied leaves the former one, and says so; others follow.
+func TestPoliciesForTheNodeThatCannotBeApplied(t *testing.T) {
+	for name, change := range map[string]func(*v1beta2.NetworkPolicyRule){
+		"fqdn": func(r *v1beta2.NetworkPolicyRule) { r.To.FQDNs = []string{"example.com"} },
+		"toServices": func(r *v1beta2.NetworkPolicyRule) {
+			r.To = v1beta2.NetworkPolicyPeer{ToServices: []v1beta2.ServiceReference{{Name: "s", Namespace: "ns"}}}
+		},
+		"not all connections": func(r *v1beta2.NetworkPolicyRule) { r.To.LabelIdentities = []uint32{1} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				log := &statusLog{}
+				_, source, firewall := protected(t, log)
+				good := tierPolicy("np", 100, 1, "Drop", "this", out(block("10.0.0.0/8")))
+				streams := source.sendAll(appliedToGroup("this", nodeMember("n1")), good)
+				before, _ := firewall.take(t)
+				require.Equal(t, []string{"rule0, Egress Drop [10.0.0.0/8]"}, before)
+				log.take()
+				bad := atGeneration(good, 2)
+				change(&bad.Rules[0])
+				streams[NetworkPolicies].Modify(bad)
+				streams[NetworkPolicies].Add(tierPolicy("another", 50, 1, "Allow", "this", out(block("192.0.2.0/24"))))
+				after, _ := firewall.take(t)
+				require.Equal(t, append([]string{"rule0, Egress Allow [192.0.2.0/24]"}, before...), after)
+				reports := strings.Join(log.take(), "\n")
+				require.Contains(t, reports, "np n1 2 true")
+				require.Contains(t, reports, "another n1 1 false")
+			})
+		})
+	}
+}
+
+// A firewall that refuses is asked again, and the status says so until then; a group that changes and a policy that goes are followed.
+func TestFirewallThatRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &statusLog{}
+		_, source, firewall := protected(t, log)
+		firewall.fail(errors.New("no room"))
+		streams := source.sendAll(appliedToGroup("this", nodeMember("n1")), addressGroup("peers"), tierPolicy("np", 100, 1, "Drop", "this", in(groups("peers"))))
+		require.Contains(t, log.take(), "np n1 1 true the firewall refuses the rules for this Node")
+		firewall.fail(nil)
+		time.Sleep(time.Minute)
+		rules, _ := firewall.take(t)
+		require.Equal(t, []string{"rule0, Ingress Drop []"}, rules)
+		require.Contains(t, log.take(), "np n1 1 false")
+
+		streams[AddressGroups].Modify(&v1beta2.AddressGroupPatch{ObjectMeta: metav1.ObjectMeta{Name: "peers"}, AddedGroupMembers: []v1beta2.GroupMember{memberOf("p1", "10.0.1.1")}})
+		rules, sets := firewall.take(t)
+		require.Equal(t, []string{"rule0, Ingress Drop [10.0.1.1/32]"}, rules)
+		require.Equal(t, 1, sets)
+		streams[NetworkPolicies].Delete(tierPolicy("np", 100, 1, "Drop", "this", in(groups("peers"))))
+		rules, _ = firewall.take(t)
+		require.Empty(t, rules)
+	})
+}
+
+func TestRangesOfMasks(t *testing.T) {
+	var ranges []string
+	for _, s := range policy.PortRange(6, 1000, 1010) {
+		ranges = append(ranges, nodeService(s).Ports.String())
+	}
+	require.Equal(t, []string{"1000:1007", "1008:1009", "1010"}, ranges)
+	require.Nil(t, nodeService(policy.Service{Protocol: 6}).Ports)
+}
