@@ -117,6 +117,9 @@ func New(ctx context.Context, o Options) (_ *Cluster, err error) {
 		}
 		c.Nodes = append(c.Nodes, node)
 	}
+	if err := c.createDefinitions(ctx); err != nil {
+		return nil, err
+	}
 	if err := c.writeAntreaConfig(ctx); err != nil {
 		return nil, err
 	}
