@@ -28,6 +28,10 @@ func (a *appliedToGroup) concerns() span     { return a.span }
 
 func (a *appliedToGroup) full(node string) runtime.Object {
 	object := &controlplane.AppliedToGroup{ObjectMeta: groupMeta(a.name)}
+	if a.service != nil {
+		object.GroupMembers = []controlplane.GroupMember{{Service: a.service}}
+		return object
+	}
 	add := func(p *pod) {
 		if p.applied != nil {
 			object.GroupMembers = append(object.GroupMembers, *p.applied)
@@ -70,13 +74,26 @@ func (c *core) applyTo(t *transaction, p *policy, g *group) {
 		a := &appliedToGroup{group: g, onNode: c.onNode, users: map[*policy]struct{}{}, span: span{}}
 		g.applied = a
 		t.created(a)
-		g.eachPod(func(p *pod) {
-			if p.applied != nil && a.span.add(p.node) {
-				t.entered(a, p.node)
-			}
-		})
+		c.begin(t, a)
 	}
 	g.applied.users[p] = struct{}{}
+}
+
+// begin computes the span of a new group.
+func (c *core) begin(t *transaction, a *appliedToGroup) {
+	if a.service != nil {
+		c.antrea.services[a] = struct{}{}
+		for node := range c.antrea.nodes {
+			a.span.add(node)
+			t.entered(a, node)
+		}
+		return
+	}
+	a.eachPod(func(p *pod) {
+		if p.applied != nil && a.span.add(p.node) {
+			t.entered(a, p.node)
+		}
+	})
 }
 
 // ceaseToApply undoes applyTo.
@@ -88,6 +105,7 @@ func (c *core) ceaseToApply(t *transaction, p *policy, g *group) {
 			t.left(a, node)
 		}
 		t.deleted(a)
+		delete(c.antrea.services, a)
 		g.applied = nil
 		c.dropGroupIfUnused(g)
 	}

@@ -4,6 +4,8 @@
 package networkpolicy
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,29 +16,40 @@ type class struct {
 	namespace *namespace
 	labels    labels.Set
 	pods      map[*pod]struct{}
-	// groups are all groups that select the class.
-	groups map[*group]struct{}
+	// selections are all selections with the class.
+	selections map[*selection]struct{}
 }
 
-// class returns the class of those labels. If it does not exist, it is made and matched with the groups.
+// groups returns the groups of a class; none for nil.
+func (cl *class) groups() map[*group]struct{} {
+	groups := map[*group]struct{}{}
+	if cl != nil {
+		for s := range cl.selections {
+			maps.Copy(groups, s.groups)
+		}
+	}
+	return groups
+}
+
+// class returns the class of those labels. If it does not exist, it is made and matched with the selections.
 func (c *core) class(ns *namespace, set labels.Set) *class {
 	key := set.String() // sorted
 	cl := ns.classes[key]
 	if cl != nil {
 		return cl
 	}
-	cl = &class{namespace: ns, labels: set, pods: map[*pod]struct{}{}, groups: map[*group]struct{}{}}
+	cl = &class{namespace: ns, labels: set, pods: map[*pod]struct{}{}, selections: map[*selection]struct{}{}}
 	ns.classes[key] = cl
-	match := func(groups map[*group]struct{}) {
-		for g := range groups {
-			if g.pods.Matches(set) {
-				g.addClass(cl)
+	match := func(selections map[*selection]struct{}) {
+		for s := range selections {
+			if s.matches(cl) {
+				s.addClass(cl)
 			}
 		}
 	}
-	match(ns.groups)
+	match(ns.selections)
 	for selector := range ns.selectors {
-		match(selector.groups)
+		match(selector.selections)
 	}
 	return cl
 }
@@ -47,8 +60,8 @@ func (c *core) leaveClass(p *pod, cl *class) {
 	if len(cl.pods) > 0 {
 		return
 	}
-	for g := range cl.groups {
-		g.removeClass(cl)
+	for s := range cl.selections {
+		s.removeClass(cl)
 	}
 	delete(cl.namespace.classes, cl.labels.String())
 	c.dropIfUnused(cl.namespace)
@@ -56,57 +69,66 @@ func (c *core) leaveClass(p *pod, cl *class) {
 
 // SetPod adds or changes a Pod.
 func (c *core) SetPod(source *corev1.Pod) []change {
-	next := newPod(source)
-	p := c.pods[next.key]
-	if p != nil && labels.Equals(p.class.labels, source.Labels) && p.same(next) {
-		return nil
-	}
-	next.class = c.class(c.namespace(source.Namespace), source.Labels)
-	if p == nil {
-		p = &pod{key: next.key}
-		c.pods[p.key] = p
-	}
-	return c.replacePod(p, next)
+	t := newTransaction()
+	c.setPod(t, newPod(source), source.Namespace, podLabels(source))
+	return c.finish(t)
 }
 
 // DeletePod removes a Pod.
 func (c *core) DeletePod(key types.NamespacedName) []change {
+	t := newTransaction()
+	c.deletePod(t, key)
+	return c.finish(t)
+}
+
+// setPod adds or changes a Pod, or what is treated as one.
+func (c *core) setPod(t *transaction, next *pod, namespace string, set labels.Set) {
+	p := c.pods[next.key]
+	if p != nil && labels.Equals(p.class.labels, set) && p.same(next) {
+		return
+	}
+	next.class = c.class(c.namespace(namespace), set)
+	if p == nil {
+		p = &pod{key: next.key}
+		c.pods[p.key] = p
+	}
+	c.replacePod(t, p, next)
+}
+
+func (c *core) deletePod(t *transaction, key types.NamespacedName) {
 	p := c.pods[key]
 	if p == nil {
-		return nil
+		return
 	}
 	delete(c.pods, key)
-	return c.replacePod(p, &pod{key: key})
+	c.replacePod(t, p, &pod{key: key})
 }
 
 // replacePod gives p the content of next. A next without a class means that the Pod was deleted.
-func (c *core) replacePod(p, next *pod) []change {
-	t := newTransaction()
+func (c *core) replacePod(t *transaction, p, next *pod) {
 	before := *p
 	*p = *next
 	if before.node != p.node {
 		c.onNode.move(p, before.node, p.node)
 	}
-	var groups map[*group]struct{}
 	if p.class != nil {
 		p.class.pods[p] = struct{}{}
-		groups = p.class.groups
 	}
+	groups := p.class.groups()
 	for g := range groups {
-		if before.class != nil && g.has(before.class) {
+		if before.class != nil && (before.class == p.class || g.has(before.class)) {
 			t.memberChanged(g, &before, p)
 		} else {
 			t.memberChanged(g, nil, p)
 		}
 	}
 	if before.class == nil || before.class == p.class {
-		return t.changes()
+		return
 	}
-	for g := range before.class.groups {
+	for g := range before.class.groups() {
 		if _, both := groups[g]; !both {
 			t.memberChanged(g, &before, nil)
 		}
 	}
 	c.leaveClass(p, before.class)
-	return t.changes()
 }

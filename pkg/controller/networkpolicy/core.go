@@ -11,10 +11,12 @@ type core struct {
 	namespaces map[string]*namespace
 	pods       map[types.NamespacedName]*pod
 	onNode     podsByNode
-	// policies are by key, groups by name, namespaceSelectors by text.
+	// policies and groups are by key, selections and namespaceSelectors by text.
 	policies           map[string]*policy
 	groups             map[string]*group
+	selections         map[string]*selection
 	namespaceSelectors map[string]*namespaceSelector
+	antrea             antreaObjects
 	// unreadable counts the policies with unreadable parts.
 	unreadable int
 }
@@ -22,7 +24,8 @@ type core struct {
 func newCore() *core {
 	return &core{
 		namespaces: map[string]*namespace{}, pods: map[types.NamespacedName]*pod{}, onNode: podsByNode{},
-		policies: map[string]*policy{}, groups: map[string]*group{}, namespaceSelectors: map[string]*namespaceSelector{},
+		policies: map[string]*policy{}, groups: map[string]*group{}, selections: map[string]*selection{}, namespaceSelectors: map[string]*namespaceSelector{},
+		antrea: newAntreaObjects(),
 	}
 }
 
@@ -34,8 +37,12 @@ func (c *core) object(resource Resource, name string) object {
 		}
 		return nil
 	}
-	if g := c.groups[name]; g != nil {
-		return g.role(resource)
+	for _, key := range []string{name, sourceKey(name), ownKey(name)} {
+		if g := c.groups[key]; g != nil && g.name == name {
+			if o := g.role(resource); o != nil {
+				return o
+			}
+		}
 	}
 	return nil
 }

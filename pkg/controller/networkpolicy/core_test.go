@@ -20,7 +20,7 @@ import (
 func describe(c *core, names map[string]string, ch change) string {
 	kind := map[Resource]string{NetworkPolicies: "np", AddressGroups: "ag", AppliedToGroups: "atg"}[ch.object.resource()]
 	for name, g := range c.groups {
-		names[name] = "{" + g.selector.normalized() + "}"
+		names[name] = "{" + groupText(g) + "}"
 	}
 	id := ch.object.id()
 	if name, ok := names[id]; ok {
@@ -230,7 +230,7 @@ func TestChanges(t *testing.T) {
 			c := world(t)
 			names := map[string]string{}
 			for name, g := range c.groups {
-				names[name] = "{" + g.selector.normalized() + "}"
+				names[name] = "{" + groupText(g) + "}"
 			}
 			var got []string
 			for _, ch := range tc.event(t, c) {

@@ -3,115 +3,170 @@
 
 package networkpolicy
 
-import "k8s.io/apimachinery/pkg/labels"
+import "github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 
-// group is the set of Pods that a selector selects. It exists while a policy refers to it, in one or both of two roles.
-// Each role is an object of its own.
+// group is the union of selections. It exists while a policy refers to it, in one or both of two roles, and while it has a
+// source. Each role is an object of its own.
 type group struct {
-	name     string
-	selector groupSelector
-	// pods is selector.pods: it selects among the Pods of the Namespaces in question.
-	pods labels.Selector
-	// namespaces is nil for a group of one Namespace.
-	namespaces *namespaceSelector
-	classes    map[*class]struct{}
+	// key is unique, name is what agents see.
+	key, name  string
+	selections map[*selection]struct{}
+	// service makes it the group of the NodePorts of a Service: it has no Pods and concerns all Nodes.
+	service *controlplane.ServiceReference
+	// source is the ClusterGroup or Group whose members these are; nil for others.
+	source *groupSource
 	// address and applied are nil while no policy uses the group in that role.
 	address *addressGroup
 	applied *appliedToGroup
 }
 
-func (g *group) addClass(cl *class) {
-	g.classes[cl] = struct{}{}
-	cl.groups[g] = struct{}{}
-}
-
-func (g *group) removeClass(cl *class) {
-	delete(g.classes, cl)
-	delete(cl.groups, g)
-}
-
+// has reports whether the Pods of a class are members.
 func (g *group) has(cl *class) bool {
-	_, ok := g.classes[cl]
-	return ok
+	if len(cl.selections) < len(g.selections) {
+		for s := range cl.selections {
+			if _, ok := g.selections[s]; ok {
+				return true
+			}
+		}
+		return false
+	}
+	for s := range g.selections {
+		if _, ok := s.classes[cl]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// eachClass calls visit once for each class of members, in no particular order.
+func (g *group) eachClass(visit func(*class)) {
+	if len(g.selections) == 1 {
+		for s := range g.selections {
+			for cl := range s.classes {
+				visit(cl)
+			}
+		}
+		return
+	}
+	seen := map[*class]struct{}{}
+	for s := range g.selections {
+		for cl := range s.classes {
+			if _, ok := seen[cl]; !ok {
+				seen[cl] = struct{}{}
+				visit(cl)
+			}
+		}
+	}
 }
 
 // eachPod calls visit for the group's Pods, in no particular order.
 func (g *group) eachPod(visit func(*pod)) {
-	for cl := range g.classes {
+	g.eachClass(func(cl *class) {
 		for p := range cl.pods {
 			visit(p)
 		}
-	}
+	})
 }
 
-// group returns the group of a selector. If it does not exist, it is made and its classes are found.
-func (c *core) group(selector groupSelector) *group {
+// groupReference says what a group consists of.
+type groupReference struct {
+	key, name string
+	selectors []groupSelector
+	service   *controlplane.ServiceReference
+	// live means that the selectors of that key change.
+	live bool
+}
+
+// anonymous refers to the group of one selector.
+func anonymous(selector groupSelector) groupReference {
 	name := selector.name()
-	g := c.groups[name]
+	return groupReference{key: name, name: name, selectors: []groupSelector{selector}}
+}
+
+// group returns the group of a reference. If it does not exist, it is made.
+func (c *core) group(ref *groupReference) *group {
+	g := c.groups[ref.key]
 	if g != nil {
 		return g
 	}
-	g = &group{name: name, selector: selector, pods: selector.pods, classes: map[*class]struct{}{}}
-	c.groups[name] = g
-	if selector.namespaces == nil {
-		ns := c.namespace(selector.namespace)
-		ns.groups[g] = struct{}{}
-		g.match(ns)
-		return g
-	}
-	g.namespaces = c.namespaceSelector(selector)
-	g.namespaces.groups[g] = struct{}{}
-	for ns := range g.namespaces.namespaces {
-		g.match(ns)
+	g = &group{key: ref.key, name: ref.name, service: ref.service, selections: map[*selection]struct{}{}}
+	c.groups[ref.key] = g
+	for _, selector := range ref.selectors {
+		c.addSelection(g, selector)
 	}
 	return g
 }
 
-func (g *group) match(ns *namespace) {
-	for _, cl := range ns.classes {
-		if g.pods.Matches(cl.labels) {
-			g.addClass(cl)
+// follow gives an existing group the selectors of a reference.
+func (c *core) follow(t *transaction, ref *groupReference) {
+	if g := c.groups[ref.key]; g != nil && ref.live {
+		c.setSelectors(t, g, ref.selectors)
+	}
+}
+
+func (c *core) addSelection(g *group, selector groupSelector) {
+	s := c.selection(selector)
+	s.groups[g] = struct{}{}
+	g.selections[s] = struct{}{}
+}
+
+func (c *core) removeSelection(g *group, s *selection) {
+	delete(g.selections, s)
+	delete(s.groups, g)
+	c.dropSelectionIfUnused(s)
+}
+
+// setSelectors makes a group consist of other selectors.
+func (c *core) setSelectors(t *transaction, g *group, selectors []groupSelector) {
+	next := map[string]groupSelector{}
+	for _, selector := range selectors {
+		next[selector.normalized()] = selector
+	}
+	same := len(next) == len(g.selections)
+	for s := range g.selections {
+		_, kept := next[s.selector.normalized()]
+		same = same && kept
+	}
+	if same {
+		return
+	}
+	before := map[*class]struct{}{}
+	g.eachClass(func(cl *class) { before[cl] = struct{}{} })
+	var former []*selection
+	for s := range g.selections {
+		if _, kept := next[s.selector.normalized()]; !kept {
+			former = append(former, s)
+		}
+	}
+	for _, selector := range next {
+		c.addSelection(g, selector)
+	}
+	for _, s := range former {
+		c.removeSelection(g, s)
+	}
+	g.eachClass(func(cl *class) {
+		if _, ok := before[cl]; ok {
+			delete(before, cl)
+			return
+		}
+		for p := range cl.pods {
+			t.memberChanged(g, nil, p)
+		}
+	})
+	for cl := range before {
+		for p := range cl.pods {
+			t.memberChanged(g, p, nil)
 		}
 	}
 }
 
-func (c *core) namespaceSelector(selector groupSelector) *namespaceSelector {
-	text := selector.namespaces.String()
-	s := c.namespaceSelectors[text]
-	if s != nil {
-		return s
-	}
-	s = &namespaceSelector{Selector: selector.namespaces, namespaces: map[*namespace]struct{}{}, groups: map[*group]struct{}{}}
-	c.namespaceSelectors[text] = s
-	for _, ns := range c.namespaces {
-		if ns.known && s.Matches(ns.labels) {
-			ns.selectors[s], s.namespaces[ns] = struct{}{}, struct{}{}
-		}
-	}
-	return s
-}
-
-// dropGroupIfUnused forgets a group without a role.
+// dropGroupIfUnused forgets a group without a role and without a source.
 func (c *core) dropGroupIfUnused(g *group) {
-	if g.address != nil || g.applied != nil {
+	if g.address != nil || g.applied != nil || g.source != nil {
 		return
 	}
-	delete(c.groups, g.name)
-	for cl := range g.classes {
-		g.removeClass(cl)
+	delete(c.groups, g.key)
+	for s := range g.selections {
+		c.removeSelection(g, s)
 	}
-	if g.namespaces == nil {
-		ns := c.namespaces[g.selector.namespace]
-		delete(ns.groups, g)
-		c.dropIfUnused(ns)
-		return
-	}
-	delete(g.namespaces.groups, g)
-	if len(g.namespaces.groups) > 0 {
-		return
-	}
-	for ns := range g.namespaces.namespaces {
-		delete(ns.selectors, g.namespaces)
-	}
-	delete(c.namespaceSelectors, g.selector.namespaces.String())
 }

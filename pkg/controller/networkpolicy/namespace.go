@@ -20,19 +20,19 @@ type namespace struct {
 	logging bool
 	// classes are the classes of its Pods by labels.
 	classes map[string]*class
-	// groups select Pods of this Namespace only.
-	groups map[*group]struct{}
+	// selections select Pods of this Namespace only.
+	selections map[*selection]struct{}
 	// selectors are the selectors that match it.
 	selectors map[*namespaceSelector]struct{}
 	// policies are by name.
 	policies map[string]*policy
 }
 
-// namespaceSelector selects Namespaces for groups.
+// namespaceSelector selects Namespaces for selections.
 type namespaceSelector struct {
 	labels.Selector
 	namespaces map[*namespace]struct{}
-	groups     map[*group]struct{}
+	selections map[*selection]struct{}
 }
 
 // namespace returns the Namespace of that name. If it does not exist, it is made.
@@ -40,7 +40,7 @@ func (c *core) namespace(name string) *namespace {
 	ns := c.namespaces[name]
 	if ns == nil {
 		ns = &namespace{
-			name: name, classes: map[string]*class{}, groups: map[*group]struct{}{},
+			name: name, classes: map[string]*class{}, selections: map[*selection]struct{}{},
 			selectors: map[*namespaceSelector]struct{}{}, policies: map[string]*policy{},
 		}
 		c.namespaces[name] = ns
@@ -48,9 +48,21 @@ func (c *core) namespace(name string) *namespace {
 	return ns
 }
 
+// existing returns the labels of a Namespace whose object was seen, and nil for others.
+func (ns *namespace) existing() labels.Set {
+	switch {
+	case !ns.known:
+		return nil
+	case ns.labels == nil:
+		return labels.Set{}
+	default:
+		return ns.labels
+	}
+}
+
 // dropIfUnused forgets a Namespace that nothing refers to.
 func (c *core) dropIfUnused(ns *namespace) {
-	if !ns.known && len(ns.classes) == 0 && len(ns.groups) == 0 && len(ns.policies) == 0 {
+	if !ns.known && len(ns.classes) == 0 && len(ns.selections) == 0 && len(ns.policies) == 0 {
 		delete(c.namespaces, ns.name)
 	}
 }
@@ -61,8 +73,10 @@ func (c *core) SetNamespace(source *corev1.Namespace) []change {
 	ns := c.namespace(source.Name)
 	logging := source.Annotations[loggingAnnotation] == "true"
 	if !ns.known || !labels.Equals(ns.labels, source.Labels) {
+		before := ns.existing()
 		ns.known, ns.labels = true, source.Labels
 		c.matchNamespace(t, ns)
+		c.namespaceChanged(t, ns.name, before, ns.existing())
 	}
 	if logging != ns.logging {
 		ns.logging = logging
@@ -70,7 +84,7 @@ func (c *core) SetNamespace(source *corev1.Namespace) []change {
 			c.updatePolicy(t, p)
 		}
 	}
-	return t.changes()
+	return c.finish(t)
 }
 
 // DeleteNamespace removes a Namespace's object. Pods and policies in it are removed by their own events.
@@ -80,13 +94,15 @@ func (c *core) DeleteNamespace(name string) []change {
 		return nil
 	}
 	t := newTransaction()
+	before := ns.existing()
 	ns.known, ns.labels, ns.logging = false, nil, false
 	c.matchNamespace(t, ns)
+	c.namespaceChanged(t, ns.name, before, nil)
 	for _, p := range ns.policies {
 		c.updatePolicy(t, p)
 	}
 	c.dropIfUnused(ns)
-	return t.changes()
+	return c.finish(t)
 }
 
 // matchNamespace compares a Namespace with all selectors. It looks at Pods only where the result has changed.
@@ -103,24 +119,34 @@ func (c *core) matchNamespace(t *transaction, ns *namespace) {
 			delete(ns.selectors, selector)
 			delete(selector.namespaces, ns)
 		}
-		for g := range selector.groups {
+		for s := range selector.selections {
 			for _, class := range ns.classes {
-				if !g.pods.Matches(class.labels) {
-					continue
-				}
-				if after {
-					g.addClass(class)
-				} else {
-					g.removeClass(class)
-				}
-				for p := range class.pods {
-					if after {
-						t.memberChanged(g, nil, p)
-					} else {
-						t.memberChanged(g, p, nil)
-					}
+				if s.matches(class) {
+					c.changeClass(t, s, class, after)
 				}
 			}
 		}
+	}
+}
+
+// changeClass adds a class to a selection or removes it. Only groups that no other selection gives the class change.
+func (c *core) changeClass(t *transaction, s *selection, cl *class, add bool) {
+	if !add {
+		s.removeClass(cl)
+	}
+	for g := range s.groups {
+		if g.has(cl) {
+			continue
+		}
+		for p := range cl.pods {
+			if add {
+				t.memberChanged(g, nil, p)
+			} else {
+				t.memberChanged(g, p, nil)
+			}
+		}
+	}
+	if add {
+		s.addClass(cl)
 	}
 }

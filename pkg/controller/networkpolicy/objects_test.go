@@ -75,7 +75,7 @@ func ruleText(c *core, rule controlplane.NetworkPolicyRule) string {
 		peers = append(peers, text)
 	}
 	for _, group := range peer.AddressGroups {
-		peers = append(peers, "{"+c.groups[group].selector.normalized()+"}")
+		peers = append(peers, "{"+groupText(c.groups[group])+"}")
 	}
 	var ports []string
 	for _, service := range rule.Services {
@@ -100,11 +100,21 @@ func cidrText(cidr controlplane.IPNet) string {
 	return netip.PrefixFrom(addr, int(cidr.PrefixLength)).String()
 }
 
+// groupText returns the selectors of a group.
+func groupText(g *group) string {
+	var texts []string
+	for s := range g.selections {
+		texts = append(texts, s.selector.normalized())
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, " | ")
+}
+
 // memberTexts returns members as "namespace/name ip,ip port:number/protocol", sorted.
 func memberTexts(members []controlplane.GroupMember) []string {
 	var texts []string
 	for _, m := range members {
-		text := m.Pod.Namespace + "/" + m.Pod.Name
+		text := memberName(&m)
 		var ips []string
 		for _, ip := range m.IPs {
 			addr, _ := netip.AddrFromSlice(ip)
@@ -120,6 +130,17 @@ func memberTexts(members []controlplane.GroupMember) []string {
 	}
 	slices.Sort(texts)
 	return texts
+}
+
+func memberName(m *controlplane.GroupMember) string {
+	switch {
+	case m.Node != nil:
+		return "node " + m.Node.Name
+	case m.Service != nil:
+		return "service " + m.Service.Namespace + "/" + m.Service.Name
+	default:
+		return m.Pod.Namespace + "/" + m.Pod.Name
+	}
 }
 
 func toJSON(v any) string {

@@ -4,10 +4,12 @@
 package networkpolicy
 
 import (
+	"maps"
 	"net/netip"
 	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
@@ -42,6 +44,23 @@ func newPod(source *corev1.Pod) *pod {
 		p.address = &controlplane.GroupMember{Pod: reference, IPs: ips, Ports: ports}
 	}
 	return p
+}
+
+// serviceAccountLabel is a label that every Pod with a service account has here.
+const serviceAccountLabel = "internal.antrea.io/service-account"
+
+// podLabels returns the labels by which a Pod is selected.
+func podLabels(source *corev1.Pod) labels.Set {
+	account := source.Spec.ServiceAccountName
+	if _, spoofed := source.Labels[serviceAccountLabel]; account == "" && !spoofed {
+		return source.Labels
+	}
+	set := make(labels.Set, len(source.Labels)+1)
+	maps.Copy(set, source.Labels)
+	if set[serviceAccountLabel] = account; account == "" {
+		delete(set, serviceAccountLabel)
+	}
+	return set
 }
 
 // podIPs returns the Pod's addresses, of one family or both.

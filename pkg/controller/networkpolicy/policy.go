@@ -15,23 +15,40 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 )
 
-// policy is a NetworkPolicy and everything computed from it.
+// policy is a policy of any kind and everything computed from it.
 type policy struct {
-	// key is the name of the object, and never changes.
+	// key is the name of the object, and never changes. source says where the policy comes from.
 	key    string
-	source *networkingv1.NetworkPolicy
-	// translation is the content of source.
+	source policySource
+	// antrea is what translation is made of; nil for a policy of Kubernetes.
+	antrea      *antreaPolicy
 	translation *translation
 	// object is replaced when it changes.
 	object *controlplane.NetworkPolicy
-	// applied is the group of the Pods that the policy applies to; peers are the groups that its rules name.
-	applied *group
+	// applied are the groups that the policy, or a rule of it, applies to; peers are the groups that its rules name.
+	applied map[*group]struct{}
 	peers   map[*group]struct{}
+	// span counts, per Node, the groups of applied that concern it.
+	span span
+}
+
+// policySource is the metadata of a policy's source.
+type policySource struct {
+	controlplane.NetworkPolicyReference
+	generation int64
+	created    metav1.Time
+}
+
+func sourceOf(kind controlplane.NetworkPolicyType, meta *metav1.ObjectMeta) policySource {
+	return policySource{
+		NetworkPolicyReference: controlplane.NetworkPolicyReference{Type: kind, Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID},
+		generation:             meta.Generation, created: meta.CreationTimestamp,
+	}
 }
 
 func (p *policy) resource() Resource         { return NetworkPolicies }
-func (p *policy) id() string                 { return p.object.Name }
-func (p *policy) concerns() span             { return p.applied.applied.span }
+func (p *policy) id() string                 { return p.key }
+func (p *policy) concerns() span             { return p.span }
 func (p *policy) full(string) runtime.Object { return p.object }
 
 func (p *policy) bare() runtime.Object {
@@ -44,24 +61,29 @@ func (c *core) SetNetworkPolicy(source *networkingv1.NetworkPolicy) ([]change, e
 	next, err := translate(source)
 	t := newTransaction()
 	ns := c.namespace(source.Namespace)
-	old := ns.policies[source.Name]
-	if old != nil && old.source.UID == source.UID {
-		c.countUnreadable(old.translation, next)
-		old.source, old.translation = source, next
-		c.updatePolicy(t, old)
-		return t.changes(), err
+	ns.policies[source.Name] = c.setPolicy(t, ns.policies[source.Name], &policy{
+		source: sourceOf(controlplane.K8sNetworkPolicy, &source.ObjectMeta), translation: next,
+	})
+	return t.changes(), err
+}
+
+// setPolicy replaces old, which may be nil, by next, and returns the policy that there is then.
+func (c *core) setPolicy(t *transaction, old, next *policy) *policy {
+	if old != nil && old.source.UID == next.source.UID {
+		old.source, old.antrea = next.source, next.antrea
+		c.retranslated(t, map[*policy]*translation{old: next.translation})
+		return old
 	}
-	p := &policy{key: c.keyFor(source), source: source, translation: next}
-	c.countUnreadable(nil, next)
-	ns.policies[source.Name] = p
+	p := next
+	first := p.translation
+	p.key, p.translation, p.span = c.keyFor(&p.source.NetworkPolicyReference), nil, span{}
 	c.policies[p.key] = p
-	p.object = p.build(ns)
-	c.refer(t, p)
 	t.created(p)
+	c.retranslated(t, map[*policy]*translation{p: first})
 	if old != nil { // deleted and created again; last, so that groups that both use stay
 		c.removePolicy(t, old)
 	}
-	return t.changes(), err
+	return p
 }
 
 // policyNamespace is the namespace of the names of policies whose UID is another policy's, too (RFC 9562, version 5).
@@ -69,16 +91,21 @@ var policyNamespace = uuid.NewSHA1(uuid.NameSpaceDNS, []byte("networkpolicy.cont
 
 // keyFor returns the name for the object of a new policy: its UID, as in Antrea. An API server never reuses a UID. If
 // two policies had the same one anyway, the second gets a name of its own, because both must be in force.
-func (c *core) keyFor(source *networkingv1.NetworkPolicy) string {
+func (c *core) keyFor(source *controlplane.NetworkPolicyReference) string {
 	uid := string(source.UID)
 	if c.policies[uid] == nil {
 		return uid
 	}
-	return ownKey(source.Namespace, source.Name, source.UID)
+	return secondKey(source)
 }
 
-func ownKey(namespace, name string, uid types.UID) string {
-	return uuid.NewSHA1(policyNamespace, []byte(namespace+"/"+name+"/"+string(uid))).String()
+// secondKey is the name for the object of a policy whose UID is another policy's.
+func secondKey(source *controlplane.NetworkPolicyReference) string {
+	text := source.Namespace + "/" + source.Name + "/" + string(source.UID)
+	if source.Type != controlplane.K8sNetworkPolicy {
+		text = string(source.Type) + ":" + text
+	}
+	return uuid.NewSHA1(policyNamespace, []byte(text)).String()
 }
 
 // DeleteNetworkPolicy removes a policy.
@@ -97,8 +124,9 @@ func (c *core) DeleteNetworkPolicy(key types.NamespacedName) []change {
 
 func (c *core) removePolicy(t *transaction, p *policy) {
 	c.countUnreadable(p.translation, nil)
+	c.antrea.forget(p)
 	delete(c.policies, p.key)
-	c.unrefer(t, p, p.applied, p.peers)
+	c.release(t, p, c.refer(t, p, &translation{}))
 	t.deleted(p)
 }
 
@@ -112,74 +140,121 @@ func (c *core) countUnreadable(before, now *translation) {
 	}
 }
 
-// updatePolicy brings the object and the references of a policy in line with its translation and its Namespace.
-func (c *core) updatePolicy(t *transaction, p *policy) {
-	object := p.build(c.namespaces[p.source.Namespace])
-	if reflect.DeepEqual(object, p.object) {
-		return
+// retranslated gives policies their next translations: first all get their groups, then all release the former ones, so
+// that groups stay that another policy begins to use.
+func (c *core) retranslated(t *transaction, next map[*policy]*translation) {
+	former := map[*policy]references{}
+	for p, translation := range next {
+		c.countUnreadable(p.translation, translation)
+		c.antrea.forget(p)
+		p.translation = translation
+		c.antrea.remember(p)
+		c.antrea.changed[p] = struct{}{}
+		object := p.build(c.namespaces[p.source.Namespace])
+		if !reflect.DeepEqual(object, p.object) {
+			p.object = object
+			t.of(p).updated = true
+		}
+		former[p] = c.refer(t, p, translation)
 	}
-	applied, peers := p.applied, p.peers
-	p.object = object
-	c.refer(t, p)
-	c.unrefer(t, p, applied, peers)
-	t.of(p).updated = true
+	for p, references := range former {
+		c.release(t, p, references)
+	}
 }
 
-// refer makes the policy a user of the groups of its translation.
-func (c *core) refer(t *transaction, p *policy) {
-	p.applied = c.group(p.translation.applied)
-	c.applyTo(t, p, p.applied)
-	p.peers = map[*group]struct{}{}
-	for _, selector := range p.translation.peers {
-		g := c.group(selector)
+// updatePolicy brings the object of a policy in line with its Namespace.
+func (c *core) updatePolicy(t *transaction, p *policy) {
+	c.retranslated(t, map[*policy]*translation{p: p.translation})
+}
+
+// references are the groups of a policy.
+type references struct {
+	applied, peers map[*group]struct{}
+}
+
+// refer makes the policy a user of the groups of a translation, and returns those of the former one, of which it stays a user.
+func (c *core) refer(t *transaction, p *policy, next *translation) references {
+	for i := range next.applied {
+		c.follow(t, &next.applied[i])
+	}
+	former, nodes := references{p.applied, p.peers}, p.span
+	p.applied, p.peers, p.span = map[*group]struct{}{}, map[*group]struct{}{}, span{}
+	for i := range next.applied {
+		g := c.group(&next.applied[i])
+		if _, twice := p.applied[g]; twice {
+			continue
+		}
+		p.applied[g] = struct{}{}
+		c.applyTo(t, p, g)
+		for node := range g.applied.span {
+			if p.span.add(node) && !nodes.has(node) {
+				t.entered(p, node)
+			}
+		}
+	}
+	for node := range nodes {
+		if !p.span.has(node) {
+			t.left(p, node)
+		}
+	}
+	for i := range next.peers {
+		g := c.group(&next.peers[i])
 		p.peers[g] = struct{}{}
 		c.usePeer(t, p, g)
 	}
-	for node := range p.applied.applied.span {
-		t.concerned(p, node)
+	for g := range p.peers {
+		for node := range p.span {
+			if g.address.span.add(node) {
+				t.entered(g.address, node)
+			}
+		}
 	}
-}
-
-// unrefer removes the references that refer has made; those that p has now stay.
-func (c *core) unrefer(t *transaction, p *policy, applied *group, peers map[*group]struct{}) {
-	for node := range applied.applied.span {
-		t.left(p, node)
-		for g := range peers {
+	for g := range former.peers {
+		for node := range nodes {
 			if g.address.span.remove(node) {
 				t.left(g.address, node)
 			}
 		}
 	}
-	deleted := c.policies[p.key] != p
-	for g := range peers {
-		if _, again := p.peers[g]; !again || deleted {
+	return former
+}
+
+// release ends the use of groups that are no longer the policy's.
+func (c *core) release(t *transaction, p *policy, former references) {
+	for g := range former.peers {
+		if _, again := p.peers[g]; !again {
 			c.releasePeer(t, p, g)
 		}
 	}
-	if applied != p.applied || deleted {
-		c.ceaseToApply(t, p, applied)
+	for g := range former.applied {
+		if _, again := p.applied[g]; !again {
+			c.ceaseToApply(t, p, g)
+		}
 	}
 }
 
-// build makes the object of a policy.
+// build makes the object of a policy. The Namespace is that of a policy of Kubernetes.
 func (p *policy) build(ns *namespace) *controlplane.NetworkPolicy {
 	rules := p.translation.rules
-	if ns.logging {
+	if p.antrea == nil && ns.logging {
 		rules = make([]controlplane.NetworkPolicyRule, len(rules))
 		for i, rule := range p.translation.rules {
 			rule.EnableLogging = true
 			rules[i] = rule
 		}
 	}
-	return &controlplane.NetworkPolicy{
+	object := &controlplane.NetworkPolicy{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: p.key, UID: p.source.UID, Generation: p.source.Generation,
-			CreationTimestamp: p.source.CreationTimestamp,
+			Name: p.key, UID: p.source.UID, Generation: p.source.generation, CreationTimestamp: p.source.created,
 		},
-		Rules:           rules,
-		AppliedToGroups: []string{p.translation.applied.name()},
-		SourceRef: &controlplane.NetworkPolicyReference{
-			Type: controlplane.K8sNetworkPolicy, Namespace: p.source.Namespace, Name: p.source.Name, UID: p.source.UID,
-		},
+		Rules:    rules,
+		Priority: p.translation.priority, TierPriority: p.translation.tierPriority,
+		SourceRef: &p.source.NetworkPolicyReference,
 	}
+	if !p.translation.perRule {
+		for i := range p.translation.applied {
+			object.AppliedToGroups = append(object.AppliedToGroups, p.translation.applied[i].name)
+		}
+	}
+	return object
 }

@@ -33,7 +33,7 @@ func (s *Store) ConnectedNodes() int {
 func (s *Store) PolicyConcerns(policy controlplane.NetworkPolicyReference, node string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, key := range []string{string(policy.UID), ownKey(policy.Namespace, policy.Name, policy.UID)} {
+	for _, key := range []string{string(policy.UID), secondKey(&policy)} {
 		if p := s.core.policies[key]; p != nil && *p.object.SourceRef == policy {
 			return p.concerns().has(node)
 		}

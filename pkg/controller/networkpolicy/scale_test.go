@@ -102,8 +102,8 @@ func TestRecomputationIsIncremental(t *testing.T) {
 	store := NewStore()
 	s.fill(t, store)
 	matches := 0
-	for _, g := range store.core.groups {
-		g.pods = countingSelector{g.pods, &matches}
+	for _, s := range store.core.selections {
+		s.pods = countingSelector{s.pods, &matches}
 	}
 	for _, selector := range store.core.namespaceSelectors {
 		selector.Selector = countingSelector{selector.Selector, &matches}
@@ -112,7 +112,7 @@ func TestRecomputationIsIncremental(t *testing.T) {
 		pod.Labels = parseLabels(set)
 		return pod
 	}
-	groupsOfANamespace := len(store.core.namespaces["ns7"].groups) + 2 // and the groups of its team and of monitoring
+	groupsOfANamespace := len(store.core.namespaces["ns7"].selections) + 2 // and the groups of its team and of monitoring
 	for _, tc := range []struct {
 		name                     string
 		event                    func(*core) []change

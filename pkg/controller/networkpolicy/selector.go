@@ -15,12 +15,18 @@ import (
 // groupNamespace is the UUID namespace of group names.
 var groupNamespace = uuid.NewSHA1(uuid.NameSpaceDNS, []byte("group.controlplane.antrea.io"))
 
-// groupSelector selects Pods of one Namespace, or of those that namespaces selects.
+// groupSelector selects Pods of one Namespace, or of those that namespaces selects, or of the Namespace with that name if
+// namespaces selects it. Without both it selects Nodes.
 type groupSelector struct {
 	namespace  string
 	namespaces labels.Selector
 	pods       labels.Selector
 }
+
+// nodes is the name of the Namespace in which Nodes are treated as Pods. No Namespace has it, and no selector matches it.
+const nodes = ""
+
+func (s *groupSelector) ofNodes() bool { return s.namespaces == nil && s.namespace == nodes }
 
 // allPods selects every Pod of the cluster.
 var allPods = groupSelector{namespaces: labels.Everything(), pods: labels.Everything()}
@@ -46,12 +52,16 @@ func newGroupSelector(namespace string, namespaces, pods *metav1.LabelSelector) 
 }
 
 // normalized returns the same text for selectors that differ only in the order of their parts.
-func (s groupSelector) normalized() string {
+func (s *groupSelector) normalized() string {
+	if s.ofNodes() {
+		return "nodeSelector=" + s.pods.String()
+	}
 	var parts []string
+	if s.namespaces == nil || s.namespace != "" {
+		parts = append(parts, "namespace="+s.namespace)
+	}
 	if s.namespaces != nil {
 		parts = append(parts, "namespaceSelector="+s.namespaces.String())
-	} else {
-		parts = append(parts, "namespace="+s.namespace)
 	}
 	if !s.pods.Empty() {
 		parts = append(parts, "podSelector="+s.pods.String())
@@ -60,6 +70,6 @@ func (s groupSelector) normalized() string {
 }
 
 // name returns the name of the groups with this selector: a version 5 UUID of its normalized text.
-func (s groupSelector) name() string {
+func (s *groupSelector) name() string {
 	return uuid.NewSHA1(groupNamespace, []byte(s.normalized())).String()
 }

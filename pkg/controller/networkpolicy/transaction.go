@@ -32,9 +32,11 @@ type objectDelta struct {
 // transaction collects the changes of an event.
 type transaction struct {
 	objects map[object]*objectDelta
+	// foreign are the Groups that began or ceased to have Pods of other Namespaces.
+	foreign map[*groupSource]struct{}
 }
 
-func newTransaction() *transaction { return &transaction{objects: map[object]*objectDelta{}} }
+func newTransaction() *transaction { return &transaction{objects: map[object]*objectDelta{}, foreign: map[*groupSource]struct{}{}} }
 
 func (t *transaction) of(o object) *objectDelta {
 	d := t.objects[o]
@@ -70,6 +72,9 @@ func (t *transaction) left(o object, node string) {
 
 // memberChanged records that a Pod of the group has changed from before to after; nil means not in the group.
 func (t *transaction) memberChanged(g *group, before, after *pod) {
+	if g.source != nil && g.source.count(before, after) {
+		t.foreign[g.source] = struct{}{}
+	}
 	if g.address != nil {
 		t.addressChanged(g.address, before, after)
 	}
@@ -141,8 +146,11 @@ func (t *transaction) onNode(a *appliedToGroup, node string) *memberDelta {
 	return byNode[node]
 }
 
-// concerned records that a Node has joined a policy's span.
+// concerned records that a Node has joined the span of a group that a policy applies to.
 func (t *transaction) concerned(p *policy, node string) {
+	if !p.span.add(node) {
+		return
+	}
 	t.entered(p, node)
 	for g := range p.peers {
 		if g.address.span.add(node) {
@@ -151,8 +159,11 @@ func (t *transaction) concerned(p *policy, node string) {
 	}
 }
 
-// unconcerned records that a Node has left a policy's span.
+// unconcerned records that a Node has left the span of a group that a policy applies to.
 func (t *transaction) unconcerned(p *policy, node string) {
+	if !p.span.remove(node) {
+		return
+	}
 	t.left(p, node)
 	for g := range p.peers {
 		if g.address.span.remove(node) {
@@ -180,7 +191,7 @@ func (t *transaction) changes() []change {
 		}
 	}
 	slices.SortFunc(all, func(a, b change) int {
-		return cmp.Or(cmp.Compare(a.object.resource(), b.object.resource()), compareIDs(a.object, b.object))
+		return cmp.Or(cmp.Compare(a.object.resource(), b.object.resource()), compareIDs(a.object, b.object), deletedFirst(a, b))
 	})
 	return all
 }
@@ -203,4 +214,16 @@ func (d *objectDelta) update(o object) (update func(string) runtime.Object, only
 		}
 	}
 	return nil, nil
+}
+
+// deletedFirst orders two objects of one name, of which one was deleted.
+func deletedFirst(a, b change) int {
+	switch {
+	case a.deleted == b.deleted:
+		return 0
+	case a.deleted:
+		return -1
+	default:
+		return 1
+	}
 }

@@ -21,12 +21,19 @@ import (
 
 // translation is the content of a NetworkPolicy, in terms of groups.
 type translation struct {
-	applied groupSelector
-	// peers are the selectors of all address groups that rules name, without duplicates.
-	peers []groupSelector
+	// applied are the groups that the policy applies to, or, if perRule is set, the groups that rules apply to.
+	applied []groupReference
+	perRule bool
+	// peers are all address groups that rules name, without duplicates.
+	peers []groupReference
 	rules []controlplane.NetworkPolicyRule
-	// unreadable names the parts that could not be read.
+	// priority and tierPriority are nil for policies of Kubernetes.
+	priority     *float64
+	tierPriority *int32
+	// unreadable names the parts that could not be read or are not supported.
 	unreadable []string
+	// uses is what else the translation was made of.
+	uses dependencies
 }
 
 // noOrder is the priority of rules that have no order.
@@ -49,7 +56,7 @@ func translate(source *networkingv1.NetworkPolicy) (*translation, error) {
 		applied = groupSelector{namespace: source.Namespace, pods: labels.Everything()}
 		t.cannotRead("spec.", fmt.Errorf("%w: all Pods of the Namespace are isolated", err))
 	}
-	t.applied = applied
+	t.applied = []groupReference{anonymous(applied)}
 	t.checkTypes(source.Spec.PolicyTypes)
 	if hasType(source, networkingv1.PolicyTypeIngress) {
 		for i, rule := range source.Spec.Ingress {
@@ -145,7 +152,7 @@ func (t *translation) peer(place, namespace string, peers []networkingv1.Network
 	if len(peers) == 0 {
 		out.IPBlocks = everywhere
 		if resolvePorts {
-			t.addGroup(&out, allPods)
+			t.addGroup(&out, anonymous(allPods))
 		}
 		return out
 	}
@@ -163,7 +170,7 @@ func (t *translation) addPeer(out *controlplane.NetworkPolicyPeer, namespace str
 		return errors.New(": must have either an ipBlock or selectors")
 	}
 	if peer.IPBlock != nil {
-		block, err := ipBlock(peer.IPBlock)
+		block, err := parseIPBlock(peer.IPBlock.CIDR, peer.IPBlock.Except)
 		if err != nil {
 			return fmt.Errorf(".ipBlock: %w", err)
 		}
@@ -174,27 +181,27 @@ func (t *translation) addPeer(out *controlplane.NetworkPolicyPeer, namespace str
 	if err != nil {
 		return fmt.Errorf(".%w", err)
 	}
-	t.addGroup(out, selector)
+	t.addGroup(out, anonymous(selector))
 	return nil
 }
 
-func (t *translation) addGroup(peer *controlplane.NetworkPolicyPeer, selector groupSelector) {
-	name := selector.name()
-	if !slices.Contains(peer.AddressGroups, name) {
-		peer.AddressGroups = append(peer.AddressGroups, name)
+func (t *translation) addGroup(peer *controlplane.NetworkPolicyPeer, ref groupReference) {
+	if !slices.Contains(peer.AddressGroups, ref.name) {
+		peer.AddressGroups = append(peer.AddressGroups, ref.name)
 	}
-	if !slices.ContainsFunc(t.peers, func(s groupSelector) bool { return s.name() == name }) {
-		t.peers = append(t.peers, selector)
+	if !slices.ContainsFunc(t.peers, func(known groupReference) bool { return known.key == ref.key }) {
+		t.peers = append(t.peers, ref)
 	}
 }
 
-func ipBlock(source *networkingv1.IPBlock) (controlplane.IPBlock, error) {
-	cidr, err := ipNet(source.CIDR)
+// parseIPBlock reads a CIDR and what it does not contain.
+func parseIPBlock(text string, excepts []string) (controlplane.IPBlock, error) {
+	cidr, err := ipNet(text)
 	if err != nil {
 		return controlplane.IPBlock{}, fmt.Errorf("cidr: %w", err)
 	}
 	block := controlplane.IPBlock{CIDR: cidr}
-	for i, text := range source.Except {
+	for i, text := range excepts {
 		except, err := ipNet(text)
 		if err != nil {
 			return controlplane.IPBlock{}, fmt.Errorf("except[%d]: %w", i, err)

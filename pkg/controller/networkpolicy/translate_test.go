@@ -97,7 +97,7 @@ ingress:
 			_, err := c.SetNetworkPolicy(makePolicy(t, "ns/p", tc.spec))
 			require.NoError(t, err)
 			p := c.policies["uid-p"]
-			require.Equal(t, tc.applied, p.translation.applied.normalized())
+			require.Equal(t, tc.applied, p.translation.applied[0].selectors[0].normalized())
 			var rules []string
 			for _, rule := range p.object.Rules {
 				require.EqualValues(t, -1, rule.Priority)
@@ -192,7 +192,7 @@ func TestTranslateUnreadable(t *testing.T) {
 			np.Spec.Egress = []networkingv1.NetworkPolicyEgressRule{{To: tc.peers, Ports: tc.ports}}
 			require.ErrorContains(t, set(np), tc.message)
 			p := store.core.policies["uid-p"]
-			require.Equal(t, tc.applied, p.translation.applied.normalized())
+			require.Equal(t, tc.applied, p.translation.applied[0].selectors[0].normalized())
 			var rules []string
 			for _, rule := range p.object.Rules {
 				rules = append(rules, ruleText(store.core, rule))

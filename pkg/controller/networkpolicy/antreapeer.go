@@ -1,0 +1,157 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+)
+
+// readPeers reads the peers of a rule, except relative ones, which it collects.
+func (r *ruleReader) readPeers(field string, peers []v1beta1.NetworkPolicyPeer, source *v1beta1.Rule) controlplane.NetworkPolicyPeer {
+	var out controlplane.NetworkPolicyPeer
+	egress := r.rule.Direction == controlplane.DirectionOut
+	if len(peers)+len(source.ToServices) == 0 {
+		return r.everything()
+	}
+	for i := range peers {
+		if err := r.readPeer(&out, &peers[i], egress); err != nil {
+			r.cannot(fmt.Sprintf("%s.%s[%d]", r.place, field, i), err)
+			r.doubtfulPeers = true
+		}
+	}
+	r.readToServices(&out, source, egress)
+	if r.doubtfulPeers && r.denies {
+		r.relative = nil
+		return r.everything()
+	}
+	return out
+}
+
+// everything is a peer for all addresses, with the Pods among them if their named ports are needed.
+func (r *ruleReader) everything() controlplane.NetworkPolicyPeer {
+	out := controlplane.NetworkPolicyPeer{IPBlocks: everywhere}
+	named := slices.ContainsFunc(r.rule.Services, func(s controlplane.Service) bool { return s.Port != nil && s.Port.Type == intstr.String })
+	if named && r.rule.Direction == controlplane.DirectionOut {
+		r.out.addGroup(&out, anonymous(allPods))
+	}
+	return out
+}
+
+func (r *ruleReader) readToServices(out *controlplane.NetworkPolicyPeer, source *v1beta1.Rule, egress bool) {
+	if len(source.ToServices) == 0 {
+		return
+	}
+	if !egress || len(source.To)+len(source.Ports)+len(source.Protocols) > 0 {
+		r.cannot(r.place+".toServices", errors.New("cannot be used with to, ports or protocols, nor in ingress rules"))
+		r.doubtfulPeers, r.doubtfulPorts = true, true
+		r.rule.Services = nil
+		return
+	}
+	for i, service := range source.ToServices {
+		reference := controlplane.ServiceReference{Name: service.Name, Namespace: service.Namespace}
+		if reference.Namespace == "" {
+			reference.Namespace = r.source.namespace
+		}
+		var err error
+		switch {
+		case service.Scope != "" && service.Scope != v1beta1.ScopeCluster:
+			err = fmt.Errorf("scope: %s is not supported", service.Scope)
+		case reference.Name == "" || reference.Namespace == "":
+			err = errors.New("must have name and namespace")
+		}
+		if err != nil {
+			r.cannot(fmt.Sprintf("%s.toServices[%d]", r.place, i), err)
+			r.doubtfulPeers = true
+			continue
+		}
+		out.ToServices = append(out.ToServices, reference)
+	}
+}
+
+// readPeer adds a peer. After an error, what it may mean is not known.
+func (r *ruleReader) readPeer(out *controlplane.NetworkPolicyPeer, peer *v1beta1.NetworkPolicyPeer, egress bool) error {
+	selectors := peer.PodSelector != nil || peer.NamespaceSelector != nil || peer.Namespaces != nil
+	if count(selectors, peer.IPBlock != nil, peer.ExternalEntitySelector != nil, peer.Group != "", peer.FQDN != "", peer.ServiceAccount != nil, peer.NodeSelector != nil) > 1 {
+		return errOneField
+	}
+	cluster := r.source.namespace == ""
+	switch {
+	case peer.Scope != "" && peer.Scope != v1beta1.ScopeCluster:
+		return fmt.Errorf("scope: %s is not supported", peer.Scope)
+	case peer.ExternalEntitySelector != nil:
+		return errors.New("externalEntitySelector: is not supported")
+	case !cluster && (peer.Namespaces != nil || peer.ServiceAccount != nil):
+		return errors.New("namespaces and serviceAccount: a NetworkPolicy cannot have them")
+	case peer.FQDN != "" && !egress:
+		return errors.New("fqdn: an ingress rule cannot have it")
+	case peer.FQDN != "":
+		if !slices.Contains(out.FQDNs, peer.FQDN) {
+			out.FQDNs = append(out.FQDNs, peer.FQDN)
+		}
+		return nil
+	case peer.IPBlock != nil:
+		block, err := antreaIPBlock(peer.IPBlock)
+		if err != nil {
+			return fmt.Errorf("ipBlock.%w", err)
+		}
+		out.IPBlocks = append(out.IPBlocks, block)
+		return nil
+	case peer.Group != "":
+		return r.groupPeer(out, peer.Group)
+	case peer.Namespaces != nil:
+		return r.readRelative(peer)
+	}
+	return r.selectedPeer(out, peer)
+}
+
+// selectedPeer adds a peer that selects Pods or Nodes.
+func (r *ruleReader) selectedPeer(out *controlplane.NetworkPolicyPeer, peer *v1beta1.NetworkPolicyPeer) error {
+	var selector groupSelector
+	var err error
+	switch {
+	case peer.ServiceAccount != nil:
+		selector, err = serviceAccount(peer.ServiceAccount)
+	case peer.NodeSelector != nil:
+		selector.pods, err = labelSelector("nodeSelector", peer.NodeSelector)
+	default:
+		selector, err = selectorOf(r.source.namespace, peer.NamespaceSelector, peer.PodSelector)
+	}
+	if err != nil {
+		return err
+	}
+	r.out.addGroup(out, anonymous(selector))
+	return nil
+}
+
+// groupPeer adds the members of a group; a group that does not exist has none.
+func (r *ruleReader) groupPeer(out *controlplane.NetworkPolicyPeer, name string) error {
+	key := groupKey(r.source.namespace, name)
+	r.out.uses.groups[key] = struct{}{}
+	source := r.core.antrea.sources[key]
+	if source == nil {
+		return nil
+	}
+	out.IPBlocks = append(out.IPBlocks, source.blocks...)
+	if len(source.selectors) > 0 {
+		r.out.addGroup(out, source.reference())
+	}
+	switch {
+	case source.unknown != nil:
+		return fmt.Errorf("group %s: %w", name, source.unknown)
+	case source.nested:
+		r.cannot(r.place, fmt.Errorf("group %s: its children have children, so it has no members", name))
+	}
+	return nil
+}
+
+func antreaIPBlock(source *v1beta1.IPBlock) (controlplane.IPBlock, error) {
+	return parseIPBlock(source.CIDR, source.Except)
+}

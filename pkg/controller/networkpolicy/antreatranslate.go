@@ -1,0 +1,202 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+)
+
+// translator reads a policy of Antrea. A part that cannot be read or is not supported closes: a rule that allows or passes
+// loses the part, one that denies gets all that the part may mean. A rule that would limit what it allows to requests of an
+// upper layer denies what it matches, because a lower rule must not decide about the other requests.
+type translator struct {
+	core   *core
+	source *antreaPolicy
+	out    *translation
+	// policy is what the policy's own appliedTo selects.
+	policy target
+	rules  []pendingRule
+	// pods remembers the Namespaces that selectors cover.
+	covered map[string][]*namespace
+}
+
+// pendingRule is a rule and the groups that it applies to.
+type pendingRule struct {
+	controlplane.NetworkPolicyRule
+	applied []groupReference
+	// split is set if applied differs from the rule's or policy's appliedTo.
+	split bool
+}
+
+// translateAntrea reads a policy. What it depends on is in the translation's uses.
+func (c *core) translateAntrea(source *antreaPolicy) *translation {
+	priority := source.spec.Priority
+	t := &translator{
+		core: c, source: source, covered: map[string][]*namespace{},
+		out: &translation{priority: &priority, uses: dependencies{groups: map[string]struct{}{}, foreign: map[string]struct{}{}}},
+	}
+	tier, dependency, known := c.tier(source.spec.Tier)
+	t.out.tierPriority, t.out.uses.tier = &tier, dependency
+	if source.doubt != nil {
+		t.cannot("spec", source.doubt)
+	}
+	if !known {
+		tier = firstTier
+		t.cannot("spec.tier", fmt.Errorf("tier %s does not exist: the rules that deny come first, the others have no effect", source.spec.Tier))
+	}
+	t.policy = t.appliedTo("spec.appliedTo", source.spec.AppliedTo, false)
+	for i := range source.spec.Ingress {
+		t.rule(controlplane.DirectionIn, i, &source.spec.Ingress[i], known)
+	}
+	for i := range source.spec.Egress {
+		t.rule(controlplane.DirectionOut, i, &source.spec.Egress[i], known)
+	}
+	t.collect()
+	return t.out
+}
+
+// cannot notes that a part cannot be read or is not supported.
+func (t *translator) cannot(place string, err error) { t.out.cannotRead(place+": ", err) }
+
+// collect gives the groups that all rules apply to to the policy, or makes each rule have its own.
+func (t *translator) collect() {
+	t.out.perRule = len(t.policy.widened) > 0 || slices.ContainsFunc(t.rules, func(r pendingRule) bool { return r.split })
+	if !t.out.perRule {
+		t.out.applied = t.policy.exact
+		for i := range t.rules {
+			t.out.rules = append(t.out.rules, t.rules[i].NetworkPolicyRule)
+		}
+		return
+	}
+	for i := range t.rules {
+		rule := &t.rules[i]
+		if len(rule.applied) == 0 { // An empty list would stand for the policy's.
+			continue
+		}
+		for j := range rule.applied {
+			rule.AppliedToGroups = append(rule.AppliedToGroups, rule.applied[j].name)
+		}
+		t.out.applied = merge(t.out.applied, rule.applied)
+		t.out.rules = append(t.out.rules, rule.NetworkPolicyRule)
+	}
+}
+
+// merge adds references that are not in a list.
+func merge(list, more []groupReference) []groupReference {
+	list = slices.Clip(list)
+	for i := range more {
+		if !slices.ContainsFunc(list, func(known groupReference) bool { return known.key == more[i].key }) {
+			list = append(list, more[i])
+		}
+	}
+	return list
+}
+
+// ruleReader reads one rule.
+type ruleReader struct {
+	*translator
+	place string
+	// denies says how the rule closes.
+	denies bool
+	rule   controlplane.NetworkPolicyRule
+	// doubtful is set when a part of the peers or of the ports is unknown.
+	doubtfulPeers, doubtfulPorts bool
+	relative                     []relativePeer
+}
+
+// rule reads a rule. With placed false, the policy has no place among others, and only rules that deny are kept.
+func (t *translator) rule(direction controlplane.Direction, index int, source *v1beta1.Rule, placed bool) {
+	side, peers, field := "ingress", source.From, "from"
+	if direction == controlplane.DirectionOut {
+		side, peers, field = "egress", source.To, "to"
+	}
+	r := &ruleReader{translator: t, place: fmt.Sprintf("spec.%s[%d]", side, index)}
+	action := r.action(source)
+	r.denies = action == controlplane.RuleActionDrop || action == controlplane.RuleActionReject
+	r.rule = controlplane.NetworkPolicyRule{
+		Direction: direction, Priority: int32(index), Action: &action,
+		EnableLogging: source.EnableLogging, Name: source.Name, LogLabel: source.LogLabel,
+	}
+	if action == controlplane.RuleActionPass && *t.out.tierPriority >= defaultTiers[v1beta1.BaselineTier] {
+		r.cannot(r.place+".action", errors.New("Pass: no policy comes after the baseline tier"))
+		return
+	}
+	r.doubtfulPeers = t.source.doubt != nil
+	r.doubtfulPorts = r.doubtfulPeers
+	r.readPorts(source)
+	peer := &r.rule.From
+	if direction == controlplane.DirectionOut {
+		peer = &r.rule.To
+	}
+	*peer = r.readPeers(field, peers, source)
+	applied, split := r.target(source)
+	keep := r.denies || placed && t.source.doubt == nil && !(r.doubtfulPorts && len(r.rule.Services) == 0)
+	if !keep {
+		return
+	}
+	if !emptyPeer(peer) || len(r.relative) == 0 && (r.denies || !r.doubtfulPeers) {
+		t.rules = append(t.rules, pendingRule{r.rule, applied, split})
+	}
+	r.addRelative(applied)
+}
+
+func emptyPeer(peer *controlplane.NetworkPolicyPeer) bool {
+	return len(peer.AddressGroups)+len(peer.IPBlocks)+len(peer.FQDNs)+len(peer.ToServices) == 0
+}
+
+// action returns what a rule does. What cannot be done as it is meant is denied.
+func (r *ruleReader) action(source *v1beta1.Rule) controlplane.RuleAction {
+	var action controlplane.RuleAction
+	if source.Action != nil {
+		action = controlplane.RuleAction(*source.Action)
+	}
+	denies := action == controlplane.RuleActionDrop || action == controlplane.RuleActionReject
+	switch {
+	case !denies && action != controlplane.RuleActionAllow && action != controlplane.RuleActionPass:
+		r.cannot(r.place+".action", fmt.Errorf("%q: must be Allow, Drop, Reject or Pass, taken for Drop", action))
+		return controlplane.RuleActionDrop
+	case len(source.L7Protocols) == 0:
+		return action
+	case denies:
+		r.cannot(r.place+".l7Protocols", fmt.Errorf("is not supported: the rule is taken for %s of all requests", action))
+		return action
+	default:
+		r.cannot(r.place+".l7Protocols", fmt.Errorf("is not supported: the rule is taken for Drop"))
+		return controlplane.RuleActionDrop
+	}
+}
+
+// target returns the groups that a rule applies to; split is set if they are not exactly the policy's.
+func (r *ruleReader) target(source *v1beta1.Rule) (applied []groupReference, split bool) {
+	own := r.policy
+	if len(source.AppliedTo) > 0 {
+		own, split = r.appliedTo(r.place+".appliedTo", source.AppliedTo, r.rule.Direction == controlplane.DirectionOut), true
+		if len(r.source.spec.AppliedTo) > 0 {
+			r.cannot(r.place+".appliedTo", fmt.Errorf("must not be set in both spec and rules"))
+			own.widened = merge(merge(own.widened, r.policy.exact), r.policy.widened)
+		}
+	}
+	applied = own.exact
+	if r.denies {
+		applied = merge(applied, own.widened)
+	}
+	return applied, split
+}
+
+const maxComplaint = 256
+
+// complaint is what is said about all unreadable parts, cut to a length that a status can have.
+func (t *translation) complaint() string {
+	text := strings.Join(t.unreadable, "; ")
+	if len(text) > maxComplaint {
+		text = strings.ToValidUTF8(text[:maxComplaint], "") + "..."
+	}
+	return text
+}
