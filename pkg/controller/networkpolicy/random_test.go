@@ -107,7 +107,9 @@ type randomObjects struct {
 	namespaces map[string]*corev1.Namespace
 	pods       map[string]*corev1.Pod
 	policies   map[string]*networkingv1.NetworkPolicy
-	made       int
+	// antrea are the events that make the other objects, by kind and name.
+	antrea map[string]func(*core) []change
+	made   int
 }
 
 func (r *randomObjects) labels() string {
@@ -145,6 +147,9 @@ func (r *randomObjects) spec() string {
 // step makes one random event.
 func (r *randomObjects) step() func(*core) ([]change, error) {
 	namespace := fmt.Sprintf("ns%d", r.rng.IntN(3))
+	if r.rng.IntN(3) == 0 {
+		return r.antreaStep(namespace)
+	}
 	switch n := r.rng.IntN(20); {
 	case n == 0:
 		object := makeNamespace(namespace, r.labels())
@@ -179,6 +184,7 @@ func (r *randomObjects) step() func(*core) ([]change, error) {
 	default:
 		name := fmt.Sprintf("%s/pod%d", namespace, r.rng.IntN(6))
 		object := makePod(name, r.labels(), []string{"", "node0", "node1", "node2"}[r.rng.IntN(4)])
+		object.Spec.ServiceAccountName = []string{"", "x", "y"}[r.rng.IntN(3)]
 		for range r.rng.IntN(3) {
 			object.Status.PodIPs = append(object.Status.PodIPs, corev1.PodIP{IP: fmt.Sprintf("10.0.0.%d", r.rng.IntN(250))})
 		}
@@ -197,6 +203,9 @@ func (r *randomObjects) fresh() *Store {
 	apply := func(event func(*core) ([]change, error)) { require.NoError(r.t, s.apply(event)) }
 	for _, object := range r.pods {
 		apply(func(c *core) ([]change, error) { return c.SetPod(object), nil })
+	}
+	for _, set := range r.antrea {
+		apply(func(c *core) ([]change, error) { return set(c), nil })
 	}
 	for _, object := range r.policies {
 		apply(func(c *core) ([]change, error) { return c.SetNetworkPolicy(object) })
@@ -232,10 +241,10 @@ func requireIndexed(t *testing.T, s *Store, nodes []string) {
 // After every event, agents have concluded from their watches what a controller that starts now would tell them.
 func TestWatchesAgreeWithARestartedController(t *testing.T) {
 	nodes := []string{"", "node0", "node1", "node2"}
-	for seed := range uint64(10) {
+	for seed := range uint64(randomSeeds) {
 		r := &randomObjects{
 			t: t, rng: rand.New(rand.NewPCG(seed, 0)), namespaces: map[string]*corev1.Namespace{},
-			pods: map[string]*corev1.Pod{}, policies: map[string]*networkingv1.NetworkPolicy{},
+			pods: map[string]*corev1.Pod{}, policies: map[string]*networkingv1.NetworkPolicy{}, antrea: map[string]func(*core) []change{},
 		}
 		store := NewStore()
 		type watching struct {
@@ -255,7 +264,7 @@ func TestWatchesAgreeWithARestartedController(t *testing.T) {
 				all = append(all, w)
 			}
 		}
-		for step := range 100 {
+		for step := range randomSteps {
 			require.NoError(t, store.apply(r.step()))
 			requireIndexed(t, store, nodes[1:])
 			fresh := r.fresh()

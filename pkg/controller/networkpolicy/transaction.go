@@ -36,7 +36,9 @@ type transaction struct {
 	foreign map[*groupSource]struct{}
 }
 
-func newTransaction() *transaction { return &transaction{objects: map[object]*objectDelta{}, foreign: map[*groupSource]struct{}{}} }
+func newTransaction() *transaction {
+	return &transaction{objects: map[object]*objectDelta{}, foreign: map[*groupSource]struct{}{}}
+}
 
 func (t *transaction) of(o object) *objectDelta {
 	d := t.objects[o]
