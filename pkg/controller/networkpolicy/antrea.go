@@ -15,9 +15,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
 
-// antreaObjects is what only Antrea's policies need.
+// antreaObjects has the objects that only Antrea's policies need.
 type antreaObjects struct {
-	// policies are by name; those of the cluster have no Namespace.
+	// policies are by name; ClusterNetworkPolicies have no Namespace.
 	policies map[types.NamespacedName]*policy
 	tiers    map[string]int32
 	// nodes are the names of all Nodes.
@@ -26,8 +26,8 @@ type antreaObjects struct {
 	services map[*appliedToGroup]struct{}
 	// selectors are the selectors of Services.
 	selectors map[types.NamespacedName]labels.Set
-	// sources are by key; parents are the keys of the groups that name a group as their child, serviceUsers of those
-	// that name a Service.
+	// sources are by key; parents has the keys of the groups that name a group as their child, serviceUsers the
+	// keys of the groups that name a Service.
 	sources      map[string]*groupSource
 	parents      index[string, string]
 	serviceUsers index[types.NamespacedName, string]
@@ -35,7 +35,7 @@ type antreaObjects struct {
 	ofGroup      index[string, *policy]
 	ofTier       index[string, *policy]
 	perNamespace map[*policy]struct{}
-	// changed and changedSources are what may have a new status since the last event.
+	// changed and changedSources list the policies and groups that may have a new status since the last event.
 	changed        map[*policy]struct{}
 	changedSources map[string]struct{}
 }
@@ -66,7 +66,7 @@ func (i index[K, V]) remove(key K, user V) {
 	}
 }
 
-// dependencies is what a translation was made of, besides its source.
+// dependencies names the objects that a translation was made of, besides its source.
 type dependencies struct {
 	// groups are keys of groups, existing or not.
 	groups map[string]struct{}

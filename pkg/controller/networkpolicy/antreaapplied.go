@@ -16,7 +16,7 @@ import (
 
 // target is the meaning of a list appliedTo.
 type target struct {
-	// exact is what can be read, widened what else may be meant.
+	// exact has the groups that can be read, widened all others that may be meant.
 	exact, widened []groupReference
 }
 

@@ -20,10 +20,10 @@ type translator struct {
 	core   *core
 	source *antreaPolicy
 	out    *translation
-	// policy is what the policy's own appliedTo selects.
+	// policy is the target of the policy's own appliedTo.
 	policy target
 	rules  []pendingRule
-	// pods remembers the Namespaces that selectors cover.
+	// covered remembers the Namespaces that selectors cover.
 	covered map[string][]*namespace
 }
 
@@ -35,7 +35,7 @@ type pendingRule struct {
 	split bool
 }
 
-// translateAntrea reads a policy. What it depends on is in the translation's uses.
+// translateAntrea reads a policy, and notes in the translation's uses on which objects it depends.
 func (c *core) translateAntrea(source *antreaPolicy) *translation {
 	priority := source.spec.Priority
 	t := &translator{
@@ -151,7 +151,7 @@ func emptyPeer(peer *controlplane.NetworkPolicyPeer) bool {
 	return len(peer.AddressGroups)+len(peer.IPBlocks)+len(peer.FQDNs)+len(peer.ToServices) == 0
 }
 
-// action returns what a rule does. What cannot be done as it is meant is denied.
+// action returns the action of a rule: Drop if its own cannot be done as it is meant.
 func (r *ruleReader) action(source *v1beta1.Rule) controlplane.RuleAction {
 	var action controlplane.RuleAction
 	if source.Action != nil {
@@ -192,7 +192,7 @@ func (r *ruleReader) target(source *v1beta1.Rule) (applied []groupReference, spl
 
 const maxComplaint = 256
 
-// complaint is what is said about all unreadable parts, cut to a length that a status can have.
+// complaint names all unreadable parts, and is cut to a length that a status can have.
 func (t *translation) complaint() string {
 	text := strings.Join(t.unreadable, "; ")
 	if len(text) > maxComplaint {

@@ -3,21 +3,22 @@
 
 // Package networkpolicy computes what every Node must know of the cluster's NetworkPolicies, and distributes it.
 //
-// The core (core.go) is a function of the events that it was given: Namespaces, Pods (pod.go) and NetworkPolicies in, changes of
-// internal policies (translate.go, policy.go) and groups (addressgroup.go, appliedtogroup.go) out, with the Nodes that they
-// affect. It does no I/O and needs no clock. It is incremental:
+// The core is a function of the events that it was given: Namespaces, Pods, Nodes, Services, policies, tiers and groups in, changes of
+// internal policies and groups out, with the Nodes that they affect. It does no I/O and needs no clock. It is incremental:
 //
-//   - Pods of one Namespace with equal labels form a class (class.go). Selectors are matched against classes, and a class is
+//   - Pods of one Namespace with equal labels form a class. Selectors are matched against classes, and a class is
 //     matched once, when its first Pod appears; any further Pod costs one look-up per group that its class is in.
-//   - Selectors are shared by their normalized text (selector.go, group.go); those over Namespaces are matched against a Namespace once,
-//     so a new class is compared only with the selectors that can see its Namespace (namespace.go).
-//   - Spans are counted per Node (span.go): an AppliedToGroup's by member, an AddressGroup's by policy that uses it. A
-//     policy's span is its AppliedToGroup's.
+//     Nodes are treated as Pods of a Namespace that no selector of Namespaces matches.
+//   - Selections are shared by their normalized text; selectors of Namespaces are matched against a Namespace once,
+//     so a new class is compared only with the selections that can see its Namespace. A group consists of selections: of one, or,
+//     as a ClusterGroup or Group, of its own and its children's.
+//   - Spans are counted per Node: an AppliedToGroup's by member, a policy's by AppliedToGroup, an AddressGroup's by policy that uses it.
+//   - The translation of an Antrea policy depends on a tier, on groups, and with relative peers on Namespaces. An
+//     index finds the policies that must be translated again.
 //
-// One event is one transaction (transaction.go), which collects the changes of each object. The Store (store.go, object.go) turns them
-// into events of watches (watcher.go): a Node that enters a span gets the object, one that stays gets the change, and one that leaves gets
-// the deletion. The Controller (controller.go) feeds it from informers. handover.go ends the watches when another controller
-// serves; query.go and metrics.go say what there is.
+// One event is one transaction, which collects the changes of each object. The Store turns them
+// into events of watches: a Node that enters a span gets the object, one that stays gets the change, and one that leaves gets
+// the deletion. The Controller feeds it from informers. Its watches end when another controller serves.
 //
 // An object that was sent is never modified afterward: it is replaced.
 package networkpolicy

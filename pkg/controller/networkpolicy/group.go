@@ -8,7 +8,7 @@ import "github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 // group is the union of selections. It exists while a policy refers to it, in one or both of two roles, and while it has a
 // source. Each role is an object of its own.
 type group struct {
-	// key is unique, name is what agents see.
+	// key is unique, name is the name that agents see.
 	key, name  string
 	selections map[*selection]struct{}
 	// service makes it the group of the NodePorts of a Service: it has no Pods and concerns all Nodes.

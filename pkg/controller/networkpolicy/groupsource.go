@@ -35,7 +35,7 @@ type groupSource struct {
 	foreign int
 }
 
-// groupContent is what a group consists of.
+// groupContent lists the parts of a group.
 type groupContent struct {
 	selectors []groupSelector
 	blocks    []controlplane.IPBlock
@@ -192,7 +192,7 @@ func sameContent(a, b *groupContent) bool {
 		reflect.DeepEqual(a.blocks, b.blocks) && slices.Equal(texts(a.selectors), texts(b.selectors))
 }
 
-// resolve returns the content of a group with that of its children.
+// resolve returns the content of a group together with its children.
 func (c *core) resolve(source *groupSource) groupContent {
 	if len(source.spec.ChildGroups) == 0 {
 		content := c.content(source)

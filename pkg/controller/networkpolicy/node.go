@@ -60,8 +60,8 @@ func (c *core) DeleteNode(name string) []change {
 	return c.finish(t)
 }
 
-// nodeIPs returns the addresses from which a Node's own packets may come, sorted: its internal and external addresses, those
-// of its gateway interface, which are the first of its Pod networks, and those of the annotation.
+// nodeIPs returns the addresses from which a Node's own packets may come, sorted: its internal and external addresses, the
+// addresses of its gateway interface, which are the first of its Pod networks, and all of the annotation.
 func nodeIPs(source *corev1.Node) []controlplane.IPAddress {
 	var found []netip.Addr
 	add := func(addr netip.Addr, err error) {

@@ -20,7 +20,7 @@ type policy struct {
 	// key is the name of the object, and never changes. source says where the policy comes from.
 	key    string
 	source policySource
-	// antrea is what translation is made of; nil for a policy of Kubernetes.
+	// antrea is the source of translation; nil for a policy of Kubernetes.
 	antrea      *antreaPolicy
 	translation *translation
 	// object is replaced when it changes.
@@ -172,7 +172,7 @@ type references struct {
 	applied, peers map[*group]struct{}
 }
 
-// refer makes the policy a user of the groups of a translation, and returns those of the former one, of which it stays a user.
+// refer makes the policy a user of the groups of a translation, and returns the groups of the former one, of which it stays a user.
 func (c *core) refer(t *transaction, p *policy, next *translation) references {
 	for i := range next.applied {
 		c.follow(t, &next.applied[i])
@@ -233,7 +233,7 @@ func (c *core) release(t *transaction, p *policy, former references) {
 	}
 }
 
-// build makes the object of a policy. The Namespace is that of a policy of Kubernetes.
+// build makes the object of a policy. A policy of Kubernetes is in the Namespace.
 func (p *policy) build(ns *namespace) *controlplane.NetworkPolicy {
 	rules := p.translation.rules
 	if p.antrea == nil && ns.logging {

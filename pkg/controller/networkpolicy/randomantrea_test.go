@@ -18,8 +18,8 @@ import (
 
 // The size of the random test.
 const (
-	randomSeeds = 20
-	randomSteps = 150
+	randomSeeds = 12
+	randomSteps = 100
 )
 
 func (r *randomObjects) oneOf(texts ...string) string { return texts[r.rng.IntN(len(texts))] }

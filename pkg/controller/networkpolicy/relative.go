@@ -17,7 +17,7 @@ import (
 )
 
 // relativePeer selects Pods of Namespaces that depend on the Namespace of the Pod to which the rule applies: the same
-// one, or, with keys, those with the same labels.
+// one, or, with keys, all with the same labels.
 type relativePeer struct {
 	pods labels.Selector
 	keys []string

@@ -32,7 +32,7 @@ type translation struct {
 	tierPriority *int32
 	// unreadable names the parts that could not be read or are not supported.
 	unreadable []string
-	// uses is what else the translation was made of.
+	// uses names the other objects that the translation was made of.
 	uses dependencies
 }
 
