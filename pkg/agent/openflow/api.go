@@ -7,6 +7,7 @@ import (
 	"context"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/connectivity"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/dns"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/mark"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
@@ -21,6 +22,8 @@ type (
 	NodeClient = connectivity.NodeClient
 	Peer       = connectivity.Peer
 	PodClient  = connectivity.PodClient
+
+	DNSClient = dns.DNSClient
 
 	MarkClient = mark.MarkClient
 
@@ -52,6 +55,9 @@ type (
 )
 
 const (
+	DNSCategory   = dns.DNSCategory
+	DNSController = dns.DNSController
+
 	OperationLog        = networkpolicy.OperationLog
 	OperationReject     = networkpolicy.OperationReject
 	OperationStore      = networkpolicy.OperationStore
