@@ -32,6 +32,7 @@ type (
 	PolicyClient     = networkpolicy.PolicyClient
 	PolicyOperations = networkpolicy.PolicyOperations
 	PolicyPacket     = networkpolicy.PolicyPacket
+	RejectPath       = networkpolicy.RejectPath
 	PolicyRuleStats  = networkpolicy.PolicyRuleStats
 
 	Features    = pipeline.Features
@@ -61,6 +62,10 @@ const (
 	OperationLog        = networkpolicy.OperationLog
 	OperationReject     = networkpolicy.OperationReject
 	OperationStore      = networkpolicy.OperationStore
+	RejectDirectly      = networkpolicy.RejectDirectly
+	RejectFromConntrack = networkpolicy.RejectFromConntrack
+	RejectFromRouting   = networkpolicy.RejectFromRouting
+	RejectFromStart     = networkpolicy.RejectFromStart
 	PolicyLogController = networkpolicy.PolicyLogController
 
 	ConntrackZoneIPv4 = pipeline.ConntrackZoneIPv4
