@@ -50,6 +50,7 @@ var (
 			client("AppliedToGroups", "appliedtogroups.controlplane.antrea.io watch"),
 			client("AddressGroups", "addressgroups.controlplane.antrea.io watch"),
 			client("ReportStats", "nodestatssummaries.controlplane.antrea.io create"),
+			client("ReportPolicyStatus", "networkpolicies/status.controlplane.antrea.io create"),
 		},
 		"antrea-controller": {serving, traceflowInformer, policyInformers},
 	}
