@@ -76,6 +76,8 @@ var fieldSpecs = func() [numFields]fieldSpec {
 		FieldVLANID:        {"OXM_OF_VLAN_VID", oxm(6), 0, "vlan_vid", "vlan_vid", 16, true, decimalText},
 		FieldTunnelIPv4Src: {"NXM_NX_TUN_IPV4_SRC", nx(31), 0, "tun_src", "tun_src", 32, true, ipText},
 		FieldTunnelIPv6Src: {"NXM_NX_TUN_IPV6_SRC", nx(109), 0, "tun_ipv6_src", "tun_ipv6_src", 128, true, ipText},
+		FieldCTIPv4Src:     {"NXM_NX_CT_NW_SRC", nx(120), 0, "ct_nw_src", "ct_nw_src", 32, true, ipText},
+		FieldCTIPv6Src:     {"NXM_NX_CT_IPV6_SRC", nx(122), 0, "ct_ipv6_src", "ct_ipv6_src", 128, true, ipText},
 	}
 	for i := range numRegs {
 		reg := fmt.Sprintf("reg%d", i)

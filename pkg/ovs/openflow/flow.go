@@ -84,6 +84,10 @@ const (
 	FieldVLANID
 	FieldTunnelIPv4Src
 	FieldTunnelIPv6Src
+	// FieldCTIPv4Src and FieldCTIPv6Src are the source of the packet that opened the connection, before any translation. A match needs
+	// matches on CTState and EthType.
+	FieldCTIPv4Src
+	FieldCTIPv6Src
 	// FieldReg0 + n is register n, n = 0..15.
 	FieldReg0
 	// FieldXXReg0 + n is registers 4n..4n+3 as one field of 128 bits, n = 0..3, register 4n the most significant. It is for

@@ -15,7 +15,7 @@ import (
 // matchOrder is the order in which ovs-ofctl prints the fields of a match. The protocol (EthType and IPProto) is printed
 // by protocolText at the place of FieldEthType.
 var matchOrder = func() []Field {
-	o := []Field{FieldPktMark, FieldConjID, FieldCTState, FieldCTMark, FieldCTLabel, FieldEthType}
+	o := []Field{FieldPktMark, FieldConjID, FieldCTState, FieldCTMark, FieldCTLabel, FieldCTIPv4Src, FieldCTIPv6Src, FieldEthType}
 	for i := range numRegs {
 		o = append(o, FieldReg0+Field(i))
 	}

@@ -162,6 +162,12 @@ func CTLabel(r Range, value uint64) Match {
 	return Match{Field: FieldCTLabel, Value: v, Mask: m}
 }
 
+// CTIPv4Src matches the source of the packet that opened the connection.
+func CTIPv4Src(p netip.Prefix) Match { return matchPrefix(FieldCTIPv4Src, p) }
+
+// CTIPv6Src matches the source of the packet that opened the connection.
+func CTIPv6Src(p netip.Prefix) Match { return matchPrefix(FieldCTIPv6Src, p) }
+
 // CTMark matches the bits mask of the connection mark; mask 0xffffffff matches exactly.
 func CTMark(value, mask uint32) Match { return match32(FieldCTMark, value, mask) }
 

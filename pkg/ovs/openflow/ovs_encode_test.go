@@ -113,6 +113,8 @@ var everyMatch = []struct {
 	{"ct_label=0x700000000/0xffffffff00000000", []Match{CTLabel(Range{32, 63}, 7)}},
 	{"ct_label=0/0xffffffff", []Match{CTLabel(Range{0, 31}, 0)}},
 	{"ct_label=0x5", []Match{CTLabel(Range{0, 127}, 5)}},
+	{"ct_state=+new,ct_nw_src=10.1.0.0/16,ip", []Match{CTIPv4Src(netip.MustParsePrefix("10.1.2.3/16")), CTState("+new"), ip4}},
+	{"ct_state=+new,ct_ipv6_src=fd00::/64,ipv6", []Match{CTIPv6Src(netip.MustParsePrefix("fd00::/64")), CTState("+new"), EthType(EthTypeIPv6)}},
 	{"pkt_mark=0x80000000/0x80000000", []Match{PktMark(1<<31, 1<<31)}},
 	{"conj_id=77", []Match{ConjID(77)}},
 	{"reg0=0x1/0x1", []Match{Reg(0, Range{0, 0}, 1)}},

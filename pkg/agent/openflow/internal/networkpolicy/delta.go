@@ -15,6 +15,8 @@ type keyDelta struct {
 	removed []clauseKey
 	// added are flows that the rule newly uses, or uses at another place in the conjunction than before.
 	added map[clauseKey]dimension
+	// fixed is the number of those that are not peers.
+	fixed int
 }
 
 func (d *keyDelta) empty() bool { return len(d.removed)+len(d.added) == 0 }
@@ -24,8 +26,9 @@ func (d *keyDelta) empty() bool { return len(d.removed)+len(d.added) == 0 }
 func (g policyFlows) keyDelta(old, r *policy.Rule) *keyDelta {
 	delta := &keyDelta{added: map[clauseKey]dimension{}}
 	delta.addFixed(g.fixedKeys(old), g.fixedKeys(r))
+	delta.fixed = len(delta.removed) + len(delta.added)
 	before, after := g.layout(old).peers, g.layout(r).peers
-	from, to := baseKey(old), baseKey(r)
+	from, to := peerBase(old), peerBase(r)
 	remove := func(peer netip.Prefix) { delta.removed = append(delta.removed, from.peer(peer)) }
 	add := func(peer netip.Prefix) { delta.added[to.peer(peer)] = after }
 	var unused dimension
@@ -40,6 +43,14 @@ func (g policyFlows) keyDelta(old, r *policy.Rule) *keyDelta {
 		g.peersOf(nil).Diff(g.peersOf(r), remove, add)
 	}
 	return delta
+}
+
+// peerBase returns the common part of the keys of a rule's peers at level 0. The rule may be nil. Of a rule that is applied to NodePorts, they
+// are the clients' addresses: the source may be translated by the time that the packet meets the rule.
+func peerBase(r *policy.Rule) clauseKey {
+	key := baseKey(r)
+	key.original = r != nil && len(r.AppliedToServices) > 0
+	return key
 }
 
 // addFixed adds the changes of all flows except for the peers'.
@@ -68,6 +79,9 @@ func (g policyFlows) fixedKeys(r *policy.Rule) map[clauseKey]dimension {
 		}
 		for _, key := range g.serviceClause(r) {
 			keys[key] = layout.services
+		}
+		for _, key := range g.peerServices(r) {
+			keys[key] = layout.peers
 		}
 	}
 	if r.Effect.Isolates {

@@ -52,7 +52,7 @@ func (*Policies) Tables(features pipeline.Features) []pipeline.TableSpec {
 }
 
 func (*Policies) BaseFlows(g *pipeline.Generator) []of.Flow {
-	return slices.Concat(policyBypassFlows(g), cutFlows(g))
+	return slices.Concat(policyBypassFlows(g), deniedFlows(g), cutFlows(g))
 }
 
 // policyBypassFlows lets packets bypass the policy tables to which policies do not apply: packets of established connections (a policy

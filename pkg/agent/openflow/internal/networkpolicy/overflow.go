@@ -16,8 +16,9 @@ const MaxConjunctions = 2000
 // Level is the distance of a rule's flows from the highest priority of its kind. Rules that share an address, port or service share a
 // flow, which has room for a limited number of them; the others use the next level. All flows of a rule are at its level, because a
 // conjunction has one priority. Rules without an order, such as the rules of Kubernetes NetworkPolicies, may be at any level: Open
-// vSwitch tries lower priorities when no conjunction is complete at a higher one.
-type Level uint8
+// vSwitch tries lower priorities when no conjunction is complete at a higher one. The level of a rule with an order is given by its place (see
+// seats.go); a lane of the place has room instead of a level.
+type Level uint16
 
 // Levels is the number of levels of rules without an order: their lowest priority is 1, since 0 is the table's miss.
 const Levels = pipeline.PriorityNormal
@@ -48,9 +49,8 @@ func (c *policyChange) chooseLevel(r *policy.Rule, present Level, keys map[claus
 	for key := range keys {
 		first = max(first, c.firstFree(key))
 	}
-	_, levels := mustKind(r).priorities(r.Effect.Order)
 	var full clauseKey
-	for t := first; t < levels; t++ {
+	for t := first; t < Levels; t++ {
 		key := c.crowded(id, t, keys)
 		if key == nil {
 			return t, nil
@@ -58,7 +58,7 @@ func (c *policyChange) chooseLevel(r *policy.Rule, present Level, keys map[claus
 		full = *key
 	}
 	return 0, fmt.Errorf("policy rule %d finds no room in %d flows of %d rules each (the last was {%v}): at most %d rules can have an "+
-		"address, Pod or service in common", id, levels, c.state.maxUsers, full, int(levels)*c.state.maxUsers)
+		"address, Pod or service in common", id, Levels, c.state.maxUsers, full, Levels*c.state.maxUsers)
 }
 
 // crowded returns a key that has no room for the rule at the level, or nil. keys are at level 0.

@@ -229,6 +229,7 @@ func (s *policySource) connection() policy.Connection {
 		Protocol: s.protocols[s.rng.IntN(len(s.protocols))],
 	}
 	if c.Protocol != of.IPProtoICMP {
+		c.SourcePort = 33333
 		c.DestinationPort = uint16([]int{78, 79, 80, 85, 90, 91}[s.rng.IntN(6)])
 	}
 	return c

@@ -86,8 +86,8 @@ func (s *policyState) actionPriority(r *policy.Rule) uint16 {
 
 // parsePolicyPacket reads what the packet itself says. names are the names of the tables.
 //
-// Flows of the table Output send a packet with the user data policyLogCategory and operations; everything else is in the registers. Flows of
-// rules of Kubernetes policies send it at once, with the user data policyLogCategory, a direction, and the LogReference of the rule.
+// Flows of rules with an order send a packet with the user data policyLogCategory and operations; everything else is in the registers. Flows of
+// rules of Kubernetes policies send it with the user data policyLogCategory, a direction, and the LogReference of the rule.
 func parsePolicyPacket(p *of.PacketIn, names map[uint8]string) (PolicyPacket, error) {
 	if len(p.UserData) < policyLogHeader || p.UserData[0] != policyLogCategory {
 		return PolicyPacket{}, fmt.Errorf("packet-in with the user data %#x: want the category %d and another byte", p.UserData, policyLogCategory)
@@ -101,7 +101,7 @@ func parsePolicyPacket(p *of.PacketIn, names map[uint8]string) (PolicyPacket, er
 	if parsed.Operations == 0 {
 		err = parsed.ofRuleFlow(p.UserData, r)
 	} else {
-		err = parsed.ofOutputFlow(names[uint8(r.value(pipeline.PacketInTableField))], r)
+		err = parsed.ofOrderedRule(names[uint8(r.value(pipeline.PacketInTableField))], r)
 	}
 	if err != nil {
 		return PolicyPacket{}, err
@@ -128,8 +128,8 @@ func (p *PolicyPacket) ofRuleFlow(userData []byte, r registers) error {
 	return nil
 }
 
-// ofOutputFlow completes a packet from the table Output, which was sent there from the table of the decision.
-func (p *PolicyPacket) ofOutputFlow(table string, r registers) error {
+// ofOrderedRule completes a packet that the flow of a rule with an order has sent.
+func (p *PolicyPacket) ofOrderedRule(table string, r registers) error {
 	direction, known := decisionTables[table]
 	if !known {
 		return fmt.Errorf("packet-in with operations %d of policies, from the table %q: policies do not decide there", p.Operations, table)

@@ -4,7 +4,6 @@
 package networkpolicy
 
 import (
-	"context"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -30,8 +29,6 @@ type PolicyClient interface {
 	GetPolicyFlowKeys(flowIDs []uint32) []string
 	// ParsePolicyPacket reads a packet-in for PolicyLogController. It returns an error if no flow of this pipeline can have sent it.
 	ParsePolicyPacket(p *of.PacketIn) (PolicyPacket, error)
-	// SendPolicyReject sends the answer to a rejected packet.
-	SendPolicyReject(ctx context.Context, path RejectPath, frame []byte) error
 }
 
 func (n *Policies) UpdatePolicyRules(install []*policy.Rule, remove []uint32) error {
@@ -56,16 +53,14 @@ func (n *Policies) updatePolicyRules(install []*policy.Rule, remove []uint32, re
 }
 
 func (n *Policies) update(t pipeline.Turn, install []*policy.Rule, remove []uint32, replace bool) error {
-	change := n.policy.change(policyFlows{t.G})
-	for _, id := range remove {
-		if err := change.set(id, nil); err != nil {
-			return err
+	for _, r := range install {
+		if r.Effect.Order.Stage != policy.StageKubernetes && !t.G.Features.AntreaPolicy {
+			return fmt.Errorf("policy rule %d: effect %+v: rules with an order need the feature gate AntreaPolicy", r.FlowID, r.Effect)
 		}
 	}
-	for _, r := range install {
-		if err := change.set(r.FlowID, r); err != nil {
-			return err
-		}
+	change := n.policy.change(policyFlows{t.G})
+	if err := change.replace(install, remove); err != nil {
+		return err
 	}
 	plans := change.plans(n.policies)
 	var stale []flowstore.Deletion
@@ -154,18 +149,31 @@ func validatePolicyRule(r *policy.Rule) error {
 	if i := slices.IndexFunc(r.Peers, func(p netip.Prefix) bool { return !p.IsValid() || p.Addr().Is4In6() }); i >= 0 {
 		return fmt.Errorf("policy rule %d: peer %v is neither an IPv4 nor an IPv6 prefix", r.FlowID, r.Peers[i])
 	}
-	if len(r.PeerServices)+len(r.AppliedToServices) > 0 {
-		return fmt.Errorf("policy rule %d: the pipeline has no flows for rules with Services as peers (%d) or that are applied to Services (%d)", r.FlowID,
-			len(r.PeerServices), len(r.AppliedToServices))
+	if err := validateServices(r); err != nil {
+		return fmt.Errorf("policy rule %d: %w", r.FlowID, err)
 	}
-	protocols := []uint8{of.IPProtoTCP, of.IPProtoUDP, of.IPProtoSCTP}
+	return nil
+}
+
+// validateServices checks the Services, protocols and ports of a rule.
+func validateServices(r *policy.Rule) error {
+	switch {
+	case slices.Contains(r.PeerServices, 0) || slices.Contains(r.AppliedToServices, 0):
+		return fmt.Errorf("Services as peers %v, or to which the rule is applied %v: group ids are not 0", r.PeerServices, r.AppliedToServices)
+	case len(r.PeerServices) > 0 && (r.Direction != policy.Egress || !ordered(r)):
+		return fmt.Errorf("%v rule of stage %d with Services as peers: only egress rules with an order have them", r.Direction, r.Effect.Order.Stage)
+	case len(r.AppliedToServices) > 0 && (r.Direction != policy.Ingress || r.Effect.Order.Stage != policy.StageTiers || len(r.AppliedTo) > 0):
+		return fmt.Errorf("%v rule of stage %d that is applied to Services and to %d Pods: only ingress rules of tiers are applied to Services, and then not to Pods",
+			r.Direction, r.Effect.Order.Stage, len(r.AppliedTo))
+	}
+	protocols := []uint8{of.IPProtoTCP, of.IPProtoUDP, of.IPProtoSCTP, of.IPProtoICMP}
 	for _, s := range r.Services {
-		if s.SourceMask != 0 || s.ICMPType != nil {
-			return fmt.Errorf("policy rule %d: service %+v: the pipeline has no flows for source ports and types of ICMP", r.FlowID, s)
-		}
-		if !slices.Contains(protocols, s.Protocol) || s.Port&^s.Mask != 0 {
-			return fmt.Errorf("policy rule %d: service %+v: must have one of the protocols %s, and no bits of the port outside the mask", r.FlowID, s,
-				strings.Trim(fmt.Sprint(protocols), "[]"))
+		isICMP, hasPorts := s.Protocol == of.IPProtoICMP, s.Port|s.Mask|s.SourcePort|s.SourceMask != 0
+		switch {
+		case !slices.Contains(protocols, s.Protocol) || s.Port&^s.Mask != 0 || s.SourcePort&^s.SourceMask != 0:
+			return fmt.Errorf("service %+v: must have one of the protocols %s, and no bits of a port outside its mask", s, strings.Trim(fmt.Sprint(protocols), "[]"))
+		case isICMP && hasPorts || !isICMP && s.ICMPType != nil || s.ICMPType == nil && s.ICMPCode != nil:
+			return fmt.Errorf("service %+v: only ICMP has types, and a code needs a type; ICMP has no ports", s)
 		}
 	}
 	return nil

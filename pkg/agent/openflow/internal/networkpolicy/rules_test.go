@@ -175,8 +175,17 @@ func TestPolicyRuleIsChecked(t *testing.T) {
 		{"no direction", policy.Rule{Effect: policy.Kubernetes, FlowID: 2}, "must be Ingress or Egress"},
 		{"Pod without port", *oftest.Ingress(2, policy.Pod{InterfaceName: "pod-a", IPs: []netip.Addr{oftest.PodAIP}}, nil), "must be 1 to"},
 		{"invalid peer", *oftest.Ingress(2, oftest.PolicyPodA, []netip.Prefix{{}}), "neither an IPv4 nor an IPv6 prefix"},
-		{"unknown protocol", *oftest.Ingress(2, oftest.PolicyPodA, nil, policy.Service{Protocol: 1}), "one of the protocols 6 17 132"},
-		{"port outside its mask", *oftest.Ingress(2, oftest.PolicyPodA, nil, policy.Service{Protocol: 6, Port: 81, Mask: 0xfffe}), "outside the mask"},
+		{"unknown protocol", *oftest.Ingress(2, oftest.PolicyPodA, nil, policy.Service{Protocol: 2}), "one of the protocols 6 17 132 1"},
+		{"no protocol", *oftest.Ingress(2, oftest.PolicyPodA, nil, policy.Service{}), "one of the protocols"},
+		{"port of ICMP", *oftest.Ingress(2, oftest.PolicyPodA, nil, policy.Service{Protocol: 1, Mask: 0xffff}), "ICMP has no ports"},
+		{"code of ICMP without type", *oftest.Ingress(2, oftest.PolicyPodA, nil, policy.Service{Protocol: 1, ICMPCode: new(uint8)}), "a code needs a type"},
+		{"type of TCP", *oftest.Ingress(2, oftest.PolicyPodA, nil, policy.Service{Protocol: 6, ICMPType: new(uint8)}), "only ICMP has types"},
+		{"source port outside its mask", *oftest.Ingress(2, oftest.PolicyPodA, nil, policy.Service{Protocol: 6, SourcePort: 1}), "outside its mask"},
+		{"Services as peers of ingress", policy.Rule{FlowID: 2, Effect: tiered(policy.Drop, 1), Direction: policy.Ingress, PeerServices: []uint32{5}}, "only egress rules"},
+		{"no group", policy.Rule{FlowID: 2, Effect: tiered(policy.Drop, 1), Direction: policy.Egress, PeerServices: []uint32{0}}, "group ids are not 0"},
+		{"applied to Pods and Services", policy.Rule{FlowID: 2, Effect: tiered(policy.Drop, 1), Direction: policy.Ingress, AppliedTo: []policy.Pod{oftest.PolicyPodA}, AppliedToServices: []uint32{5}}, "then not to Pods"},
+		{"isolates NodePorts", policy.Rule{FlowID: 2, Effect: policy.Kubernetes, Direction: policy.Ingress, AppliedToServices: []uint32{5}}, "only ingress rules of tiers"},
+		{"port outside its mask", *oftest.Ingress(2, oftest.PolicyPodA, nil, policy.Service{Protocol: 6, Port: 81, Mask: 0xfffe}), "outside its mask"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c, fake := oftest.NewTestClient(t, oftest.ONCacheFeatures)

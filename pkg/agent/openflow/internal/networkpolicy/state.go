@@ -37,6 +37,12 @@ type policyState struct {
 	// gets another id, which shows that its counters restarted from zero. nextCounter is the next id.
 	counters    map[uint32]uint32
 	nextCounter uint32
+	// seats are the numbers of the ordered rules of each table, places the places of these rules, and seated the rules at each place.
+	seats  map[string][]seat
+	places map[uint32]tablePlace
+	seated map[tablePlace]map[uint32]bool
+	// former contains the priorities that a former agent has given to rules, by flow id. They are preferred, so that the flows stay the same.
+	former map[uint32]uint16
 	// maxUsers is MaxConjunctions, except in tests.
 	maxUsers int
 }
@@ -45,6 +51,7 @@ func newPolicyState() *policyState {
 	return &policyState{
 		rules: map[uint32]*policy.Rule{}, users: map[clauseKey]users{}, levels: map[uint32]Level{}, free: map[clauseKey]Level{},
 		counters: map[uint32]uint32{}, nextCounter: 1,
+		seats: map[string][]seat{}, places: map[uint32]tablePlace{}, seated: map[tablePlace]map[uint32]bool{}, former: map[uint32]uint16{},
 		maxUsers: MaxConjunctions,
 	}
 }
@@ -60,6 +67,12 @@ type policyChange struct {
 	// levels and free contain the new values of the state's changed ones.
 	levels map[uint32]Level
 	free   map[clauseKey]Level
+	// numberings, places and seated contain the new values of the state's changed ones. moves counts the rules that get other priorities
+	// because of others.
+	numberings map[string]*numbering
+	places     map[uint32]tablePlace
+	seated     map[tablePlace]map[uint32]bool
+	moves      int
 	// affected are interfaces of Pods that the changed rules are or were applied to.
 	affected map[string]bool
 }
@@ -67,7 +80,7 @@ type policyChange struct {
 func (s *policyState) change(g policyFlows) *policyChange {
 	return &policyChange{
 		state: s, g: g, users: map[clauseKey]users{}, rules: map[uint32]*policy.Rule{}, levels: map[uint32]Level{}, free: map[clauseKey]Level{},
-		affected: map[string]bool{},
+		affected: map[string]bool{}, numberings: map[string]*numbering{}, places: map[uint32]tablePlace{}, seated: map[tablePlace]map[uint32]bool{},
 	}
 }
 
@@ -79,25 +92,65 @@ func (c *policyChange) rule(id uint32) *policy.Rule {
 	return c.state.rules[id]
 }
 
-// set replaces the rule with this id by r; nil removes it. After an error the change must be discarded.
-func (c *policyChange) set(id uint32, r *policy.Rule) error {
-	old, from, to := c.rule(id), c.levelOf(id), Level(0)
-	delta := c.g.keyDelta(old, r)
-	if r != nil {
-		if baseKey(old) == baseKey(r) {
-			to = from
-		}
-		if c.crowded(id, to, delta.added) != nil {
-			all := c.g.keyDelta(nil, r).added
-			var err error
-			if to, err = c.chooseLevel(r, to, all); err != nil {
-				return err
-			}
-			if to != from {
-				delta = &keyDelta{removed: c.g.keyDelta(old, nil).removed, added: all}
-			}
+// replace makes a change: it removes rules by id, and installs others in place of those with the same id. After an error the change must be
+// discarded.
+func (c *policyChange) replace(install []*policy.Rule, remove []uint32) error {
+	for _, id := range remove {
+		if err := c.set(id, nil); err != nil {
+			return err
 		}
 	}
+	if err := c.takeSeats(install); err != nil {
+		return err
+	}
+	for _, r := range install {
+		if err := c.set(r.FlowID, r); err != nil {
+			return err
+		}
+	}
+	c.leaveSeats()
+	return nil
+}
+
+// set replaces the rule with this id by r, which has a seat if it has an order; nil removes it. After an error the change must be discarded.
+func (c *policyChange) set(id uint32, r *policy.Rule) error {
+	old, from := c.rule(id), c.levelOf(id)
+	delta := c.g.keyDelta(old, r)
+	to, err := c.levelFor(id, old, r, delta)
+	if err != nil {
+		return err
+	}
+	if to != from && r != nil {
+		delta = &keyDelta{removed: c.g.keyDelta(old, nil).removed, added: c.g.keyDelta(nil, r).added}
+	}
+	c.exchange(id, delta, from, to)
+	c.affects(old, r, delta)
+	c.rules[id], c.levels[id] = r, to
+	if r == nil || !ordered(r) {
+		c.sit(id, tablePlace{})
+	}
+	return nil
+}
+
+// levelFor returns the level for the rule r in place of old, which differs by delta. Either may be nil.
+func (c *policyChange) levelFor(id uint32, old, r *policy.Rule, delta *keyDelta) (Level, error) {
+	present := c.levelOf(id)
+	switch {
+	case r == nil:
+		return 0, nil
+	case ordered(r):
+		return c.laneFor(old, r, present, delta)
+	case baseKey(old) != baseKey(r):
+		present = 0
+	}
+	if c.crowded(id, present, delta.added) == nil {
+		return present, nil
+	}
+	return c.chooseLevel(r, present, c.g.keyDelta(nil, r).added)
+}
+
+// exchange removes a rule from flows at one level, and adds it to flows at another one.
+func (c *policyChange) exchange(id uint32, delta *keyDelta, from, to Level) {
 	for _, key := range delta.removed {
 		placed := key.at(from)
 		delete(c.usersOf(placed), id)
@@ -106,15 +159,22 @@ func (c *policyChange) set(id uint32, r *policy.Rule) error {
 	for key, d := range delta.added {
 		c.usersOf(key.at(to))[id] = d
 	}
+}
+
+// affects notes the Pods whose connections a change of a rule can concern. A change of nothing but the peers of a rule with an order concerns
+// no connection that has been let through, unless such connections are cut: no other packets come to the rules.
+func (c *policyChange) affects(old, r *policy.Rule, delta *keyDelta) {
+	peersOnly := old != nil && r != nil && ordered(r) && old.Effect == r.Effect && delta.fixed == 0 && !c.g.Features.CutConnections
+	if peersOnly || delta.empty() && (old == nil || r == nil || old.Effect == r.Effect) {
+		return
+	}
 	for _, rule := range []*policy.Rule{old, r} {
-		if rule != nil && !delta.empty() {
+		if rule != nil {
 			for _, pod := range rule.AppliedTo {
 				c.affected[pod.InterfaceName] = true
 			}
 		}
 	}
-	c.rules[id], c.levels[id] = r, to
-	return nil
 }
 
 // usersOf returns the users of a flow, for modification.
@@ -135,7 +195,7 @@ func (c *policyChange) plans(cache *flowstore.Cache) []flowstore.Plan {
 	for _, id := range slices.Sorted(maps.Keys(c.rules)) {
 		var flows []of.Flow
 		if counter, counts := c.counter(id); counts {
-			flows = mustKind(c.rules[id]).own(c.g, c.rules[id], counter)
+			flows = mustKind(c.rules[id])(c.g, c.rules[id], baseKey(c.rules[id]).at(c.levelOf(id)).priority, counter)
 		}
 		plans = append(plans, cache.Plan(ruleObject(id), flows))
 	}
@@ -216,5 +276,6 @@ func (c *policyChange) apply() {
 		}
 	}
 	c.applyLevels()
+	c.applySeats()
 	c.applyCounters()
 }

@@ -20,12 +20,13 @@ type FlowDumper interface {
 var (
 	flowCookie   = regexp.MustCompile(`\bcookie=0x([0-9a-f]+)\b`)
 	flowCounters = regexp.MustCompile(`n_packets=(\d+), n_bytes=(\d+)`)
-	openingFlow  = regexp.MustCompile(`\breg[56]=0x([0-9a-f]+)\b`)
+	// openingFlow counts opening packets, which a rule has allowed (reg5, reg6) or denied (reg3).
+	openingFlow  = regexp.MustCompile(`\breg[356]=0x([0-9a-f]+)\b`)
 	ingressLabel = regexp.MustCompile(`\bct_label=0x([0-9a-f]+)/0xffffffff\b`)
 	egressLabel  = regexp.MustCompile(`\bct_label=0x([0-9a-f]+)00000000/0xffffffff00000000\b`)
 )
 
-// ReadPolicyStats reads the traffic that each rule has admitted through Open vSwitch, by flow id. It returns all of it or an error.
+// ReadPolicyStats reads the traffic that each rule has allowed or denied in Open vSwitch, by flow id. It returns all of it or an error.
 func ReadPolicyStats(ctx context.Context, tables []pipeline.TableStatus, dumper FlowDumper) (map[uint32]PolicyRuleStats, error) {
 	stats := map[uint32]PolicyRuleStats{}
 	for _, table := range tables {
@@ -89,9 +90,10 @@ func counterOf(flow string) CounterID {
 	return CounterID(cookie)
 }
 
-// PolicyRuleStats is the traffic that a rule has admitted since it was installed, as far as Open vSwitch saw it.
+// PolicyRuleStats is the traffic that a rule has allowed or denied since it was installed, as far as Open vSwitch saw it. A rule that passes
+// connections on has none.
 type PolicyRuleStats struct {
-	// Sessions counts admitted connections. Every packet counts until the connection is established, so a retransmitted opening packet
+	// Sessions counts connections. Every packet counts until the connection is established, so a retransmitted opening packet
 	// counts again.
 	Sessions       uint64
 	Packets, Bytes uint64

@@ -29,6 +29,8 @@ type Family struct {
 	CTZone  uint16
 	Src     func(netip.Prefix) of.Match
 	Dst     func(netip.Prefix) of.Match
+	// CTSrc matches the source of the packet that opened the connection.
+	CTSrc func(netip.Prefix) of.Match
 	// Gateway is the gateway's address.
 	Gateway netip.Addr
 	// PodCIDR is the local Pod network.
@@ -51,6 +53,7 @@ func (g *Generator) Families() []Family {
 			CTZone:  ctZone,
 			Src:     of.IPv4Src,
 			Dst:     of.IPv4Dst,
+			CTSrc:   of.CTIPv4Src,
 			Gateway: g.Node.Gateway.IPv4,
 			PodCIDR: g.Node.PodIPv4CIDR,
 
@@ -65,6 +68,7 @@ func (g *Generator) Families() []Family {
 			CTZone:  CTZoneV6,
 			Src:     of.IPv6Src,
 			Dst:     of.IPv6Dst,
+			CTSrc:   of.CTIPv6Src,
 			Gateway: g.Node.Gateway.IPv6,
 			PodCIDR: g.Node.PodIPv6CIDR,
 
@@ -107,6 +111,19 @@ func ServiceMatch(protocol uint8, port, mask uint16) []of.Match {
 	default:
 		return append(match, of.SCTPDst(port, mask))
 	}
+}
+
+// SourcePortMatch matches the source port, under the mask, of a protocol with ports. A mask of 0 is for all ports.
+func SourcePortMatch(protocol uint8, port, mask uint16) []of.Match {
+	switch {
+	case mask == 0:
+		return nil
+	case protocol == of.IPProtoTCP:
+		return Matches(of.TCPSrc(port, mask))
+	case protocol == of.IPProtoUDP:
+		return Matches(of.UDPSrc(port, mask))
+	}
+	return Matches(of.SCTPSrc(port, mask))
 }
 
 func (g *Generator) Flow(category CookieCategory, table string, priority uint16, match []of.Match, actions ...of.Action) of.Flow {
