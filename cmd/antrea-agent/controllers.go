@@ -25,6 +25,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/flowexporter"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/podfeed"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/rewriteport"
+	"github.com/antrea-oncache/antrea/pkg/agent/policyreject"
 	"github.com/antrea-oncache/antrea/pkg/agent/proxy"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	"github.com/antrea-oncache/antrea/pkg/agent/servicehealth"
@@ -49,6 +50,8 @@ type controllers struct {
 	policies *networkpolicy.Controller
 	// auditLog logs connections that policies allow and refuse, if the policies ask for it.
 	auditLog *auditlog.Logger
+	// refusals answers packets that policies reject.
+	refusals *policyreject.Responder
 	// cutter is nil unless established connections are cut, fastStats without ONCache.
 	cutter    *networkpolicy.Cutter
 	fastStats *networkpolicy.FastStats
@@ -164,6 +167,7 @@ func (c *controllers) addPolicies(o *options, n *node, cache *onCache) (err erro
 	c.auditLog = auditlog.NewLogger(n.openFlow, n.flows, n.store, auditlog.DefaultDirectory, auditlog.Rotation{
 		MaxSize: int(settings.MaxSize), MaxBackups: int(*settings.MaxBackups), MaxAge: int(*settings.MaxAge), Compress: *settings.Compress,
 	})
+	c.refusals = policyreject.NewResponder(n.openFlow, n.flows, policyreject.Node{Interfaces: n.store, Gateway: n.Node.Gateway, TunnelPort: n.Node.TunnelOFPort})
 	c.addStats(o, n)
 	return nil
 }
@@ -286,6 +290,7 @@ func (c *controllers) parts(ctx context.Context) []start.Part {
 	parts := []start.Part{
 		{Name: "clients of antrea-controller", Run: c.antrea.Run},
 		{Name: "audit log", Serve: c.auditLog.Run},
+		{Name: "rejections of policies", Serve: c.refusals.Run},
 		{Name: "CNI server", Serve: c.cni.Run},
 	}
 	if c.proxy != nil {

@@ -5,11 +5,11 @@ package fqdn
 
 import "github.com/antrea-oncache/antrea/pkg/agent/policy"
 
-// Selector is the form of names in rules: an exact name such as "db.example.com", or a pattern in which '*' stands for any
+// Selector stands for names in a rule: an exact name such as "db.example.com", or a pattern in which '*' stands for any
 // sequence of characters, such as "*.example.com". Upper case and a dot at the end make no difference.
 type Selector = string
 
-// Use contains the needs of the rules of one policy.
+// Use contains the names and Pods of the rules of one policy.
 type Use struct {
 	// Selectors are the names and patterns of all its egress rules.
 	Selectors []Selector

@@ -7,6 +7,7 @@ import (
 	"context"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/connectivity"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/dns"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/mark"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
@@ -22,6 +23,8 @@ type (
 	Peer       = connectivity.Peer
 	PodClient  = connectivity.PodClient
 
+	DNSClient = dns.DNSClient
+
 	MarkClient = mark.MarkClient
 
 	CounterID        = networkpolicy.CounterID
@@ -29,6 +32,7 @@ type (
 	PolicyClient     = networkpolicy.PolicyClient
 	PolicyOperations = networkpolicy.PolicyOperations
 	PolicyPacket     = networkpolicy.PolicyPacket
+	RejectPath       = networkpolicy.RejectPath
 	PolicyRuleStats  = networkpolicy.PolicyRuleStats
 
 	Features    = pipeline.Features
@@ -52,9 +56,16 @@ type (
 )
 
 const (
+	DNSCategory   = dns.DNSCategory
+	DNSController = dns.DNSController
+
 	OperationLog        = networkpolicy.OperationLog
 	OperationReject     = networkpolicy.OperationReject
 	OperationStore      = networkpolicy.OperationStore
+	RejectDirectly      = networkpolicy.RejectDirectly
+	RejectFromConntrack = networkpolicy.RejectFromConntrack
+	RejectFromRouting   = networkpolicy.RejectFromRouting
+	RejectFromStart     = networkpolicy.RejectFromStart
 	PolicyLogController = networkpolicy.PolicyLogController
 
 	ConntrackZoneIPv4 = pipeline.ConntrackZoneIPv4

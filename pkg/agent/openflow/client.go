@@ -5,6 +5,7 @@ package openflow
 
 import (
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/connectivity"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/dns"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/mark"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
@@ -21,6 +22,7 @@ type client struct {
 	*networkpolicy.Policies
 	*mark.Marks
 	*service.Services
+	*dns.Interception
 	*traceflow.Traceflow
 }
 
@@ -33,12 +35,13 @@ func NewClient(sw of.Switch, setTableNames func(map[uint8]string) error, feature
 	pipeline.RegisterReservedTables(core)
 	connectivity.RegisterConnectionTracking(core)
 	return &client{
-		Core:      core,
-		Pods:      connectivity.NewPods(core),
-		Nodes:     connectivity.NewNodes(core),
-		Policies:  networkpolicy.New(core),
-		Marks:     mark.New(core),
-		Services:  service.New(core),
-		Traceflow: traceflow.New(core),
+		Core:         core,
+		Pods:         connectivity.NewPods(core),
+		Nodes:        connectivity.NewNodes(core),
+		Policies:     networkpolicy.New(core),
+		Marks:        mark.New(core),
+		Services:     service.New(core),
+		Traceflow:    traceflow.New(core),
+		Interception: dns.New(core),
 	}
 }

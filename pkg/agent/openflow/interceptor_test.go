@@ -81,6 +81,15 @@ func TestAcceptedReplay(t *testing.T) {
 	require.True(t, inEffect(), "no replay is going on")
 }
 
+// holdPodA holds the answers of DNS to Pod A, or with 2 to Pod A and Pod B.
+func holdPodA(n int) func(openflow.Client) error {
+	ports := map[string]uint32{"pod-a": oftest.PodAPort}
+	if n == 2 {
+		ports["pod-b"] = oftest.PodBPort
+	}
+	return func(c openflow.Client) error { return c.HoldDNS(ports) }
+}
+
 func TestInterceptorIsTold(t *testing.T) {
 	nodeB := coherency.Node{Name: "node-b", Reach: reach.ThroughTunnel(oftest.RemotePeer), PodCIDRs: []netip.Prefix{oftest.RemoteCIDR}}
 	moved := nodeB
@@ -124,6 +133,11 @@ func TestInterceptorIsTold(t *testing.T) {
 			coherency.Change{Services: map[netip.Addr]bool{oftest.ClusterIP.Addr(): false}}},
 		{"removed Service", oftest.InstallClusterPort, func(c openflow.Client) error { return c.UninstallService(oftest.ClusterPort().Name) },
 			coherency.Change{Services: map[netip.Addr]bool{oftest.ClusterIP.Addr(): false}}},
+		{"Pod whose answers of DNS begin to be held", holdPodA(1), holdPodA(2), coherency.Change{Interfaces: []string{"pod-b"}}},
+		{"Pod whose answers of DNS are held at another port", holdPodA(1), func(c openflow.Client) error {
+			return c.HoldDNS(map[string]uint32{"pod-a": oftest.PodBPort})
+		}, coherency.Change{Interfaces: []string{"pod-a"}}},
+		{"Pod whose answers of DNS are no longer held", holdPodA(2), holdPodA(1), coherency.Change{}},
 		{"replay", oftest.InstallPodA, oftest.Replay, coherency.Change{Replay: true}},
 		{"no stale flows deleted", oftest.InstallPodA, openflow.Client.DeleteStaleFlows, coherency.Change{}},
 	} {

@@ -31,6 +31,7 @@ type Client interface {
 	MarkClient
 	ServiceClient
 	TraceflowClient
+	DNSClient
 
 	// SetInterceptor makes every later bundle go through the Interceptor, and tells it of the Nodes that have flows. Call it once.
 	SetInterceptor(coherency.Interceptor)

@@ -87,7 +87,7 @@ func TestSwitchAgreesWithTheFakeOnServices(t *testing.T) {
 	require.Equal(t, oftest.RenderGroups(t, oftest.TableNames(inMemory), fake), oftest.RenderGroups(t, oftest.TableNames(c), c.sw))
 	meters, err := c.sw.DumpMeters(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []of.MeterEntry{{ID: 256, Rate: 5000, Burst: 10000}, {ID: 257, Rate: 5000, Burst: 10000}, {ID: 259, Rate: 5000, Burst: 10000}}, meters)
+	require.Equal(t, []of.MeterEntry{{ID: 256, Rate: 5000, Burst: 10000}, {ID: 257, Rate: 5000, Burst: 10000}, {ID: 258, Rate: 5000, Burst: 10000}, {ID: 259, Rate: 5000, Burst: 10000}}, meters)
 
 	oftest.RequireNoneMissing(t, c)
 	want := contents(t, o, c)

@@ -5,8 +5,10 @@ package servicereject
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/ippacket"
 )
@@ -25,8 +27,19 @@ const (
 	flagACK = 1 << 4
 )
 
+// ipv6Fragment is the number of the fragment header (RFC 8200, section 4.5).
+const ipv6Fragment = 44
+
 // hopLimit is the TTL of answers.
 const hopLimit = 64
+
+// A reason has the codes of the messages that a destination is unreachable (RFC 792, type 3; RFC 4443, type 1).
+type reason struct{ icmp, icmpv6 uint8 }
+
+var (
+	portUnreachable = reason{icmp: 3, icmpv6: 4}
+	prohibited      = reason{icmp: 10, icmpv6: 1}
+)
 
 // Reply returns the Ethernet frame that tells the sender of frame that the port is closed. Its addresses are the
 // swapped addresses of frame. An error says why frame must not be answered (RFC 1122, section 3.2.2; RFC 4443, section
@@ -36,18 +49,53 @@ func Reply(frame []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var protocol uint8
-	var payload []byte
+	if !slices.Contains([]uint8{ippacket.TCP, ippacket.UDP, ippacket.SCTP}, p.Protocol) {
+		return nil, fmt.Errorf("packet of IP protocol %d: want TCP, UDP or SCTP", p.Protocol)
+	}
+	return p.answer(portUnreachable)
+}
+
+// Prohibited returns the Ethernet frame that tells the sender of frame, of any IP protocol, that a policy forbids it: a TCP reset, or the
+// message that communication with the destination is administratively prohibited (RFC 1122, section 3.2.2.1: host; RFC 4443). Addresses and
+// errors are as for Reply; errors of ICMP are not answered.
+func Prohibited(frame []byte) ([]byte, error) {
+	p, err := parse(frame)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case p.Protocol == ipv6Fragment:
+		return nil, errors.New("IPv6 fragment: conntrack should have put it together")
+	case p.isICMPError():
+		return nil, fmt.Errorf("packet of IP protocol %d: errors of ICMP are not answered", p.Protocol)
+	}
+	return p.answer(prohibited)
+}
+
+// isICMPError reports whether the packet is an ICMP message that must not be answered: anything but a query or its answer, and a message that
+// is too short to tell.
+func (p *packet) isICMPError() bool {
+	switch p.Protocol {
+	case ippacket.ICMP:
+		const destinationUnreachable, sourceQuench, redirect, timeExceeded, parameterProblem = 3, 4, 5, 11, 12
+		return len(p.Transport) < icmpSize || slices.Contains([]byte{destinationUnreachable, sourceQuench, redirect, timeExceeded, parameterProblem}, p.Transport[0])
+	case ippacket.ICMPv6:
+		const firstInformational, redirect = 128, 137
+		return len(p.Transport) < icmpSize || p.Transport[0] < firstInformational || p.Transport[0] == redirect
+	}
+	return false
+}
+
+// answer returns the frame of a TCP reset or of an ICMP message with the reason.
+func (p *packet) answer(r reason) ([]byte, error) {
+	protocol, payload, err := uint8(ippacket.TCP), []byte(nil), error(nil)
 	switch {
 	case p.Protocol == ippacket.TCP:
-		protocol = ippacket.TCP
 		payload, err = p.reset()
-	case (p.Protocol == ippacket.UDP || p.Protocol == ippacket.SCTP) && len(p.Transport) < icmpSize:
+	case len(p.Transport) < icmpSize:
 		err = fmt.Errorf("packet of protocol %d has %d bytes behind the IP header: want at least %d", p.Protocol, len(p.Transport), icmpSize)
-	case p.Protocol == ippacket.UDP || p.Protocol == ippacket.SCTP:
-		protocol, payload = p.portUnreachable()
 	default:
-		err = fmt.Errorf("packet of IP protocol %d: want TCP, UDP or SCTP", p.Protocol)
+		protocol, payload = p.unreachable(r)
 	}
 	if err != nil {
 		return nil, err
@@ -121,14 +169,14 @@ const (
 	maxICMPv6 = 1280 - ippacket.IPv6Size
 )
 
-// portUnreachable returns the message (RFC 792, type 3, code 3; RFC 4443, type 1, code 4).
-func (p *packet) portUnreachable() (protocol uint8, message []byte) {
+// unreachable returns the message that the destination is unreachable for the reason.
+func (p *packet) unreachable(r reason) (protocol uint8, message []byte) {
 	if p.Src.Is4() {
-		b := append([]byte{3, 3, 0, 0, 0, 0, 0, 0}, p.IP[:min(len(p.IP), maxICMPv4-icmpSize)]...)
+		b := append([]byte{3, r.icmp, 0, 0, 0, 0, 0, 0}, p.IP[:min(len(p.IP), maxICMPv4-icmpSize)]...)
 		binary.BigEndian.PutUint16(b[2:], ^sum(0, b))
 		return ippacket.ICMP, b
 	}
-	b := append([]byte{1, 4, 0, 0, 0, 0, 0, 0}, p.IP[:min(len(p.IP), maxICMPv6-icmpSize)]...)
+	b := append([]byte{1, r.icmpv6, 0, 0, 0, 0, 0, 0}, p.IP[:min(len(p.IP), maxICMPv6-icmpSize)]...)
 	binary.BigEndian.PutUint16(b[2:], ^sum(p.pseudoHeader(ippacket.ICMPv6, len(b)), b))
 	return ippacket.ICMPv6, b
 }

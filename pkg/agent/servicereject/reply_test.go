@@ -146,6 +146,53 @@ func TestNoReply(t *testing.T) {
 	}
 }
 
+// A packet that a policy forbids is answered whatever its protocol is, but neither an error, nor a reset, nor what several receivers get.
+func TestProhibited(t *testing.T) {
+	versions(t, func(t *testing.T, client, service netip.Addr) {
+		protocol, echo, failure := layers.IPProtocolICMPv4, []byte{8, 0, 0, 0, 0, 1, 0, 2}, [][]byte{{3, 3}, {4}, {5}, {11}, {12}}
+		if client.Is6() {
+			protocol, echo, failure = layers.IPProtocolICMPv6, []byte{128, 0, 0, 0, 0, 1, 0, 2}, [][]byte{{1, 4}, {2}, {3}, {4}, {137}}
+		}
+		reply, err := Prohibited(segment(t, client, service, func(s *layers.TCP) { s.SYN = true }, 0))
+		require.NoError(t, err)
+		tcp := decode(t, reply, client, service).TCP
+		require.Equal(t, []any{true, true, uint32(0), uint32(1001), uint16(0)}, []any{tcp.RST, tcp.ACK, tcp.Seq, tcp.Ack, tcp.Window})
+		for name, sent := range map[string][]byte{
+			"UDP": datagram(t, client, service, 3), "echo": frame(t, client, service, protocol, gopacket.Payload(echo)),
+			"SCTP": frame(t, client, service, layers.IPProtocolSCTP, gopacket.Payload(make([]byte, 20))),
+			"GRE":  frame(t, client, service, layers.IPProtocolGRE, gopacket.Payload(make([]byte, 8))),
+		} {
+			reply, err := Prohibited(sent)
+			require.NoError(t, err, name)
+			a := decode(t, reply, client, service)
+			if client.Is4() {
+				require.Equal(t, layers.CreateICMPv4TypeCode(3, 10), a.ICMPv4.TypeCode, name)
+			} else {
+				require.Equal(t, layers.CreateICMPv6TypeCode(1, 1), a.ICMPv6.TypeCode, name)
+			}
+			require.GreaterOrEqual(t, len(a.quoted), 28, name)
+			_, err = Prohibited(reply)
+			require.ErrorContains(t, err, "errors of ICMP are not answered")
+		}
+		for _, message := range failure {
+			_, err := Prohibited(frame(t, client, service, protocol, gopacket.Payload(append(message, make([]byte, 40)...))))
+			require.ErrorContains(t, err, "errors of ICMP are not answered")
+		}
+		for want, sent := range map[string][]byte{
+			"errors of ICMP are not": frame(t, client, service, protocol, gopacket.Payload(echo[:7])),
+			"TCP resets":             segment(t, client, service, func(s *layers.TCP) { s.RST = true }, 0),
+			"7 bytes behind":         frame(t, client, service, layers.IPProtocolUDP, gopacket.Payload(make([]byte, 7))),
+		} {
+			_, err := Prohibited(sent)
+			require.ErrorContains(t, err, want)
+		}
+	})
+	_, err := Prohibited(frame(t, client6, service6, layers.IPProtocolIPv6Fragment, gopacket.Payload([]byte{17, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0})))
+	require.ErrorContains(t, err, "IPv6 fragment")
+	_, err = Prohibited(nil)
+	require.Error(t, err)
+}
+
 // Answers are not answered: two agents cannot keep each other busy.
 func TestNoReplyToReplies(t *testing.T) {
 	versions(t, func(t *testing.T, client, service netip.Addr) {
@@ -167,6 +214,9 @@ func FuzzReply(f *testing.F) {
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		before := bytes.Clone(frame)
 		reply, err := Reply(frame)
+		if forbidden, whyNot := Prohibited(frame); err == nil && whyNot != nil || whyNot == nil && !bytes.Equal(forbidden[:14], slices.Concat(frame[6:12], frame[:6], frame[12:14])) {
+			t.Fatalf("%x is answered with %x, %v, if a policy forbids it", frame, forbidden, whyNot)
+		}
 		if !bytes.Equal(before, frame) {
 			t.Fatalf("%x was changed", before)
 		}

@@ -12,11 +12,51 @@ import (
 )
 
 // SetMeters sets the meters that flows may refer to. A full resend adds them before the flows. Call it before the first Commit. Meters
-// never change and are never deleted: the switch has the same ids from a former agent, or other ids.
+// are never deleted: the switch has the same ids from a former agent, or other ids.
 func (s *Store) SetMeters(meters []of.MeterEntry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.meters = meters
+}
+
+// AddMeters adds meters for the flows of the change to come, or gives those with the same ids other rates.
+func (t Turn) AddMeters(meters []of.MeterEntry) error {
+	s := t.store
+	s.mu.Lock()
+	former, all := s.meters, slices.Clone(s.meters)
+	var changed bool
+	for _, meter := range meters {
+		i := slices.IndexFunc(all, func(m of.MeterEntry) bool { return m.ID == meter.ID })
+		switch {
+		case i < 0:
+			all = append(all, meter)
+		case all[i] == meter:
+			continue
+		default:
+			all[i] = meter
+		}
+		changed = true
+	}
+	s.meters = all
+	s.mu.Unlock()
+	if !changed || t.NeedsResync() {
+		return nil // A full resend adds them.
+	}
+	if err := s.sending.takeSoon(); err != nil {
+		return err
+	}
+	defer s.sending.give()
+	mods, err := s.metersAgain()
+	if err == nil {
+		err = s.apply(of.Transaction{Meters: mods})
+	}
+	switch {
+	case fateUnknown(err):
+		s.setResync(true)
+	case err != nil:
+		s.SetMeters(former) // What the switch refuses must not make every later resend fail.
+	}
+	return err
 }
 
 // metersAgain returns what makes the switch have the meters. The caller holds sending.

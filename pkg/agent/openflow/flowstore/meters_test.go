@@ -45,3 +45,31 @@ func TestMeters(t *testing.T) {
 	require.Equal(t, wanted, meters())
 	require.Len(t, fake.Flows(), 1)
 }
+
+// Meters for a later change are there before its flows, survive a replay, and do no harm if the switch refuses them.
+func TestAddMeters(t *testing.T) {
+	s, fake := newStore(t)
+	first, second := of.MeterEntry{ID: 258, Rate: 10}, of.MeterEntry{ID: 1024, Rate: 1}
+	s.SetMeters([]of.MeterEntry{first})
+	meters := func() []of.MeterEntry {
+		all, err := fake.DumpMeters(t.Context())
+		require.NoError(t, err)
+		return all
+	}
+	add := func(meters ...of.MeterEntry) error {
+		return s.Change(func(turn Turn) error { return turn.AddMeters(meters) })
+	}
+	require.NoError(t, s.Change(func(turn Turn) error { return turn.CommitEverything(nil) }))
+	require.NoError(t, add(second))
+	require.Equal(t, []of.MeterEntry{first, second}, meters())
+	second.Rate = 2
+	require.NoError(t, add(first, second))
+	require.Equal(t, []of.MeterEntry{first, second}, meters())
+
+	require.Error(t, add(of.MeterEntry{ID: 0, Rate: 1}))
+	fake.Disconnect()
+	require.ErrorIs(t, add(of.MeterEntry{ID: 1025, Rate: 1}), of.ErrDisconnected)
+	fake.Reconnect(true)
+	require.NoError(t, s.Change(func(turn Turn) error { return turn.Commit(coherency.Change{}, nil) }))
+	require.Equal(t, []of.MeterEntry{first, second, {ID: 1025, Rate: 1}}, meters())
+}

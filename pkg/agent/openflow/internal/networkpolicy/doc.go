@@ -8,5 +8,6 @@
 //   - delta.go: how the flows of a rule differ from the switch's, without visiting common peers;
 //   - state.go: which rules share a flow; overflow.go: levels for rules for which a shared flow has no room;
 //   - kinds.go: the tables and priorities of a rule; flows.go: the flows of a rule;
-//   - stats.go: how much traffic rules have admitted; log.go, packetin.go: packets for the audit log (package auditlog).
+//   - stats.go: how much traffic rules have admitted; log.go, packetin.go: packets for the
+//     agent (packages auditlog, policyreject); reject.go: answers to rejected packets.
 package networkpolicy

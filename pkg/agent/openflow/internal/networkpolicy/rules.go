@@ -4,6 +4,7 @@
 package networkpolicy
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -29,6 +30,8 @@ type PolicyClient interface {
 	GetPolicyFlowKeys(flowIDs []uint32) []string
 	// ParsePolicyPacket reads a packet-in for PolicyLogController. It returns an error if no flow of this pipeline can have sent it.
 	ParsePolicyPacket(p *of.PacketIn) (PolicyPacket, error)
+	// SendPolicyReject sends the answer to a rejected packet.
+	SendPolicyReject(ctx context.Context, path RejectPath, frame []byte) error
 }
 
 func (n *Policies) UpdatePolicyRules(install []*policy.Rule, remove []uint32) error {

@@ -98,6 +98,8 @@ var (
 	oncacheLocalField    = Reg(8, 26, 26)
 	// TraceSeenField is this project's, in a register that Antrea does not use: the trace points that a traced packet has passed.
 	TraceSeenField = Reg(10, 0, 15)
+	// wasHeldField is this project's: the agent has resumed the packet. The cache must not learn from it.
+	wasHeldField = Reg(10, 16, 16)
 )
 
 // Values of the registers.
@@ -134,6 +136,7 @@ var (
 	SourceExternal   = sourceExternalField.Is(1)
 	SourceLocal      = sourceLocalField.Is(1)
 	ONCacheLocal     = oncacheLocalField.Is(1)
+	WasHeld          = wasHeldField.Is(1)
 )
 
 // Conntrack mark. ConnSourceField is a copy of PacketSourceField of the packet that opened the connection. It is non-zero
@@ -236,7 +239,10 @@ const (
 const (
 	MeterPolicyLog     = 256
 	MeterTraceflow     = 257
+	MeterDNS           = 258
 	MeterServiceReject = 259
+	// MeterPods is the first of the meters for one Pod's answers of DNS each.
+	MeterPods = 1024
 )
 
 // CookieCategory says which part of the agent owns a flow (bits 40-47 of the cookie).

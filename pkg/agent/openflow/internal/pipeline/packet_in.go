@@ -34,9 +34,9 @@ func (g *Generator) PacketInMeters(id uint32) []of.MeterEntry {
 // Purpose is why packets are sent to the agent. The names are Antrea's, but PacketInMeterServiceReject.
 type Purpose string
 
-// purposes maps the meters that limit packets to the agent to the packets' purposes. No packet is sent for DNS here.
+// purposes maps the meters that limit packets to the agent to the packets' purposes.
 var purposes = map[uint32]Purpose{
-	MeterPolicyLog: "PacketInMeterNetworkPolicy", MeterTraceflow: "PacketInMeterTraceflow", 258: "PacketInMeterDNSInterception",
+	MeterPolicyLog: "PacketInMeterNetworkPolicy", MeterTraceflow: "PacketInMeterTraceflow", MeterDNS: "PacketInMeterDNSInterception",
 	MeterServiceReject: "PacketInMeterServiceReject",
 }
 

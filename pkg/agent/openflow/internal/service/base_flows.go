@@ -50,7 +50,14 @@ var errorOfClient = of.CTState("-new+rel-rpl+trk")
 func translatedFlows(g *pipeline.Generator, f pipeline.Family) []of.Flow {
 	const category = pipeline.CookieService
 	gatewayMAC := of.SetEthDst{MAC: g.Node.Gateway.MAC}
-	return []of.Flow{
+	var flows []of.Flow
+	if g.Features.AntreaPolicy {
+		// Answers of the agent to packets that policies reject. Such a connection ends with them, so it cannot be established.
+		flows = append(flows, g.Flow(category, pipeline.TableConntrackState, pipeline.PriorityNormal+1,
+			pipeline.Matches(f.EthType, of.CTState("-new+rpl+trk"), pipeline.ServiceCT.Match(), pipeline.GeneratedReject.Match()),
+			pipeline.RewriteMAC.Load(), of.GotoTable{Table: g.FirstOf(pipeline.StageEgressSecurity)}))
+	}
+	return append(flows,
 		// Each end sees the other behind the gateway.
 		g.Flow(category, pipeline.TableConntrackState, pipeline.PriorityLow, pipeline.Matches(f.EthType, of.CTState("-new+trk"), pipeline.ServiceCT.Match()),
 			pipeline.RewriteMAC.Load(), of.GotoTable{Table: g.FirstOf(pipeline.StageEgressSecurity)}),
@@ -66,7 +73,7 @@ func translatedFlows(g *pipeline.Generator, f pipeline.Family) []of.Flow {
 		// An Endpoint that is neither a Pod nor on this Node, for a client behind the gateway.
 		g.Flow(category, pipeline.TableL3Forwarding, pipeline.PriorityLow, pipeline.Matches(f.EthType, pipeline.ServiceCT.Match(), pipeline.FromGateway.Match(), pipeline.RewriteMAC.Match()),
 			gatewayMAC, pipeline.ToGateway.Load(), g.ToTable(pipeline.TableL3DecTTL)),
-	}
+	)
 }
 
 // sourceTranslationFlows translates the source of new connections whose replies would otherwise not return through this bridge.
