@@ -51,7 +51,9 @@ type Connection struct {
 	// Original is the direction of the packet that opened the connection, Reply the one of the answers, as they arrive: they
 	// differ by more than their order where addresses are translated.
 	Original, Reply Tuple
-	Mark            uint32
+	// ICMPType and ICMPCode are of the packet that opened the connection; 0 for other protocols than ICMP and ICMPv6.
+	ICMPType, ICMPCode uint8
+	Mark               uint32
 	// Timeout is the rest of the entry's life, in whole seconds.
 	Timeout time.Duration
 	// Assured entries are not given up when the table is full.
@@ -159,7 +161,9 @@ func (c *Connection) read(a syscall.NetlinkRouteAttr) (err error) {
 	switch a.Attr.Type & typeMask {
 	case nl.CTA_TUPLE_ORIG:
 		c.original = append([]byte{}, a.Value...)
-		c.Original, err = parseTuple(a.Value)
+		if c.Original, err = parseTuple(a.Value); err == nil {
+			err = c.readMessage(a.Value)
+		}
 	case ctaID:
 		c.id = append([]byte{}, a.Value...)
 	case nl.CTA_TUPLE_REPLY:

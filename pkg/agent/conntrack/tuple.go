@@ -92,3 +92,43 @@ func (t *Tuple) readProtocol(a syscall.NetlinkRouteAttr) (err error) {
 	}
 	return err
 }
+
+// Attributes of CTA_TUPLE_PROTO (nfnetlink_conntrack.h, enum ctattr_l4proto).
+const (
+	protoICMPType   = 5
+	protoICMPCode   = 6
+	protoICMPv6Type = 8
+	protoICMPv6Code = 9
+)
+
+// readMessage reads type and code of ICMP from a tuple that parseTuple has accepted.
+func (c *Connection) readMessage(tuple []byte) error {
+	if c.Original.Protocol != unix.IPPROTO_ICMP && c.Original.Protocol != unix.IPPROTO_ICMPV6 {
+		return nil
+	}
+	parts, err := nlattr.Parse(tuple)
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if part.Attr.Type&typeMask != nl.CTA_TUPLE_PROTO {
+			continue
+		}
+		attributes, err := nlattr.Parse(part.Value)
+		if err != nil {
+			return err
+		}
+		for _, a := range attributes {
+			switch a.Attr.Type & typeMask {
+			case protoICMPType, protoICMPv6Type:
+				c.ICMPType, err = number[uint8](a.Value, 1)
+			case protoICMPCode, protoICMPv6Code:
+				c.ICMPCode, err = number[uint8](a.Value, 1)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -53,6 +53,8 @@ type Controller struct {
 	taken sets.Set[string]
 	// silences counts consecutive realizations without an answer from the switch.
 	silences int
+	// groupsOf returns the groups that may have chosen the Endpoint of a connection; nil if there are none.
+	groupsOf func(protocol uint8, dialed netip.AddrPort) []uint32
 	// declared are the uses of names that were declared, by policy.
 	declared map[string]fqdn.Use
 	// retry wakes the controller when a refused policy is due for another attempt.
@@ -115,16 +117,27 @@ func New(source Source, flows FlowClient, datapath Datapath, store interfacestor
 	return c
 }
 
-// EnableAntreaPolicies makes the controller realize the policies of Antrea, for which the switch must have tables. With services, Services have
-// groups in Open vSwitch, of which SetServiceGroups tells; with nodePorts, connections to NodePorts also pass it. It must be called before Run.
-func (c *Controller) EnableAntreaPolicies(services, nodePorts bool) {
-	c.update(func(s *state) { s.effects, s.built.services, s.built.nodePorts = antreaEffects, services, nodePorts })
+// ServiceGroups knows the groups in Open vSwitch that choose Endpoints for Services; openflow.Client does.
+type ServiceGroups interface {
+	// FollowGroups makes follow be called with all groups of a Service, "namespace/name", after each change of them.
+	FollowGroups(follow func(service string, groups []uint32))
+	// GroupsOf returns the groups that may have chosen the Endpoint of a connection to this address.
+	GroupsOf(protocol uint8, dialed netip.AddrPort) []uint32
 }
 
-// SetServiceGroups makes groups the ones in Open vSwitch that choose Endpoints for the Service; none for one that is unknown or headless.
-// Rules follow soon.
-func (c *Controller) SetServiceGroups(namespace, name string, groups []uint32) {
-	c.update(func(s *state) { s.setServiceGroups(serviceName{Namespace: namespace, Name: name}, groups) })
+// EnableAntreaPolicies makes the controller realize the policies of Antrea, for which the switch must have tables. services is nil without
+// AntreaProxy; nodePorts is set if connections to NodePorts pass the switch. It must be called before Run, and before Services are installed.
+func (c *Controller) EnableAntreaPolicies(services ServiceGroups, nodePorts bool) {
+	c.update(func(s *state) {
+		s.effects, s.built = antreaEffects, built{services: services != nil, nodePorts: services != nil && nodePorts}
+	})
+	if services == nil {
+		return
+	}
+	c.groupsOf = services.GroupsOf
+	services.FollowGroups(func(service string, groups []uint32) {
+		c.update(func(s *state) { s.setServiceGroups(service, groups) })
+	})
 }
 
 // Run works until ctx ends.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -47,6 +48,8 @@ type Cutter struct {
 	rules       func() []*policy.Rule
 	// ofNode returns what reports whether an address is this Node's own at present: policies do not keep the Node from its Pods.
 	ofNode func() func(netip.Addr) bool
+	// groupsOf returns the groups of Services that may have chosen the server of a connection; nil if there are none.
+	groupsOf func(protocol uint8, dialed netip.AddrPort) []uint32
 	// wake has a value after a change of the rules, enforced when no packet is treated by the former rules any more.
 	wake, enforced chan struct{}
 }
@@ -102,7 +105,7 @@ func (c *Cutter) sweep() error {
 	var forbidden, released []*conntrack.Connection
 	err := c.connections.List(func(connection *conntrack.Connection) bool {
 		cut := connection.Mark&openflow.CutMark != 0
-		switch ok := allowed(byPod, ofNode, connection); {
+		switch ok := c.allowed(byPod, ofNode, connection); {
 		case !ok && !openflow.PassedPolicies(connection.Mark):
 			// The first packet was refused, and so are the others.
 		case !ok:
@@ -175,16 +178,15 @@ func rulesByPod(rules []*policy.Rule) map[netip.Addr][]*policy.Rule {
 }
 
 // allowed reports whether the rules allow the connection to be opened now.
-func allowed(byPod map[netip.Addr][]*policy.Rule, ofNode func(netip.Addr) bool, connection *conntrack.Connection) bool {
+func (c *Cutter) allowed(byPod map[netip.Addr][]*policy.Rule, ofNode func(netip.Addr) bool, connection *conntrack.Connection) bool {
 	// Rules apply to the addresses after a Service's translation.
 	opened := policy.Connection{
 		Source: connection.Original.Source, Destination: connection.Reply.Source,
-		Protocol: connection.Original.Protocol, DestinationPort: connection.Reply.SourcePort,
+		Protocol: connection.Original.Protocol, SourcePort: connection.Original.SourcePort, DestinationPort: connection.Reply.SourcePort,
+		ICMPType: connection.ICMPType, ICMPCode: connection.ICMPCode,
 	}
-	if rules := byPod[opened.Source]; rules != nil && !openflow.OpenedFromGateway(connection.Mark) {
-		if !policy.Evaluate(rules, policy.Egress, opened).Allowed() {
-			return false
-		}
+	if rules := byPod[opened.Source]; rules != nil && !openflow.OpenedFromGateway(connection.Mark) && !c.mayLeave(rules, opened, connection) {
+		return false
 	}
 	rules := byPod[opened.Destination]
 	// Ingress rules do not keep a Pod from itself, which it reaches through a Service.
@@ -192,4 +194,20 @@ func allowed(byPod map[netip.Addr][]*policy.Rule, ofNode func(netip.Addr) bool, 
 		return true
 	}
 	return policy.Evaluate(rules, policy.Ingress, opened).Allowed()
+}
+
+// mayLeave reports whether egress rules of the client allow the connection, through one of the groups that may have chosen its server.
+func (c *Cutter) mayLeave(rules []*policy.Rule, opened policy.Connection, connection *conntrack.Connection) bool {
+	var groups []uint32
+	if slices.ContainsFunc(rules, func(r *policy.Rule) bool { return len(r.PeerServices) > 0 }) && c.groupsOf != nil {
+		_, dialed, _ := connection.Ends()
+		groups = c.groupsOf(opened.Protocol, dialed)
+	}
+	if len(groups) == 0 {
+		groups = []uint32{0}
+	}
+	return slices.ContainsFunc(groups, func(group uint32) bool {
+		opened.ServiceGroup = group
+		return policy.Evaluate(rules, policy.Egress, opened).Allowed()
+	})
 }

@@ -274,6 +274,8 @@ type bench struct {
 	datapath fakeDatapath
 	store    interfacestore.InterfaceStore
 	problems *problem.Recorder
+	// services is set by newTierBench.
+	services *fakeGroups
 }
 
 func newBench(t *testing.T) *bench {

@@ -25,7 +25,7 @@ type state struct {
 	interfaces map[podName]map[string]policy.Pod
 
 	// services has the ids of the groups of known Services in Open vSwitch. fqdns knows the addresses behind names; nil if nothing does.
-	services map[serviceName][]uint32
+	services map[string][]uint32
 	fqdns    fqdn.Names
 
 	// These have the names of policies that refer to a group, a Service or a name, known or not.
@@ -73,7 +73,7 @@ func newState() *state {
 		addressGroups:    map[string]group{},
 		appliedToGroups:  map[string]group{},
 		interfaces:       map[podName]map[string]policy.Pod{},
-		services:         map[serviceName][]uint32{},
+		services:         map[string][]uint32{},
 		byAddressGroup:   index{},
 		byAppliedToGroup: index{},
 		byService:        index{},

@@ -68,7 +68,7 @@ func (l *statusLog) take() []string {
 func reporting(t *testing.T, log *statusLog) (*agent, *fakeSource) {
 	source := newFakeSource()
 	a := newAgent(t, source, t.TempDir(), iface("a1", "a1", 1, "10.0.0.1"), iface("b1", "b1", 2, "10.0.0.2"))
-	a.EnableAntreaPolicies(true, true)
+	a.EnableAntreaPolicies(nil, false)
 	a.flows.fail = refuseBad
 	a.ReportStatus("n1", log.send)
 	a.run()
@@ -160,7 +160,7 @@ func TestStatusWaitsForTheDatapath(t *testing.T) {
 		a := newAgent(t, source, t.TempDir(), iface("a1", "a1", 1, "10.0.0.1"))
 		datapath := &fakeDatapath{begun: make(chan struct{}), ends: make(chan error)}
 		a.datapath = datapath
-		a.EnableAntreaPolicies(true, true)
+		a.EnableAntreaPolicies(nil, false)
 		a.ReportStatus("n1", log.send)
 		a.run()
 		source.sendAll(appliedToGroup("a", memberOf("a1")), tierPolicy("np", 50, 1, "Drop", "a", in(everywhere())))

@@ -7,8 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
@@ -71,23 +69,21 @@ func (s *state) servicesOf(names []string) []uint32 {
 	return s.groupsOf(services)
 }
 
-// serviceName is a Service's namespace and name.
-type serviceName = types.NamespacedName
-
+// serviceKey returns the form in which ServiceGroups names a Service.
 func serviceKey(ref v1beta2.ServiceReference) string { return ref.Namespace + "/" + ref.Name }
 
 // groupsOf returns the groups of Services in Open vSwitch, sorted. A Service that is unknown or headless has none.
 func (s *state) groupsOf(services []v1beta2.ServiceReference) []uint32 {
 	var groups []uint32
 	for _, ref := range services {
-		groups = append(groups, s.services[serviceName{Namespace: ref.Namespace, Name: ref.Name}]...)
+		groups = append(groups, s.services[serviceKey(ref)]...)
 	}
 	slices.Sort(groups)
 	return slices.Compact(groups)
 }
 
 // setServiceGroups records the groups of a Service.
-func (s *state) setServiceGroups(name serviceName, groups []uint32) {
+func (s *state) setServiceGroups(name string, groups []uint32) {
 	if slices.Equal(s.services[name], groups) {
 		return
 	}
@@ -96,10 +92,10 @@ func (s *state) setServiceGroups(name serviceName, groups []uint32) {
 	} else {
 		s.services[name] = slices.Clone(groups)
 	}
-	s.dirty = s.dirty.Union(s.byService[name.Namespace+"/"+name.Name])
+	s.dirty = s.dirty.Union(s.byService[name])
 	for group, g := range s.appliedToGroups {
 		for m := range g.others() {
-			if m.Service != nil && m.Service.Namespace == name.Namespace && m.Service.Name == name.Name {
+			if m.Service != nil && serviceKey(*m.Service) == name {
 				s.dirty = s.dirty.Union(s.byAppliedToGroup[group])
 			}
 		}

@@ -19,9 +19,25 @@ func ptr[T any](value T) *T { return &value }
 // newTierBench has the Pods a1 and b1 in the AppliedToGroups a and b, and a peer p1 with a port http.
 func newTierBench(t *testing.T) *bench {
 	b := newBenchWith(t)
-	b.EnableAntreaPolicies(true, true)
+	b.services = &fakeGroups{groups: map[string][]uint32{}}
+	b.EnableAntreaPolicies(b.services, true)
 	b.set(addressGroup("peers", memberOf("p1", "10.0.1.1", "http:TCP:8080")))
 	return b
+}
+
+// fakeGroups knows the groups that a test tells it.
+type fakeGroups struct {
+	follow func(service string, groups []uint32)
+	groups map[string][]uint32
+}
+
+func (g *fakeGroups) FollowGroups(follow func(service string, groups []uint32)) { g.follow = follow }
+
+func (g *fakeGroups) GroupsOf(uint8, netip.AddrPort) []uint32 { return g.groups["ns/web"] }
+
+func (g *fakeGroups) set(service string, groups []uint32) {
+	g.groups[service] = groups
+	g.follow(service, groups)
 }
 
 func icmp(fields ...int32) v1beta2.Service {
@@ -85,7 +101,7 @@ func TestTierRules(t *testing.T) {
 			if test.policy.AppliedToGroups[0] == "" {
 				test.policy.AppliedToGroups = nil
 			}
-			b.SetServiceGroups("ns", "web", []uint32{7, 8})
+			b.services.set("ns/web", []uint32{7, 8})
 			b.set(test.policy, appliedToGroup("svc", v1beta2.GroupMember{Service: &v1beta2.ServiceReference{Namespace: "ns", Name: "web"}}))
 			b.requireRules(test.want...)
 			b.requireProblems()
@@ -217,10 +233,10 @@ func TestUnbuiltParts(t *testing.T) {
 // Members of AppliedToGroups that this Node does not enforce for.
 func TestUnbuiltTargets(t *testing.T) {
 	b := newTierBench(t)
-	b.EnableAntreaPolicies(false, false)
+	b.EnableAntreaPolicies(nil, false)
 	np := tierPolicy("np", 50, 1, "Drop", "mixed", in(groups("peers")), out(v1beta2.NetworkPolicyPeer{ToServices: []v1beta2.ServiceReference{{Name: "web", Namespace: "ns"}}}))
 	b.set(np, appliedToGroup("mixed", memberOf("a1"), v1beta2.GroupMember{Service: &v1beta2.ServiceReference{Namespace: "ns", Name: "web"}}))
-	b.SetServiceGroups("ns", "web", []uint32{7})
+	b.services.set("ns/web", []uint32{7})
 	require.NoError(t, b.realize())
 	require.Equal(t, []string{
 		`rule "rule0": policies for Services need antreaProxy.proxyAll: the rule is not applied to Service ns/web`,
@@ -254,8 +270,8 @@ func TestRulesFollowServices(t *testing.T) {
 	b.set(tierPolicy("to", 50, 1, "Drop", "a", out(v1beta2.NetworkPolicyPeer{ToServices: []v1beta2.ServiceReference{web}})),
 		tierPolicy("at", 50, 1, "Drop", "svc", in(everywhere())), appliedToGroup("svc", v1beta2.GroupMember{Service: &web}))
 	for _, groups := range [][]uint32{nil, {4}, {4, 5}, {6}, nil} {
-		b.SetServiceGroups("ns", "web", groups)
-		b.SetServiceGroups("ns", "other", []uint32{99})
+		b.services.set("ns/web", groups)
+		b.services.set("ns/other", []uint32{99})
 		require.NoError(t, b.realize())
 		var to, at []uint32
 		for _, r := range b.flows.all() {
@@ -265,12 +281,12 @@ func TestRulesFollowServices(t *testing.T) {
 		require.Equal(t, groups, at)
 	}
 	// While a new version is refused, what the former one denies at NodePorts stays denied, also at new groups.
-	b.SetServiceGroups("ns", "web", []uint32{4})
+	b.services.set("ns/web", []uint32{4})
 	require.NoError(t, b.realize())
 	b.flows.fail = refuseBad
 	b.set(tierPolicy("at", 50, 1, "Drop", "svc", in(everywhere()), bad(in)))
 	require.NoError(t, b.realize())
-	b.SetServiceGroups("ns", "web", []uint32{4, 5})
+	b.services.set("ns/web", []uint32{4, 5})
 	require.NoError(t, b.realize())
 	for _, group := range []uint32{4, 5} {
 		require.False(t, policy.Evaluate(b.flows.all(), policy.Ingress, policy.Connection{

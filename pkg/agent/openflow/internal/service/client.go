@@ -90,6 +90,7 @@ func (s *Services) commit(t pipeline.Turn, change portChange) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state.apply(change)
+	s.groups.note(change)
 	return nil
 }
 

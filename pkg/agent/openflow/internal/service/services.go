@@ -30,9 +30,10 @@ type Services struct {
 	// cache has one object for each port, and one for each flow that ports share.
 	cache *flowstore.Cache
 
-	// mu protects state, which changes only within a change.
-	mu    sync.Mutex
-	state serviceState
+	// mu protects state and groups, which change only within a change.
+	mu     sync.Mutex
+	state  serviceState
+	groups serviceGroups
 
 	// kept and nodePorts, the addresses that serve NodePorts, are protected by the changes.
 	kept      keptAffinities
@@ -40,7 +41,7 @@ type Services struct {
 }
 
 func New(c *pipeline.Core) *Services {
-	s := &Services{state: newServiceState()}
+	s := &Services{state: newServiceState(), groups: serviceGroups{byService: map[string]map[string][]uint32{}}}
 	s.socket = c.Register("Services", s)
 	s.cache = s.socket.Cache("serviceObjects")
 	s.socket.SetLearned(s.learnedAgain)

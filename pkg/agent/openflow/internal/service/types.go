@@ -18,6 +18,9 @@ type ServiceClient interface {
 	InstallService(ServicePort) error
 	// UninstallService removes the port. Established connections continue. An unknown name is not an error.
 	UninstallService(name string) error
+	// FollowGroups and GroupsOf tell the groups of Services to the policies that name them; groups.go describes them.
+	FollowGroups(follow func(service string, groups []uint32))
+	GroupsOf(protocol uint8, dialed netip.AddrPort) []uint32
 	// SetNodePortAddresses replaces the addresses of this Node that serve frontends with NodePort set. It needs proxyAll.
 	SetNodePortAddresses([]netip.Addr) error
 	// ReadAffinities reads which clients the switch keeps at an Endpoint. The result is also added again after the switch has lost it.

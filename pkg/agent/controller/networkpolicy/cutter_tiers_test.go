@@ -1,0 +1,73 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+// Exactly the connections end that the first matching rule denies.
+func TestSweepOfTiers(t *testing.T) {
+	tier := func(action policy.Action, tier int32, direction policy.Direction, change func(r *policy.Rule)) *policy.Rule {
+		r := policyRule(direction, "0.0.0.0/0")
+		r.Effect = policy.Effect{Order: policy.OrderOf(tier, 1, 0), Action: action}
+		if change != nil {
+			change(r)
+		}
+		return r
+	}
+	isolated := policyRule(policy.Ingress)
+	in, toWeb := connection(remotePod, 1, localPod, fromTunnel), connection(localPod, 2, netip.MustParseAddr("10.96.0.1"), fromPod|0x10)
+	toWeb.Reply.Source = remotePod
+	ping := &conntrack.Connection{
+		Original: conntrack.Tuple{Source: localPod, Destination: remotePod, Protocol: of.IPProtoICMP}, Reply: conntrack.Tuple{Source: remotePod, Destination: localPod, Protocol: of.IPProtoICMP},
+		Mark: fromPod, ICMPType: 8,
+	}
+	services := func(s ...policy.Service) func(r *policy.Rule) { return func(r *policy.Rule) { r.Services = s } }
+	onlyWeb := func(r *policy.Rule) { r.Peers, r.PeerServices = nil, []uint32{7} }
+	for _, test := range []struct {
+		name       string
+		rules      []*policy.Rule
+		connection *conntrack.Connection
+		want       bool // cut
+	}{
+		{"dropped", []*policy.Rule{tier(policy.Drop, 50, policy.Ingress, nil)}, in, true},
+		{"rejected", []*policy.Rule{tier(policy.Reject, 50, policy.Ingress, nil)}, in, true},
+		{"allowed before", []*policy.Rule{tier(policy.Drop, 50, policy.Ingress, nil), tier(policy.Allow, 49, policy.Ingress, nil)}, in, false},
+		{"allowed later", []*policy.Rule{tier(policy.Drop, 50, policy.Ingress, nil), tier(policy.Allow, 51, policy.Ingress, nil)}, in, true},
+		{"allowed although isolated", []*policy.Rule{tier(policy.Allow, 50, policy.Ingress, nil), isolated}, in, false},
+		{"passed to isolation", []*policy.Rule{tier(policy.Pass, 50, policy.Ingress, nil), tier(policy.Allow, 51, policy.Ingress, nil), isolated}, in, true},
+		{"passed to nothing", []*policy.Rule{tier(policy.Pass, 50, policy.Ingress, nil), tier(policy.Drop, 51, policy.Ingress, nil)}, in, false},
+		{"baseline", []*policy.Rule{tier(policy.Drop, 253, policy.Ingress, nil)}, in, true},
+		{"source port", []*policy.Rule{tier(policy.Drop, 50, policy.Ingress, services(policy.Service{Protocol: of.IPProtoTCP, SourcePort: 1, SourceMask: 0xffff}))}, in, true},
+		{"another source port", []*policy.Rule{tier(policy.Drop, 50, policy.Ingress, services(policy.Service{Protocol: of.IPProtoTCP, SourcePort: 2, SourceMask: 0xffff}))}, in, false},
+		{"type of ICMP", []*policy.Rule{tier(policy.Drop, 50, policy.Egress, services(policy.Service{Protocol: of.IPProtoICMP, ICMPType: ptr(uint8(8))}))}, ping, true},
+		{"another type", []*policy.Rule{tier(policy.Drop, 50, policy.Egress, services(policy.Service{Protocol: of.IPProtoICMP, ICMPType: ptr(uint8(0))}))}, ping, false},
+		{"a Service", []*policy.Rule{tier(policy.Drop, 50, policy.Egress, onlyWeb)}, toWeb, true},
+		{"the Pod behind a Service", []*policy.Rule{tier(policy.Drop, 50, policy.Egress, onlyWeb)}, connection(localPod, 2, remotePod, fromPod), false},
+		{"an allowed Service", []*policy.Rule{tier(policy.Allow, 49, policy.Egress, onlyWeb), tier(policy.Drop, 50, policy.Egress, nil)}, toWeb, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := *test.connection
+			table := &connectionTable{connections: []*conntrack.Connection{&c}}
+			cutter := NewCutter(table, table, func() []*policy.Rule { return test.rules }, onNode(nodeIP))
+			cutter.groupsOf = func(_ uint8, dialed netip.AddrPort) []uint32 {
+				if dialed.Addr() == netip.MustParseAddr("10.96.0.1") {
+					return []uint32{7}
+				}
+				return nil
+			}
+			require.NoError(t, cutter.sweep())
+			require.Equal(t, test.want, len(table.cut()) > 0)
+			require.Equal(t, test.want, len(table.evicted) > 0)
+		})
+	}
+}
