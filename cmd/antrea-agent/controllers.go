@@ -194,7 +194,7 @@ func (c *controllers) addStats(o *options, n *node) {
 		return
 	}
 	c.reporter = &stats.Reporter{
-		Node: n.name, File: o.statsFile, Counts: c.ruleStats.Counts, Owners: c.policies.RuleOwners, FastPath: c.fastStats,
+		Node: n.name, File: o.statsFile, Counts: c.ruleStats.Counts, Owners: c.policies.RuleOwners, Names: c.policies.RuleNames, FastPath: c.fastStats,
 		Send: func(ctx context.Context, report *v1beta2.NodeStatsSummary) error {
 			antrea, err := c.antrea.Client(ctx)
 			if err != nil {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/uuid"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
@@ -38,29 +37,31 @@ type ledger struct {
 	Reported map[uint32]Count
 	Instance string
 	replays  *uint64
-	// Owners are the last owners of the rules with counts. They own what the fast path has carried of a rule until its
-	// removal.
+	// Owners are the last owners of the rules with counts, Names the last names of the rules in these policies. They own what the fast path
+	// has carried of a rule until its removal.
 	Owners Owners
+	Names  map[uint32]string
 	// Adopt is set when it is not known what an earlier agent has reported: what is counted by then is taken for reported.
 	Adopt bool
 }
 
 func newLedger() *ledger {
-	return &ledger{Session: uuid.NewString(), Reported: map[uint32]Count{}, Owners: Owners{}}
+	return &ledger{Session: uuid.NewString(), Reported: map[uint32]Count{}, Owners: Owners{}, Names: map[uint32]string{}}
 }
 
 // next makes the report of the traffic counted since the previous one, which is confirmed. It returns false if there is
 // nothing to report. The rest goes into the next report. Traffic of rules that never had an owner stays unreported
 // until they have one.
-func (l *ledger) next(counts Counts, owners Owners) bool {
-	l.learn(counts, owners)
+func (l *ledger) next(counts Counts, owners Owners, ruleNames map[uint32]string) bool {
+	l.learn(counts, owners, ruleNames)
 	if l.Adopt {
 		l.Reported, l.Adopt = maps.Clone(counts.Rules), false
 		return false
 	}
-	size, names := 0, map[types.NamespacedName]bool{}
+	size, names := 0, map[v1beta2.NetworkPolicyReference]bool{}
 	for _, p := range l.byPolicy(counts.Rules) {
-		name := types.NamespacedName{Namespace: p.stats.NetworkPolicy.Namespace, Name: p.stats.NetworkPolicy.Name}
+		name := p.stats.NetworkPolicy
+		name.UID = ""
 		if names[name] {
 			continue // a policy that was deleted and made again: earlier versions of antrea-controller refuse a report that has a name twice
 		}
@@ -81,7 +82,7 @@ func (l *ledger) next(counts Counts, owners Owners) bool {
 }
 
 // learn forgets rules that no longer have counts, and counters that have all restarted, and records the owners.
-func (l *ledger) learn(counts Counts, owners Owners) {
+func (l *ledger) learn(counts Counts, owners Owners, names map[uint32]string) {
 	if l.Instance != "" && counts.Instance != l.Instance || l.replays != nil && *l.replays != counts.Replays {
 		for id, c := range l.Reported {
 			l.Reported[id] = Count{Packets: c.FastPackets, Bytes: c.FastBytes, FastPackets: c.FastPackets, FastBytes: c.FastBytes}
@@ -93,22 +94,35 @@ func (l *ledger) learn(counts Counts, owners Owners) {
 		_, counted := counts.Rules[id]
 		return !counted
 	})
-	l.own(maps.Keys(counts.Rules), owners)
+	maps.DeleteFunc(l.Names, func(id uint32, _ string) bool { _, owned := l.Owners[id]; return !owned })
+	l.own(maps.Keys(counts.Rules), owners, names)
 }
 
-// own records the owners of rules.
-func (l *ledger) own(rules iter.Seq[uint32], owners Owners) {
+// own records the owners of rules, and the names that the rules have there.
+func (l *ledger) own(rules iter.Seq[uint32], owners Owners, names map[uint32]string) {
 	for id := range rules {
-		if owner, ok := owners[id]; ok {
-			l.Owners[id] = owner
+		owner, ok := owners[id]
+		if !ok {
+			continue
+		}
+		l.Owners[id] = owner
+		if name := names[id]; name != "" {
+			l.Names[id] = name
+		} else {
+			delete(l.Names, id)
 		}
 	}
+}
+
+// isCounted reports whether antrea-controller has statistics of policies of this kind.
+func isCounted(kind v1beta2.NetworkPolicyType) bool {
+	return kind == v1beta2.K8sNetworkPolicy || kind == v1beta2.AntreaClusterNetworkPolicy || kind == v1beta2.AntreaNetworkPolicy
 }
 
 // reported reports whether reports contain all that the fast path has carried for a rule, or it will never have an
 // owner.
 func (l *ledger) reported(id uint32, fast networkpolicy.FastCount) bool {
-	if owner, ok := l.Owners[id]; !ok || owner.Type != v1beta2.K8sNetworkPolicy {
+	if owner, ok := l.Owners[id]; !ok || !isCounted(owner.Type) {
 		return true
 	}
 	c := l.Reported[id]
@@ -125,13 +139,24 @@ func (l *ledger) restartFast(id uint32) {
 
 // report returns the report of a Node that is pending.
 func (l *ledger) report(node string) *v1beta2.NodeStatsSummary {
-	return &v1beta2.NodeStatsSummary{
-		ObjectMeta: metav1.ObjectMeta{Name: node, Annotations: map[string]string{
-			v1beta2.StatsSessionAnnotation: l.Session, v1beta2.StatsSequenceAnnotation: strconv.FormatUint(l.Sequence, 10),
-		}},
-		NetworkPolicies: l.Pending,
+	report := &v1beta2.NodeStatsSummary{ObjectMeta: metav1.ObjectMeta{Name: node, Annotations: map[string]string{
+		v1beta2.StatsSessionAnnotation: l.Session, v1beta2.StatsSequenceAnnotation: strconv.FormatUint(l.Sequence, 10),
+	}}}
+	for _, stats := range l.Pending {
+		list := &report.NetworkPolicies
+		switch stats.NetworkPolicy.Type {
+		case v1beta2.AntreaClusterNetworkPolicy:
+			list = &report.AntreaClusterNetworkPolicies
+		case v1beta2.AntreaNetworkPolicy:
+			list = &report.AntreaNetworkPolicies
+		}
+		*list = append(*list, stats)
 	}
+	return report
 }
+
+// maxRules is the number of rules of one policy in a report, so that every policy has room in one.
+const maxRules = 40
 
 // policyDelta is the traffic of the rules of a policy since the last report.
 type policyDelta struct {
@@ -148,13 +173,33 @@ func (d *policyDelta) size() int {
 	return len(text)
 }
 
+// add adds traffic of a rule. It returns false if there are too many other rules.
+func (d *policyDelta) add(rule string, delta v1alpha1.TrafficStats) bool {
+	sum := &d.stats.TrafficStats
+	if d.stats.NetworkPolicy.Type != v1beta2.K8sNetworkPolicy {
+		rules := &d.stats.RuleTrafficStats
+		i := slices.IndexFunc(*rules, func(r v1alpha1.RuleTrafficStats) bool { return r.Name == rule })
+		if i < 0 && len(*rules) == maxRules {
+			return false
+		}
+		if i < 0 {
+			i = len(*rules)
+			*rules = append(*rules, v1alpha1.RuleTrafficStats{Name: rule})
+		}
+		sum = &(*rules)[i].TrafficStats
+	}
+	sum.Sessions, sum.Packets, sum.Bytes = sum.Sessions+delta.Sessions, sum.Packets+delta.Packets, sum.Bytes+delta.Bytes
+	return true
+}
+
 // byPolicy returns the policies with unreported traffic, by Namespace and name.
 func (l *ledger) byPolicy(counts map[uint32]Count) []*policyDelta {
 	policies := map[v1beta2.NetworkPolicyReference]*policyDelta{}
-	for id, now := range counts {
+	for _, id := range slices.Sorted(maps.Keys(counts)) {
+		now := counts[id]
 		owner, ok := l.Owners[id]
 		delta := since(now, l.Reported[id])
-		if !ok || owner.Type != v1beta2.K8sNetworkPolicy {
+		if !ok || !isCounted(owner.Type) {
 			continue
 		}
 		if delta == (v1alpha1.TrafficStats{}) {
@@ -166,13 +211,13 @@ func (l *ledger) byPolicy(counts map[uint32]Count) []*policyDelta {
 			p = &policyDelta{stats: v1beta2.NetworkPolicyStats{NetworkPolicy: owner}}
 			policies[owner] = p
 		}
-		sum := &p.stats.TrafficStats
-		sum.Sessions, sum.Packets, sum.Bytes = sum.Sessions+delta.Sessions, sum.Packets+delta.Packets, sum.Bytes+delta.Bytes
-		p.rules = append(p.rules, id)
+		if p.add(l.Names[id], delta) {
+			p.rules = append(p.rules, id)
+		}
 	}
 	return slices.SortedFunc(maps.Values(policies), func(a, b *policyDelta) int {
 		x, y := a.stats.NetworkPolicy, b.stats.NetworkPolicy
-		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name), cmp.Compare(x.UID, y.UID))
+		return cmp.Or(cmp.Compare(x.Type, y.Type), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name), cmp.Compare(x.UID, y.UID))
 	})
 }
 

@@ -42,7 +42,7 @@ func (l *ledger) confirmed() map[string]v1alpha1.TrafficStats {
 
 func TestLedger(t *testing.T) {
 	type traffic = map[string]v1alpha1.TrafficStats
-	owners := Owners{1: ref("web"), 2: ref("web"), 3: ref("db"), 9: {Type: "AntreaNetworkPolicy", Name: "other"}}
+	owners := Owners{1: ref("web"), 2: ref("web"), 3: ref("db"), 9: {Type: "AdminNetworkPolicy", Name: "other"}}
 	l := newLedger()
 	for _, step := range []struct {
 		name   string
@@ -79,12 +79,12 @@ func TestLedger(t *testing.T) {
 		},
 		{"a rule without owner, and one of another kind of policy", ruleCounts{1: counted(1, 1, 10, 0, 0), 2: counted(2, 8, 80, 0, 0), 8: counted(1, 1, 1, 0, 0), 9: counted(1, 1, 1, 0, 0)}, traffic{}},
 	} {
-		require.Equal(t, len(step.want) > 0, l.next(read(step.counts), owners), step.name)
+		require.Equal(t, len(step.want) > 0, l.next(read(step.counts), owners, nil), step.name)
 		require.Equal(t, step.want, l.confirmed(), step.name)
-		require.False(t, l.next(read(step.counts), owners), "%s: reported once", step.name)
+		require.False(t, l.next(read(step.counts), owners, nil), "%s: reported once", step.name)
 	}
 	owners[8] = ref("late")
-	require.True(t, l.next(read(ruleCounts{8: counted(2, 2, 2, 0, 0)}), owners))
+	require.True(t, l.next(read(ruleCounts{8: counted(2, 2, 2, 0, 0)}), owners, nil))
 	require.Equal(t, traffic{"late": {Sessions: 2, Packets: 2, Bytes: 2}}, l.confirmed(), "what was counted while the rule had no owner is reported later")
 }
 
@@ -113,13 +113,13 @@ func TestCountersBegunAnew(t *testing.T) {
 		{"all flows were sent again", "4", 1, round2 + 2, 2, 8, 2},
 	} {
 		rule := Count{Sessions: 1, Packets: step.packets + step.fast, Bytes: 10 * (step.packets + step.fast), FastPackets: step.fast, FastBytes: 10 * step.fast, Counter: step.counter}
-		require.True(t, l.next(Counts{Instance: step.instance, Replays: step.replays, Rules: ruleCounts{1: rule}}, owners), step.name)
+		require.True(t, l.next(Counts{Instance: step.instance, Replays: step.replays, Rules: ruleCounts{1: rule}}, owners, nil), step.name)
 		got := l.confirmed()["web"]
 		require.Equal(t, step.want, got.Packets, step.name)
 		require.Equal(t, 10*step.want, got.Bytes, step.name)
 	}
 	l.replays = nil // another agent, whose first reading is of the same counters
-	require.True(t, l.next(Counts{Instance: "4", Replays: 9, Rules: ruleCounts{1: counted(1, 11, 110, 8, 80)}}, owners))
+	require.True(t, l.next(Counts{Instance: "4", Replays: 9, Rules: ruleCounts{1: counted(1, 11, 110, 8, 80)}}, owners, nil))
 	require.Equal(t, int64(1), l.confirmed()["web"].Packets)
 }
 
@@ -127,11 +127,11 @@ func TestCountersBegunAnew(t *testing.T) {
 func TestLastOwner(t *testing.T) {
 	type traffic = map[string]v1alpha1.TrafficStats
 	l := newLedger()
-	require.True(t, l.next(read(ruleCounts{1: counted(1, 10, 100, 5, 50)}), Owners{1: ref("web")}))
+	require.True(t, l.next(read(ruleCounts{1: counted(1, 10, 100, 5, 50)}), Owners{1: ref("web")}, nil))
 	l.confirmed()
-	require.True(t, l.next(read(ruleCounts{1: counted(0, 8, 80, 8, 80)}), Owners{}))
+	require.True(t, l.next(read(ruleCounts{1: counted(0, 8, 80, 8, 80)}), Owners{}, nil))
 	require.Equal(t, traffic{"web": {Packets: 3, Bytes: 30}}, l.confirmed())
-	require.False(t, l.next(read(ruleCounts{}), Owners{}))
+	require.False(t, l.next(read(ruleCounts{}), Owners{}, nil))
 	require.Empty(t, l.Owners)
 	require.Empty(t, l.Reported)
 }
@@ -143,7 +143,7 @@ func TestPolicyMadeAgain(t *testing.T) {
 	l, counts := newLedger(), read(ruleCounts{1: counted(1, 1, 10, 0, 0), 2: counted(2, 2, 20, 0, 0), 3: counted(3, 3, 30, 0, 0)})
 	owners := Owners{1: ref("web"), 2: again, 3: ref("db")}
 	var reports []string
-	for l.next(counts, owners) {
+	for l.next(counts, owners, nil) {
 		text := ""
 		for _, p := range l.Pending {
 			text += fmt.Sprintf("%s=%d ", p.NetworkPolicy.UID, p.TrafficStats.Packets)
@@ -158,8 +158,8 @@ func TestAdopt(t *testing.T) {
 	l := newLedger()
 	l.Adopt = true
 	owners := Owners{1: ref("web")}
-	require.False(t, l.next(read(ruleCounts{1: counted(1, 5, 50, 0, 0)}), owners))
-	require.True(t, l.next(read(ruleCounts{1: counted(1, 6, 60, 0, 0)}), owners))
+	require.False(t, l.next(read(ruleCounts{1: counted(1, 5, 50, 0, 0)}), owners, nil))
+	require.True(t, l.next(read(ruleCounts{1: counted(1, 6, 60, 0, 0)}), owners, nil))
 	require.Equal(t, map[string]v1alpha1.TrafficStats{"web": {Packets: 1, Bytes: 10}}, l.confirmed())
 }
 
@@ -173,7 +173,7 @@ func TestReportsAreBounded(t *testing.T) {
 	}
 	l := newLedger()
 	reports, seen := 0, map[string]v1alpha1.TrafficStats{}
-	for l.next(read(counts), owners) {
+	for l.next(read(counts), owners, nil) {
 		reports++
 		require.Equal(t, fmt.Sprint(reports), l.report("node").Annotations[v1beta2.StatsSequenceAnnotation])
 		text, err := json.Marshal(l.report(strings.Repeat("n", 253)))

@@ -34,6 +34,8 @@ type Reporter struct {
 	Node, File string
 	Counts     func(context.Context) (Counts, error)
 	Owners     func() Owners
+	// Names returns the names of the rules in their policies, by flow id; nil if no rule has a name.
+	Names func() map[uint32]string
 	// Send returns nil when antrea-controller has confirmed the report.
 	Send func(context.Context, *v1beta2.NodeStatsSummary) error
 	// FastPath is nil without ONCache.
@@ -64,6 +66,9 @@ func (r *Reporter) Restore() {
 	if r.ledger.Owners == nil {
 		r.ledger.Owners = Owners{}
 	}
+	if r.ledger.Names == nil {
+		r.ledger.Names = map[uint32]string{}
+	}
 	var fast networkpolicy.FastState
 	if r.FastPath != nil {
 		fast = s.FastPath
@@ -90,7 +95,7 @@ func (r *Reporter) Run(ctx context.Context) {
 	}
 	// Only this process's memory holds the fast path's counts since the last report, and their owners.
 	if r.FastPath != nil {
-		r.ledger.own(maps.Keys(r.FastPath.State().Rules), r.Owners())
+		r.ledger.own(maps.Keys(r.FastPath.State().Rules), r.Owners(), r.names())
 	}
 	if err := r.store(); err != nil {
 		klog.ErrorS(err, "The next agent will not know all that the fast path has carried")
@@ -107,7 +112,7 @@ func (r *Reporter) report(ctx context.Context) error {
 		return fmt.Errorf("read the traffic of NetworkPolicies: %w", err)
 	}
 	owners := r.Owners()
-	for r.ledger.next(counts, owners) {
+	for r.ledger.next(counts, owners, r.names()) {
 		r.stored = false
 		if err := r.sendPending(ctx); err != nil {
 			return err
@@ -115,6 +120,13 @@ func (r *Reporter) report(ctx context.Context) error {
 	}
 	r.forget(owners)
 	return nil
+}
+
+func (r *Reporter) names() map[uint32]string {
+	if r.Names == nil {
+		return nil
+	}
+	return r.Names()
 }
 
 // forget drops the fast path's counts of rules that are no more, once they are reported.

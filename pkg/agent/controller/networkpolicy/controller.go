@@ -129,7 +129,7 @@ type ServiceGroups interface {
 // AntreaProxy; nodePorts is set if connections to NodePorts pass the switch. It must be called before Run, and before Services are installed.
 func (c *Controller) EnableAntreaPolicies(services ServiceGroups, nodePorts bool) {
 	c.update(func(s *state) {
-		s.effects, s.built = antreaEffects, built{services: services != nil, nodePorts: services != nil && nodePorts}
+		s.effects, s.built.services, s.built.nodePorts = antreaEffects, services != nil, services != nil && nodePorts
 	})
 	if services == nil {
 		return

@@ -81,7 +81,7 @@ func nodeMember(name string, ips ...string) v1beta2.GroupMember {
 func protected(t *testing.T, log *statusLog) (*agent, *fakeSource, *fakeFirewall) {
 	source, firewall := newFakeSource(), &fakeFirewall{}
 	a := newAgent(t, source, t.TempDir(), iface("a1", "a1", 1, "10.0.0.1"))
-	a.EnableAntreaPolicies(true, true)
+	a.EnableAntreaPolicies(nil, false)
 	a.flows.fail = refuseBad
 	a.ReportStatus("n1", log.send)
 	a.ApplyToNode("n1", firewall)

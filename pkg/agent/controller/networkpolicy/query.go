@@ -132,6 +132,21 @@ func (c *Controller) RuleOwners() map[uint32]v1beta2.NetworkPolicyReference {
 	return owners
 }
 
+// RuleNames returns the names that the rules on the switch have in their policies, by flow id. Rules of Kubernetes' policies have none.
+func (c *Controller) RuleNames() map[uint32]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	names := map[uint32]string{}
+	for _, rules := range c.realized.policies {
+		for _, r := range rules {
+			if r.Name != "" {
+				names[r.FlowID] = r.Name
+			}
+		}
+	}
+	return names
+}
+
 // Owned returns a function that reports whether a flow id belongs to a rule on the switch.
 func (c *Controller) Owned() func(flowID uint32) bool {
 	owners := c.RuleOwners()
