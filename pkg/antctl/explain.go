@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
 
 // maxExplainedRows limits the Endpoints and the connections of a Service in the table.
@@ -94,7 +95,7 @@ func (t *explanation) service(s *api.ExplainedService) {
 			direction string
 			*api.ExplainedVerdict
 		}{{"egress", e.Egress}, {"ingress", e.Ingress}} {
-			if verdict.ExplainedVerdict != nil && verdict.Isolated {
+			if verdict.ExplainedVerdict != nil && (verdict.Isolated || verdict.FlowID != 0) {
 				t.row("  "+verdict.direction+" policy", "%s", verdictText(verdict.ExplainedVerdict))
 			}
 		}
@@ -152,11 +153,33 @@ func verdictText(v *api.ExplainedVerdict) string {
 	switch {
 	case v == nil:
 		return "decided on the other Node"
-	case !v.Isolated:
-		return "allowed: no policy is applied to the Pod"
-	case v.Allowed:
-		return fmt.Sprintf("allowed by rule %d of %s", v.FlowID, v.Policy)
+	case v.FlowID != 0:
+		return map[string]string{"Drop": "denied", "Reject": "rejected"}[v.Action] + map[bool]string{true: "allowed"}[v.Allowed] + " by " + ruleText(v)
+	case v.Allowed && !v.Isolated:
+		return "allowed: no policy decides about it"
 	default:
 		return "denied: no rule of " + strings.Join(v.AppliedTo, ", ") + " allows it"
 	}
+}
+
+// tierText returns the priority of a tier, with its name if the controller creates it.
+func tierText(priority int32) string {
+	for name, p := range v1beta1.DefaultTiers {
+		if p == priority {
+			return fmt.Sprintf("%s (%d)", name, priority)
+		}
+	}
+	return fmt.Sprint(priority)
+}
+
+// ruleText names the rule that decides, its policy and its tier.
+func ruleText(v *api.ExplainedVerdict) string {
+	text := fmt.Sprintf("rule %d of %s", v.FlowID, v.Policy)
+	if v.Rule != "" {
+		text = fmt.Sprintf("rule %s (%d) of %s", v.Rule, v.FlowID, v.Policy)
+	}
+	if v.Tier != nil {
+		text += ", tier " + tierText(*v.Tier)
+	}
+	return text
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/utils/ptr"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 )
@@ -29,8 +30,12 @@ func TestExplanationTable(t *testing.T) {
 		{"lease", "5s"},
 		{"egress 10.0.0.1:4000 to 10.0.1.1:80", "active, age 1m1s, lease 2s, 3 packets, 300 bytes"},
 	}, explanationTable(e).Rows)
+	require.Equal(t, "rejected by rule no-web (9) of AntreaClusterNetworkPolicy:a, tier securityops (100)",
+		verdictText(&api.ExplainedVerdict{FlowID: 9, Policy: "AntreaClusterNetworkPolicy:a", Rule: "no-web", Tier: ptr.To[int32](100), Action: "Reject"}))
+	require.Equal(t, "denied by rule no-web (9) of AntreaNetworkPolicy:ns/a, tier 12",
+		verdictText(&api.ExplainedVerdict{FlowID: 9, Policy: "AntreaNetworkPolicy:ns/a", Rule: "no-web", Tier: ptr.To[int32](12), Action: "Drop"}))
 	require.Equal(t, "denied: no rule of ns1/np, ns1/other allows it", verdictText(&api.ExplainedVerdict{Isolated: true, AppliedTo: []string{"ns1/np", "ns1/other"}}))
-	require.Equal(t, "allowed: no policy is applied to the Pod", verdictText(&api.ExplainedVerdict{Allowed: true}))
+	require.Equal(t, "allowed: no policy decides about it", verdictText(&api.ExplainedVerdict{Allowed: true}))
 }
 
 func TestExplanationOfService(t *testing.T) {

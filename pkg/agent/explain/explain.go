@@ -112,7 +112,7 @@ func (e *Explainer) Explain(ctx context.Context, q Question) (*api.Explanation, 
 	}
 	from.IP, to.IP = source.String(), destination.String()
 	answer := &api.Explanation{From: from, To: to, Protocol: strings.ToUpper(q.Protocol), Port: q.Port}
-	e.explainPolicy(answer, policy.Connection{Source: source, Destination: destination, Protocol: number, DestinationPort: q.Port})
+	e.explainPolicy(answer, policy.Connection{Source: source, Destination: destination, Protocol: number, SourcePort: q.SourcePort, DestinationPort: q.Port})
 	if err := e.explainPath(answer, source, destination, q.SourcePort); err != nil {
 		return nil, err
 	}
@@ -180,6 +180,12 @@ func (e *Explainer) verdict(rules []*policy.Rule, direction policy.Direction, c 
 	v := policy.Evaluate(rules, direction, c)
 	result := &api.ExplainedVerdict{Allowed: v.Allowed(), Isolated: v.Isolated, FlowID: v.FlowID, Policy: e.owner(v.FlowID)}
 	for _, r := range rules {
+		if r.FlowID == v.FlowID {
+			result.Rule, result.Action = r.Name, v.Action.String()
+			if r.Effect.Order.Stage != policy.StageKubernetes {
+				result.Tier = &r.Effect.Order.Tier
+			}
+		}
 		if policy.Evaluate([]*policy.Rule{r}, direction, c).Isolated {
 			if owner := e.owner(r.FlowID); !slices.Contains(result.AppliedTo, owner) {
 				result.AppliedTo = append(result.AppliedTo, owner)
@@ -195,7 +201,10 @@ func (e *Explainer) owner(flowID uint32) string {
 	if !ok {
 		return ""
 	}
-	return ref.Namespace + "/" + ref.Name
+	if ref.Type == "" || ref.Type == v1beta2.K8sNetworkPolicy {
+		return ref.Namespace + "/" + ref.Name
+	}
+	return ref.ToString()
 }
 
 // explainPath sets path, reason and flows.

@@ -179,3 +179,25 @@ func TestExplain(t *testing.T) {
 		}
 	}
 }
+
+// A rule of an Antrea-native policy is named with its policy and tier, whatever it does.
+func TestVerdictNamesTierPolicyAndRule(t *testing.T) {
+	e := &Explainer{Policies: antreaPolicies{}}
+	verdict := func(id uint32, action policy.Action) *api.ExplainedVerdict {
+		r := rule(policy.Ingress, "10.0.1.0/24")
+		r.FlowID, r.Name, r.Effect = id, "web", policy.Effect{Order: policy.Order{Stage: policy.StageTiers, Tier: 100}, Action: action}
+		return e.verdict([]*policy.Rule{r}, policy.Ingress, policy.Connection{Source: netip.MustParseAddr("10.0.1.9"), Destination: netip.MustParseAddr("10.0.0.1")})
+	}
+	tier := int32(100)
+	require.Equal(t, &api.ExplainedVerdict{FlowID: 7, Policy: "AntreaClusterNetworkPolicy:np", Rule: "web", Tier: &tier, Action: "Reject"}, verdict(7, policy.Reject))
+	require.Equal(t, &api.ExplainedVerdict{Allowed: true, FlowID: 8, Policy: "AntreaNetworkPolicy:ns/np", Rule: "web", Tier: &tier, Action: "Allow"}, verdict(8, policy.Allow))
+}
+
+type antreaPolicies struct{ fakePolicies }
+
+func (antreaPolicies) RuleOwner(id uint32) (v1beta2.NetworkPolicyReference, bool) {
+	if id == 7 {
+		return v1beta2.NetworkPolicyReference{Type: v1beta2.AntreaClusterNetworkPolicy, Name: "np"}, true
+	}
+	return v1beta2.NetworkPolicyReference{Type: v1beta2.AntreaNetworkPolicy, Namespace: "ns", Name: "np"}, true
+}

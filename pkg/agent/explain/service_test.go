@@ -266,7 +266,7 @@ func TestExplainEndpoints(t *testing.T) {
 	answer, err := explainerOf(&test).Explain(t.Context(), Question{From: "ns/here", Service: "ns/web", Protocol: "TCP", Port: 80})
 	require.NoError(t, err)
 	require.Equal(t, "ns/web", answer.Service.Service)
-	allowed := &api.ExplainedVerdict{Allowed: true, Isolated: true, FlowID: 7, Policy: "ns/np", AppliedTo: []string{"ns/np"}}
+	allowed := &api.ExplainedVerdict{Allowed: true, Isolated: true, FlowID: 7, Policy: "ns/np", Action: "Allow", AppliedTo: []string{"ns/np"}}
 	refused := &api.ExplainedVerdict{Isolated: true, AppliedTo: []string{"ns/np"}}
 	require.Equal(t, []api.ExplainedEndpoint{
 		{Address: "10.0.1.1:8080", Node: "n2", Treatment: api.Treatment{Path: "fast", Reason: "active"}, Egress: allowed},

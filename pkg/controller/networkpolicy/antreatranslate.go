@@ -124,7 +124,7 @@ func (t *translator) rule(direction controlplane.Direction, index int, source *v
 		Direction: direction, Priority: int32(index), Action: &action,
 		EnableLogging: source.EnableLogging, Name: source.Name, LogLabel: source.LogLabel,
 	}
-	if action == controlplane.RuleActionPass && *t.out.tierPriority >= defaultTiers[v1beta1.BaselineTier] {
+	if action == controlplane.RuleActionPass && *t.out.tierPriority >= v1beta1.DefaultTiers[v1beta1.BaselineTier] {
 		r.cannot(r.place+".action", errors.New("Pass: no policy comes after the baseline tier"))
 		return
 	}

@@ -108,11 +108,16 @@ type ExplainedPod struct {
 // ExplainedVerdict is the decision of one direction's policies about opening the connection.
 type ExplainedVerdict struct {
 	Allowed bool `json:"allowed"`
-	// Isolated is set when a policy of this direction applies to the Pod. Without one everything is allowed.
+	// Isolated is set when a NetworkPolicy of Kubernetes isolates the Pod in this direction. Then nothing is allowed that no rule allows.
 	Isolated bool `json:"isolated"`
-	// FlowID and Policy (namespace/name) identify the rule that allows the connection.
+	// FlowID, Policy, Rule and Tier identify the rule that decides; empty if none does. Policy is NAMESPACE/NAME of a Kubernetes policy, and
+	// TYPE:NAMESPACE/NAME or TYPE:NAME of others. Only rules of these have a name and a tier, which is given by its priority.
 	FlowID uint32 `json:"flowID,omitempty"`
 	Policy string `json:"policy,omitempty"`
+	Rule   string `json:"rule,omitempty"`
+	Tier   *int32 `json:"tier,omitempty"`
+	// Action is the action of this rule: Allow, Drop or Reject.
+	Action string `json:"action,omitempty"`
 	// AppliedTo are the policies that isolate the Pod, namespace/name.
 	AppliedTo []string `json:"appliedTo,omitempty"`
 }

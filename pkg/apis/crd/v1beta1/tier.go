@@ -20,6 +20,10 @@ const (
 	BaselineTier = "baseline"
 )
 
+// DefaultTiers are the priorities of the tiers that the controller creates. They cannot be changed, so they are known even while the
+// objects do not exist.
+var DefaultTiers = map[string]int32{EmergencyTier: 50, SecurityOpsTier: 100, NetworkOpsTier: 150, PlatformTier: 200, ApplicationTier: 250, BaselineTier: 253}
+
 // Tier is a step in the order of policies.
 type Tier struct {
 	metav1.TypeMeta   `json:",inline"`
