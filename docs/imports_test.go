@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 	"pkg/apiserver": {
 		"pkg/apis", "pkg/client", "pkg/config", "pkg/controller", "pkg/features", "pkg/log", "pkg/retry", "pkg/version",
 	},
-	"pkg/controller": {"pkg/apis", "pkg/client", "pkg/features", "pkg/log", "pkg/retry", "pkg/supportbundle", "pkg/trie", "pkg/version"},
+	"pkg/controller": {"pkg/apis", "pkg/apiserver/apis", "pkg/client", "pkg/features", "pkg/log", "pkg/retry", "pkg/supportbundle", "pkg/trie", "pkg/version"},
 
 	// The start knows the order of controllers and cache, not what they do.
 	"pkg/agent/round": {"pkg/agent/interfacestore", "pkg/agent/openflow"},

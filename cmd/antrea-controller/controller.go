@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 	"github.com/antrea-oncache/antrea/pkg/apiserver"
@@ -64,7 +66,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	if err := policies.FollowPolicies(traffic.Handler(controlplane.K8sNetworkPolicy)); err != nil {
 		return err
 	}
-	objects, keepObjects, err := newObjects(o, clients, leader)
+	objects, keepObjects, err := newObjects(o, clients, leader, traffic)
 	if err != nil {
 		return err
 	}
@@ -101,7 +103,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 
 // newObjects returns the informers of Antrea's policies, tiers and groups, and what has to run for them: nothing without
 // the feature gate.
-func newObjects(o *options, clients *kubernetes.Clients, leader *leadership.Leadership) (*crd.Policies, []func(context.Context), error) {
+func newObjects(o *options, clients *kubernetes.Clients, leader *leadership.Leadership, traffic *stats.Aggregator) (*crd.Policies, []func(context.Context), error) {
 	objects, err := crd.NewPolicies(clients.Dynamic)
 	if err != nil || !o.gates.Enabled(features.AntreaPolicy) {
 		return objects, nil, err
@@ -109,6 +111,13 @@ func newObjects(o *options, clients *kubernetes.Clients, leader *leadership.Lead
 	defaults, err := tiers.New(clients.Dynamic, objects.Tiers, leader.Serving)
 	if err != nil {
 		return nil, nil, err
+	}
+	for kind, informer := range map[controlplane.NetworkPolicyType]cache.SharedIndexInformer{
+		controlplane.AntreaClusterNetworkPolicy: objects.ClusterNetworkPolicies, controlplane.AntreaNetworkPolicy: objects.NetworkPolicies,
+	} {
+		if _, err := informer.AddEventHandler(traffic.Handler(kind)); err != nil {
+			return nil, nil, fmt.Errorf("watch policies of kind %s: %w", kind, err)
+		}
 	}
 	return objects, []func(context.Context){objects.Run, defaults.Run}, nil
 }

@@ -188,6 +188,7 @@ func TestController(t *testing.T) {
 	testAggregation(t, f)
 	testAdmission(t, f)
 	testPolicies(t, f)
+	testStatsOfAntreaPolicies(t, f)
 	testRights(t, f)
 	token, pod := agentToken(t, f)
 	testAgents(t, f, token, pod)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -99,6 +100,22 @@ func testStats(t *testing.T, f *fixture, token string) {
 
 	require.NoError(t, f.admin.Kube.NetworkingV1().NetworkPolicies("default").Delete(t.Context(), "web", metav1.DeleteOptions{}))
 	f.showsInTable("the statistics end with the policy", nil)
+}
+
+// testStatsOfAntreaPolicies: the policies of Antrea have statistics as soon as they exist.
+func testStatsOfAntreaPolicies(t *testing.T, f *fixture) {
+	for path, want := range map[string]string{
+		"antreaclusternetworkpolicystats/own-namespace-only": `"kind":"AntreaClusterNetworkPolicyStats"`,
+		"namespaces/default/antreanetworkpolicystats/shop":   `"kind":"AntreaNetworkPolicyStats"`,
+	} {
+		f.eventually(path, func() error {
+			text, err := f.admin.Kube.Discovery().RESTClient().Get().AbsPath("/apis/stats.antrea.io/v1alpha1/" + path).DoRaw(t.Context())
+			if err == nil && (!strings.Contains(string(text), want) || !strings.Contains(string(text), `"trafficStats":{}`)) {
+				err = fmt.Errorf("want %s without traffic, got %s", want, text)
+			}
+			return err
+		})
+	}
 }
 
 // TestStatsOff: with the feature gate off, the list is empty and reports have nowhere to go.

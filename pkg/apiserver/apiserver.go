@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -32,10 +33,13 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	"github.com/antrea-oncache/antrea/pkg/apis/stats/v1alpha1"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/apis"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/endpoint"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/registry"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/webhook"
 	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
+	"github.com/antrea-oncache/antrea/pkg/controller/policyquery"
 	"github.com/antrea-oncache/antrea/pkg/controller/stats"
 )
 
@@ -71,6 +75,8 @@ type Config struct {
 	// Store has the objects to serve, once Synced is closed.
 	Store  *networkpolicy.Store
 	Synced <-chan struct{}
+	// Groups answers questions about groups.
+	Groups registry.Groups
 	// Serving, if set, returns an error while the objects of Store must not be served, because another controller serves.
 	Serving func() error
 	// Stats takes the agents' reports of traffic and has their sums; nil if the feature is off. Then the statistics are empty.
@@ -136,20 +142,36 @@ func New(ctx context.Context, c *Config) (*Server, error) {
 	if err := installGroups(server, c); err != nil {
 		return nil, err
 	}
+	routes := maps.Clone(c.Routes)
+	if routes == nil {
+		routes = map[string]http.HandlerFunc{}
+	}
+	routes[endpoint.Path] = endpoint.Handle(func(pod types.NamespacedName) (apis.Endpoint, bool) {
+		return policyquery.EndpointOf(c.Store, pod)
+	}, c.readiness().Ready)
 	handlers := c.Webhooks.Handlers()
 	maps.Copy(handlers, c.Handlers)
-	generic.Install(server, c.Routes, nil, handlers)
+	generic.Install(server, routes, nil, handlers)
 	if err := generic.WriteToken(c.TokenFile, config.LoopbackClientConfig.BearerToken); err != nil {
 		return nil, err
 	}
 	return &Server{generic: server, serving: serving}, nil
 }
 
+func (c *Config) readiness() registry.Readiness {
+	return registry.Readiness{Synced: c.Synced, Serving: c.Serving}
+}
+
 // installGroups serves the API groups.
 func installGroups(server *genericapiserver.GenericAPIServer, c *Config) error {
-	readiness := registry.Readiness{Synced: c.Synced, Serving: c.Serving}
+	readiness := c.readiness()
 	agents := registry.Agents{Account: c.AgentAccount, NodeOfPod: c.NodeOfPod}
 	controlPlane := registry.Resources(c.Store, readiness, agents)
+	question, answers := registry.Evaluation(c.Store, readiness)
+	controlPlane[question] = answers
+	if c.Groups != nil {
+		maps.Copy(controlPlane, registry.GroupQueries(c.Groups, readiness))
+	}
 	if c.Stats != nil {
 		name, storage := registry.Reports(c.Stats, readiness, agents)
 		controlPlane[name] = storage

@@ -17,21 +17,27 @@ import (
 // leaves all fields open.
 func openAPI() *common.OpenAPIV3Config {
 	controlPlane := "/apis/" + v1beta2.SchemeGroupVersion.String() + "/"
-	report := v1beta2.SchemeGroupVersion.WithKind("NodeStatsSummary")
 	return &common.OpenAPIV3Config{
 		IgnorePrefixes: []string{
 			controlPlane + "networkpolicies", controlPlane + "addressgroups", controlPlane + "appliedtogroups", "/apis/" + v1alpha1.GroupName,
+			controlPlane + "clustergroupmembers", controlPlane + "groupmembers", controlPlane + "groupassociations", controlPlane + "ipgroupassociations",
 		},
 		Definitions: map[string]common.OpenAPIDefinition{
-			util.GetCanonicalTypeName(&v1beta2.NodeStatsSummary{}): {Schema: spec.Schema{
-				SchemaProps: spec.SchemaProps{Type: []string{"object"}},
-				VendorExtensible: spec.VendorExtensible{Extensions: spec.Extensions{
-					"x-kubernetes-preserve-unknown-fields": true,
-					"x-kubernetes-group-version-kind": []any{
-						map[string]any{"group": report.Group, "version": report.Version, "kind": report.Kind},
-					},
-				}},
-			}},
+			util.GetCanonicalTypeName(&v1beta2.NodeStatsSummary{}):        openModel("NodeStatsSummary"),
+			util.GetCanonicalTypeName(&v1beta2.NetworkPolicyEvaluation{}): openModel("NetworkPolicyEvaluation"),
 		},
 	}
+}
+
+// openModel is the model of a kind that leaves all fields open.
+func openModel(kind string) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{Schema: spec.Schema{
+		SchemaProps: spec.SchemaProps{Type: []string{"object"}},
+		VendorExtensible: spec.VendorExtensible{Extensions: spec.Extensions{
+			"x-kubernetes-preserve-unknown-fields": true,
+			"x-kubernetes-group-version-kind": []any{
+				map[string]any{"group": v1beta2.SchemeGroupVersion.Group, "version": v1beta2.SchemeGroupVersion.Version, "kind": kind},
+			},
+		}},
+	}}
 }

@@ -22,6 +22,9 @@ type Readiness struct {
 	Serving func() error
 }
 
+// Ready returns nil when this controller may answer. It waits a while for that.
+func (r Readiness) Ready(ctx context.Context) error { return r.wait(ctx) }
+
 // wait returns nil when this controller may answer.
 func (r Readiness) wait(ctx context.Context) error {
 	timer := time.NewTimer(syncTimeout)
