@@ -66,7 +66,7 @@ func (s *Store) Snapshot(pods ...types.NamespacedName) ([]*controlplane.NetworkP
 // memberships returns the groups with a Pod.
 func (p *pod) memberships() *policyquery.Memberships {
 	of := &policyquery.Memberships{AppliedTo: map[string]struct{}{}, Address: map[string]struct{}{}}
-	for g := range p.class.groups {
+	for g := range p.class.groups() {
 		if g.applied != nil && p.applied != nil {
 			of.AppliedTo[g.name] = struct{}{}
 		}
