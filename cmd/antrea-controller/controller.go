@@ -75,7 +75,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	}
 	infos := &monitor.Monitor{Kube: clients.Kube, Dynamic: clients.Dynamic, Querier: querier, Serving: leader.Serving, SetNode: traffic.SetNode}
 	api, err := newAPIServer(ctx, o, clients, &apiserver.Config{
-		Certificate: cert, Store: store, Synced: policies.Synced(), Serving: leader.Serving, Stats: traffic, NodeOfPod: policies.NodeOfPod,
+		Certificate: cert, Store: store, Groups: store, Synced: policies.Synced(), Serving: leader.Serving, Stats: traffic, NodeOfPod: policies.NodeOfPod,
 		Routes:   controllerinfo.Routes(querier, supportbundle.Resources()...),
 		Webhooks: webhooks(o, policies, objects),
 	})

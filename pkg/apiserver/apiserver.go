@@ -22,7 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -33,13 +32,11 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	"github.com/antrea-oncache/antrea/pkg/apis/stats/v1alpha1"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/apis"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/endpoint"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/registry"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/webhook"
 	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
-	"github.com/antrea-oncache/antrea/pkg/controller/policyquery"
 	"github.com/antrea-oncache/antrea/pkg/controller/stats"
 )
 
@@ -146,9 +143,7 @@ func New(ctx context.Context, c *Config) (*Server, error) {
 	if routes == nil {
 		routes = map[string]http.HandlerFunc{}
 	}
-	routes[endpoint.Path] = endpoint.Handle(func(pod types.NamespacedName) (apis.Endpoint, bool) {
-		return policyquery.EndpointOf(c.Store, pod)
-	}, c.readiness().Ready)
+	routes[endpoint.Path] = endpoint.Handle(c.Store.Endpoint, c.readiness().Ready)
 	handlers := c.Webhooks.Handlers()
 	maps.Copy(handlers, c.Handlers)
 	generic.Install(server, routes, nil, handlers)

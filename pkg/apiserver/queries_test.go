@@ -4,7 +4,6 @@
 package apiserver
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -16,40 +15,41 @@ import (
 	internal "github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/apiservertest"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
+	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/log/logtest"
 )
 
-// groupsOfTest has the ClusterGroups cg, with the Pods p4 to p0 of the Namespaces odd and even, and deep, which is nested too
+// groupsOfTest has the ClusterGroups cg, with the Pods p0 to p4 of the Namespaces odd and even, and deep, which is nested too
 // deep, and the Group ns/g.
 type groupsOfTest struct{}
 
-func (groupsOfTest) GroupMembers(group types.NamespacedName) ([]internal.GroupMember, []internal.IPBlock, bool, error) {
-	switch group.String() {
+func (groupsOfTest) GroupMembers(namespace, name string) ([]internal.GroupMember, []internal.IPNet, error) {
+	switch namespace + "/" + name {
 	case "/cg":
 		var members []internal.GroupMember
-		for i := 4; i >= 0; i-- {
+		for i := range 5 {
 			members = append(members, internal.GroupMember{
 				Pod: &internal.PodReference{Name: fmt.Sprint("p", i), Namespace: []string{"even", "odd"}[i%2]}, IPs: []internal.IPAddress{{10, 0, 0, byte(i)}},
 			})
 		}
-		return members, []internal.IPBlock{{CIDR: internal.IPNet{IP: internal.IPAddress{10, 1, 0, 0}, PrefixLength: 16}}}, true, nil
+		return members, []internal.IPNet{{IP: internal.IPAddress{10, 1, 0, 0}, PrefixLength: 16}}, nil
 	case "/deep":
-		return nil, nil, true, errors.New("its children have children")
+		return nil, nil, fmt.Errorf("group deep: %w", networkpolicy.ErrNested)
 	case "ns/g":
-		return nil, nil, true, nil
+		return nil, nil, nil
 	}
-	return nil, nil, false, nil
+	return nil, nil, networkpolicy.ErrNoGroup
 }
 
 func (groupsOfTest) GroupsOfPod(pod types.NamespacedName) []internal.GroupReference {
 	if pod.String() != "ns/pod" {
 		return nil
 	}
-	return []internal.GroupReference{{Namespace: "ns", Name: "g", UID: "u2"}, {Name: "cg", UID: "u1"}, {Namespace: "ns", Name: "g", UID: "u2"}}
+	return []internal.GroupReference{{Name: "cg", UID: "u1"}, {Namespace: "ns", Name: "g", UID: "u2"}}
 }
 
 func (groupsOfTest) GroupsOfIP(ip netip.Addr) []internal.GroupReference {
-	if ip != netip.MustParseAddr("10.1.2.3") {
+	if ip.Unmap() != netip.MustParseAddr("10.1.2.3") {
 		return nil
 	}
 	return []internal.GroupReference{{Name: "cg", UID: "u1"}}
@@ -85,7 +85,7 @@ func TestGroupQueries(t *testing.T) {
 		{"negative page", "/clustergroupmembers/cg?page=-1&limit=1", 400, "", []string{"received invalid page number"}},
 		{"not a number", "/clustergroupmembers/cg?page=x", 400, "", nil},
 		{"unknown", "/clustergroupmembers/other", 500, "", []string{"no internal Group with name other is found"}},
-		{"nested too deep", "/clustergroupmembers/deep", 400, "", []string{"group deep: its children have children"}},
+		{"nested too deep", "/clustergroupmembers/deep", 400, "", []string{"group deep: the group has children with children"}},
 		{"a Group", "/namespaces/ns/groupmembers/g", 200, "", []string{`"kind":"GroupMembers"`, `"namespace":"ns"`, `"totalMembers":0,"totalPages":1,"currentPage":1}`}},
 		{"a Group of another Namespace", "/namespaces/other/groupmembers/g", 500, "", []string{"no internal Group with name other/g is found"}},
 		{"list", "/clustergroupmembers", 404, "", nil},

@@ -14,20 +14,20 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
-	"github.com/antrea-oncache/antrea/pkg/controller/policyquery"
+	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
 )
 
 const evaluationName = "networkpolicyevaluation"
 
 // Evaluation returns the storage that answers which rule decides between two Pods, and its name.
-func Evaluation(store policyquery.Store, readiness Readiness) (name string, storage rest.Storage) {
+func Evaluation(store *networkpolicy.Store, readiness Readiness) (name string, storage rest.Storage) {
 	return evaluationName, &evaluation{Readiness: readiness, store: store}
 }
 
 // evaluation stores nothing: creating a question answers it.
 type evaluation struct {
 	Readiness
-	store policyquery.Store
+	store *networkpolicy.Store
 }
 
 var (
@@ -56,7 +56,7 @@ func (e *evaluation) Create(ctx context.Context, object runtime.Object, validate
 	if err := e.wait(ctx); err != nil {
 		return nil, err
 	}
-	response, missing := policyquery.Evaluate(e.store, key(request.Source.Pod), key(request.Destination.Pod))
+	response, missing := e.store.Evaluate(key(request.Source.Pod), key(request.Destination.Pod))
 	if missing != nil {
 		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, missing.String())
 	}

@@ -4,11 +4,10 @@
 package registry
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,17 +17,18 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
+	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
 )
 
 // Groups knows ClusterGroups, which have no Namespace here, and Groups; networkpolicy.Store implements it.
 type Groups interface {
-	// GroupMembers returns the members of a group, in no particular order and a slice of the caller's own, and its CIDRs. An error says why they are not
-	// known; found is false without such a group.
-	GroupMembers(group types.NamespacedName) (members []controlplane.GroupMember, blocks []controlplane.IPBlock, found bool, err error)
-	// GroupsOfPod returns the groups with a Pod, and their parents.
+	// GroupMembers returns the members of a group, sorted by the names of Pods, and its CIDRs without their exceptions. The error is
+	// networkpolicy.ErrNoGroup, or says why the members are not known.
+	GroupMembers(namespace, name string) ([]controlplane.GroupMember, []controlplane.IPNet, error)
+	// GroupsOfPod returns the groups with a Pod, and their parents, sorted.
 	GroupsOfPod(pod types.NamespacedName) []controlplane.GroupReference
 	// GroupsOfIP returns the groups with the Pod or Node that has the address, the groups with the address in their CIDRs,
-	// and the parents of both.
+	// and the parents of both, sorted.
 	GroupsOfIP(ip netip.Addr) []controlplane.GroupReference
 }
 
@@ -97,23 +97,22 @@ func (q *memberQuery) Get(ctx context.Context, name string, options runtime.Obje
 		return nil, err
 	}
 	key := types.NamespacedName{Namespace: request.NamespaceValue(ctx), Name: name}
-	members, blocks, found, err := q.groups.GroupMembers(key)
+	members, blocks, err := q.groups.GroupMembers(key.Namespace, key.Name)
 	switch {
-	case !found:
+	case errors.Is(err, networkpolicy.ErrNoGroup):
 		return nil, apierrors.NewInternalError(fmt.Errorf("no internal Group with name %s is found", groupText(key)))
 	case err != nil:
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("group %s: %v", groupText(key), err))
+		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	slices.SortFunc(members, compareMembers)
 	page, pages, current := pageOf(members, paging.Page, paging.Limit)
 	meta, total := metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, int64(len(members))
 	if q.namespaced {
 		return &controlplane.GroupMembers{
-			ObjectMeta: meta, EffectiveMembers: page, EffectiveIPBlocks: cidrs(blocks), TotalMembers: total, TotalPages: pages, CurrentPage: current,
+			ObjectMeta: meta, EffectiveMembers: page, EffectiveIPBlocks: blocks, TotalMembers: total, TotalPages: pages, CurrentPage: current,
 		}, nil
 	}
 	return &controlplane.ClusterGroupMembers{
-		ObjectMeta: meta, EffectiveMembers: page, EffectiveIPBlocks: cidrs(blocks), TotalMembers: total, TotalPages: pages, CurrentPage: current,
+		ObjectMeta: meta, EffectiveMembers: page, EffectiveIPBlocks: blocks, TotalMembers: total, TotalPages: pages, CurrentPage: current,
 	}, nil
 }
 
@@ -145,36 +144,6 @@ func pageOf(members []controlplane.GroupMember, page, limit int64) (found []cont
 	return members[begin : min(total-begin, limit)+begin], pages, page
 }
 
-// compareMembers orders by the names of Pods, as Antrea does, and then by what makes the order the same each time.
-func compareMembers(a, b controlplane.GroupMember) int {
-	nameA, restA := memberText(&a)
-	nameB, restB := memberText(&b)
-	return cmp.Or(cmp.Compare(nameA, nameB), cmp.Compare(restA, restB))
-}
-
-func memberText(m *controlplane.GroupMember) (name, rest string) {
-	switch {
-	case m.Pod != nil:
-		return m.Pod.Name, m.Pod.Namespace
-	case m.Node != nil:
-		return "", m.Node.Name
-	case m.Service != nil:
-		return "", m.Service.Namespace + "/" + m.Service.Name
-	case m.ExternalEntity != nil:
-		return "", m.ExternalEntity.Namespace + "/" + m.ExternalEntity.Name
-	default:
-		return "", ""
-	}
-}
-
-func cidrs(blocks []controlplane.IPBlock) []controlplane.IPNet {
-	nets := make([]controlplane.IPNet, 0, len(blocks))
-	for _, block := range blocks {
-		nets = append(nets, block.CIDR)
-	}
-	return nets
-}
-
 // Get returns the groups. A Pod or an address that does not exist is in no group.
 func (q *associationQuery) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	var ip netip.Addr
@@ -190,15 +159,7 @@ func (q *associationQuery) Get(ctx context.Context, name string, _ *metav1.GetOp
 	meta := metav1.ObjectMeta{Namespace: request.NamespaceValue(ctx), Name: name}
 	if q.namespaced {
 		groups := q.groups.GroupsOfPod(types.NamespacedName{Namespace: meta.Namespace, Name: name})
-		return &controlplane.GroupAssociation{ObjectMeta: meta, AssociatedGroups: sorted(groups)}, nil
+		return &controlplane.GroupAssociation{ObjectMeta: meta, AssociatedGroups: append([]controlplane.GroupReference{}, groups...)}, nil
 	}
-	return &controlplane.IPGroupAssociation{ObjectMeta: meta, AssociatedGroups: sorted(q.groups.GroupsOfIP(ip.Unmap()))}, nil
-}
-
-// sorted returns the groups by Namespace and name, each once; an empty list if there are none.
-func sorted(groups []controlplane.GroupReference) []controlplane.GroupReference {
-	slices.SortFunc(groups, func(a, b controlplane.GroupReference) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
-	})
-	return append([]controlplane.GroupReference{}, slices.Compact(groups)...)
+	return &controlplane.IPGroupAssociation{ObjectMeta: meta, AssociatedGroups: append([]controlplane.GroupReference{}, q.groups.GroupsOfIP(ip)...)}, nil
 }

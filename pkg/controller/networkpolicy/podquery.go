@@ -29,14 +29,21 @@ type PodRules struct {
 	Source, Destination []RuleOf
 }
 
-// PodRules returns what concerns a Pod; found is false if there is no such Pod.
-func (s *Store) PodRules(name types.NamespacedName) (rules PodRules, found bool) {
+// PodRules returns, for each of some Pods, what concerns it at one time; nil for a Pod that does not exist.
+func (s *Store) PodRules(names ...types.NamespacedName) []*PodRules {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.core.pods[name]
-	if p == nil || name.Namespace == nodes {
-		return rules, false
+	rules := make([]*PodRules, len(names))
+	for i, name := range names {
+		if p := s.core.pods[name]; p != nil && name.Namespace != nodes {
+			rules[i] = p.rules()
+		}
 	}
+	return rules
+}
+
+func (p *pod) rules() *PodRules {
+	rules := &PodRules{}
 	policies := map[*policy]struct{}{}
 	peers, applied := map[string]struct{}{}, map[string]struct{}{}
 	for g := range p.class.groups() {
@@ -56,7 +63,7 @@ func (s *Store) PodRules(name types.NamespacedName) (rules PodRules, found bool)
 	for _, policy := range sortedPolicies(policies) {
 		rules.add(policy, peers, applied)
 	}
-	return rules, true
+	return rules
 }
 
 func sortedPolicies(policies map[*policy]struct{}) []*controlplane.NetworkPolicy {

@@ -3,12 +3,7 @@
 
 package networkpolicy
 
-import (
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
-	"github.com/antrea-oncache/antrea/pkg/controller/policyquery"
-)
+import "github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 
 // Counts returns the numbers of policies, AddressGroups and AppliedToGroups.
 func (s *Store) Counts() (policies, addressGroups, appliedToGroups int) {
@@ -44,35 +39,4 @@ func (s *Store) PolicyConcerns(policy controlplane.NetworkPolicyReference, node 
 		}
 	}
 	return false
-}
-
-// Snapshot implements policyquery.Store.
-func (s *Store) Snapshot(pods ...types.NamespacedName) ([]*controlplane.NetworkPolicy, []*policyquery.Memberships) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	policies := make([]*controlplane.NetworkPolicy, 0, len(s.core.policies))
-	for _, p := range s.core.policies {
-		policies = append(policies, p.object)
-	}
-	memberships := make([]*policyquery.Memberships, len(pods))
-	for i, name := range pods {
-		if p := s.core.pods[name]; p != nil {
-			memberships[i] = p.memberships()
-		}
-	}
-	return policies, memberships
-}
-
-// memberships returns the groups with a Pod.
-func (p *pod) memberships() *policyquery.Memberships {
-	of := &policyquery.Memberships{AppliedTo: map[string]struct{}{}, Address: map[string]struct{}{}}
-	for g := range p.class.groups() {
-		if g.applied != nil && p.applied != nil {
-			of.AppliedTo[g.name] = struct{}{}
-		}
-		if g.address != nil && p.address != nil {
-			of.Address[g.name] = struct{}{}
-		}
-	}
-	return of
 }
