@@ -150,6 +150,13 @@ func (c *controllers) addPolicies(o *options, n *node, cache *onCache) (err erro
 		}
 		return antrea.ReportPolicyStatus(ctx, report)
 	})
+	if o.gates.Enabled(features.AntreaPolicy) {
+		var services networkpolicy.ServiceGroups
+		if o.proxiesServices() {
+			services = n.flows
+		}
+		c.policies.EnableAntreaPolicies(services, o.proxiesAll())
+	}
 	if o.protectsNode() {
 		c.policies.ApplyToNode(n.name, n.host)
 	}
