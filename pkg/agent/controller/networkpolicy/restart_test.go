@@ -54,7 +54,11 @@ type restarted struct {
 }
 
 func restart(t *testing.T, sw of.Switch, round openflow.RoundInfo, policies ...any) *restarted {
-	pipeline := openflow.NewClient(sw, func(map[uint8]string) error { return nil }, openflow.Features{ONCache: true})
+	return restartWith(t, sw, round, openflow.Features{ONCache: true}, policies...)
+}
+
+func restartWith(t *testing.T, sw of.Switch, round openflow.RoundInfo, features openflow.Features, policies ...any) *restarted {
+	pipeline := openflow.NewClient(sw, func(map[uint8]string) error { return nil }, features)
 	_, err := pipeline.Initialize(t.Context(), round, &config.NodeConfig{
 		Name: "n", OVSBridge: "br-int", PodIPv4CIDR: netip.MustParsePrefix("10.0.0.0/24"), TunnelOFPort: config.TunnelOFPort,
 		Gateway: config.GatewayConfig{Name: "antrea-gw0", MAC: net.HardwareAddr{2, 0, 0, 0, 0, 1}, IPv4: netip.MustParseAddr("10.0.0.254"), OFPort: config.GatewayOFPort},
@@ -69,6 +73,9 @@ func restart(t *testing.T, sw of.Switch, round openflow.RoundInfo, policies ...a
 	r.interfaces = r.store.GetInterfacesByType(interfacestore.ContainerInterface)
 	r.Controller = New(nil, pipeline, &r.datapath, r.store, t.TempDir(), r.problems)
 	r.unsynced.Clear()
+	if features.AntreaPolicy {
+		r.EnableAntreaPolicies(pipeline, features.ProxyAll)
+	}
 	r.set(appliedToGroup("a", memberOf("a1")), appliedToGroup("b", memberOf("b1")), appliedToGroup("c", memberOf("c1")))
 	r.set(policies...)
 	return r
