@@ -4,9 +4,11 @@
 package networkpolicy
 
 import (
+	"maps"
+	"testing"
+
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
-	"maps"
 )
 
 // policyOwner is a client with this feature.
@@ -51,4 +53,12 @@ func DeltaOf(g *pipeline.Generator, before, after *policy.Rule) (removed, added 
 // PeerClauses returns the number of clauses of the rule's conjunction.
 func PeerClauses(g *pipeline.Generator, r *policy.Rule) uint8 {
 	return policyFlows{g}.layout(r).peers.clauses
+}
+
+// ShrinkNumbers leaves the tables of tiers so many priorities.
+func ShrinkNumbers(t *testing.T, size uint16) {
+	t.Helper()
+	before := tierNumbers
+	t.Cleanup(func() { tierNumbers = before })
+	tierNumbers.bottom = tierNumbers.top - size + 1
 }
