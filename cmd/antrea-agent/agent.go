@@ -197,6 +197,7 @@ func pipelineFeatures(o *options) openflow.Features {
 		ONCache:        o.gates.Enabled(features.ONCache),
 		CutConnections: o.cutsConnections(),
 		Traceflow:      o.gates.Enabled(features.Traceflow),
+		RecordDenied:   o.config.ExportsFlows(o.gates),
 		PacketInRate:   uint32(o.config.PacketInRate),
 	}
 }

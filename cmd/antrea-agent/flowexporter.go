@@ -46,7 +46,7 @@ func (c *controllers) addFlowExporter(o *options, n *node, cache *onCache) error
 		return err
 	}
 	describer := &flowexporter.Describer{
-		Node: n.name, Interfaces: n.store, PodNetworks: func() []netip.Prefix { return c.allPodNetworks(n) }, Rules: c.policies.RuleOwners,
+		Node: n.name, Interfaces: n.store, PodNetworks: func() []netip.Prefix { return c.allPodNetworks(n) }, Rules: c.policies.RuleOwners, RuleNames: c.ruleNames,
 		Protocols: settings.Protocols,
 	}
 	collector := &flowexporter.Collector{FlowCollector: settings.Collector, NodeName: n.name, Kube: n.clients.Kube}
@@ -56,12 +56,24 @@ func (c *controllers) addFlowExporter(o *options, n *node, cache *onCache) error
 	c.flowExporter = &flowexporter.Exporter{
 		Poll: settings.Poll, Timeouts: flows.Timeouts{Active: settings.Active, Idle: settings.Idle}, StateFile: flowexporter.DefaultStateFile, Begun: time.Now(),
 		Connections: networkpolicy.PodConnections{}.List, Ends: func() (*conntrack.Ends, error) { return conntrack.WatchEnds(openflow.ConntrackZones) },
-		Describer: describer.Begin, Dial: collector.Dial,
+		Describer: describer.Begin, Rule: describer.Rule, Dial: collector.Dial,
+		Denied: &flowexporter.Denied{PacketIns: n.openFlow.PacketIns, ParsePolicyPacket: n.flows.ParsePolicyPacket},
 	}
 	if cache.manager != nil {
 		c.flowExporter.Cache = flowexporter.CacheOf(cache.manager)
 	}
 	return nil
+}
+
+// ruleNames returns the names of rules on the switch, by flow id.
+func (c *controllers) ruleNames() map[uint32]string {
+	names := map[uint32]string{}
+	for _, r := range c.policies.Rules() {
+		if r.Name != "" {
+			names[r.FlowID] = r.Name
+		}
+	}
+	return names
 }
 
 // allPodNetworks returns the Pod networks of all Nodes.

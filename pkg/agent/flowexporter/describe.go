@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/vmware/go-ipfix/pkg/registry"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
@@ -24,7 +25,10 @@ const (
 )
 
 // policyTypes are the values of the information element ingressNetworkPolicyType.
-var policyTypes = map[v1beta2.NetworkPolicyType]uint8{v1beta2.K8sNetworkPolicy: 1}
+var policyTypes = map[v1beta2.NetworkPolicyType]uint8{
+	v1beta2.K8sNetworkPolicy: registry.PolicyTypeK8sNetworkPolicy, v1beta2.AntreaNetworkPolicy: registry.PolicyTypeAntreaNetworkPolicy,
+	v1beta2.AntreaClusterNetworkPolicy: registry.PolicyTypeAntreaClusterNetworkPolicy,
+}
 
 // Describer finds the names of what connections concern.
 type Describer struct {
@@ -36,6 +40,8 @@ type Describer struct {
 	PodNetworks func() []netip.Prefix
 	// Rules are the sources of policies by the flow ids of their rules.
 	Rules func() map[uint32]v1beta2.NetworkPolicyReference
+	// RuleNames are the names of rules by flow id, of rules that have one.
+	RuleNames func() map[uint32]string
 	// ServicePort returns the name of a Service's port, NAMESPACE/NAME:PORT, by an address at which it is reached; empty if there is none.
 	// It is nil without AntreaProxy.
 	ServicePort func(protocol corev1.Protocol, address netip.AddrPort) string
@@ -45,7 +51,14 @@ type Describer struct {
 
 // Begin returns what describes the connections of one reading.
 func (d *Describer) Begin() flows.Describe {
-	networks, rules := d.PodNetworks(), d.Rules()
+	networks, rules, names := d.PodNetworks(), d.Rules(), d.RuleNames()
+	admitted := func(id uint32) flows.Policy {
+		p := policy(rules[id])
+		if p.Name != "" {
+			p.Action, p.Rule = registry.NetworkPolicyRuleActionAllow, names[id]
+		}
+		return p
+	}
 	isPod := func(addr netip.Addr) bool {
 		return slices.ContainsFunc(networks, func(network netip.Prefix) bool { return network.Contains(addr) })
 	}
@@ -69,7 +82,7 @@ func (d *Describer) Begin() flows.Describe {
 		}
 		// The label names the rules that have admitted the connection: ingress in the lower half, egress in the upper
 		// half.
-		info.Ingress, info.Egress = policy(rules[uint32(c.Labels[0])]), policy(rules[uint32(c.Labels[0]>>32)])
+		info.Ingress, info.Egress = admitted(uint32(c.Labels[0])), admitted(uint32(c.Labels[0]>>32))
 		return info, from || to
 	}
 }
@@ -102,6 +115,9 @@ func flowType(fromLocal, toLocal, fromPod, toPod bool) uint8 {
 	}
 	return fromExternal
 }
+
+// Rule returns the policy of the rule with the flow id; the zero value for others.
+func (d *Describer) Rule(id uint32) flows.Policy { return policy(d.Rules()[id]) }
 
 func policy(ref v1beta2.NetworkPolicyReference) flows.Policy {
 	return flows.Policy{Type: policyTypes[ref.Type], Namespace: ref.Namespace, Name: ref.Name, UID: string(ref.UID)}

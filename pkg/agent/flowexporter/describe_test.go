@@ -41,9 +41,10 @@ func describer() *Describer {
 		Rules: func() map[uint32]v1beta2.NetworkPolicyReference {
 			return map[uint32]v1beta2.NetworkPolicyReference{
 				7: {Type: v1beta2.K8sNetworkPolicy, Namespace: "shop", Name: "in", UID: "u-in"},
-				8: {Type: v1beta2.K8sNetworkPolicy, Namespace: "shop", Name: "out", UID: "u-out"},
+				8: {Type: v1beta2.AntreaClusterNetworkPolicy, Name: "out", UID: "u-out"},
 			}
 		},
+		RuleNames: func() map[uint32]string { return map[uint32]string{8: "to-db"} },
 		ServicePort: func(protocol corev1.Protocol, address netip.AddrPort) string {
 			if protocol == corev1.ProtocolTCP && address.String() == "10.96.0.1:80" {
 				return "shop/db:sql"
@@ -69,7 +70,7 @@ func TestDescribe(t *testing.T) {
 		"on this Node": {
 			between("10.0.1.2:1", "10.0.1.3:2", "10.0.1.3:2", 8<<32|7),
 			flows.Info{Source: web, Destination: db, SourceNode: "node-1", DestinationNode: "node-1", FlowType: 1,
-				Ingress: flows.Policy{Type: 1, Namespace: "shop", Name: "in", UID: "u-in"}, Egress: flows.Policy{Type: 1, Namespace: "shop", Name: "out", UID: "u-out"}},
+				Ingress: flows.Policy{Type: 1, Action: 1, Namespace: "shop", Name: "in", UID: "u-in"}, Egress: flows.Policy{Type: 3, Action: 1, Name: "out", UID: "u-out", Rule: "to-db"}},
 		},
 		"to a Service on another Node": {
 			between("10.0.1.2:1", "10.96.0.1:80", "10.0.2.3:8080", 99),

@@ -60,6 +60,9 @@ type Exporter struct {
 	Cache Cache
 	// Describer returns what describes the connections of one reading.
 	Describer func() flows.Describe
+	// Denied is the source of packets that policies deny; nil without records of these. Rule returns the policy of a rule by flow id.
+	Denied *Denied
+	Rule   func(flowID uint32) flows.Policy
 	// Dial connects to the collector, and returns when ctx has ended, whatever the collector does.
 	Dial func(ctx context.Context) (Session, error)
 
@@ -68,6 +71,7 @@ type Exporter struct {
 
 	mu      sync.Mutex // protects what follows
 	ledger  *flows.Ledger
+	denials *flows.Denials
 	ended   waiting[*conntrack.Connection]
 	retired waiting[flows.Entry]
 }
@@ -77,6 +81,9 @@ func (e *Exporter) Run(ctx context.Context) {
 	e.restore()
 	var parts sync.WaitGroup
 	parts.Go(func() { e.watchEnds(ctx) })
+	if e.Denied != nil {
+		parts.Go(func() { e.watchDenied(ctx) })
+	}
 	due, sent := make(chan struct{}, 1), make(chan struct{})
 	go func() {
 		defer close(sent)
@@ -267,6 +274,8 @@ func (e *Exporter) sendDue(ctx context.Context, session Session) error {
 	now := time.Now()
 	e.mu.Lock()
 	records := e.ledger.Due(now)
+	allowed := len(records)
+	records = append(records, e.deniedRecords(now)...)
 	e.mu.Unlock()
 	// A collector that does not read must not keep the agent from stopping.
 	limited, cancel := context.WithTimeout(ctx, sendTimeout)
@@ -276,7 +285,8 @@ func (e *Exporter) sendDue(ctx context.Context, session Session) error {
 	sent, err := session.Send(records)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.ledger.Sent(records[:sent], now)
+	e.ledger.Sent(records[:min(sent, allowed)], now)
+	e.denials.Sent(records[min(sent, allowed):sent], now)
 	return err
 }
 
@@ -299,7 +309,7 @@ func (e *Exporter) restore() {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.ledger = ledger
+	e.ledger, e.denials = ledger, flows.NewDenials(e.Timeouts)
 }
 
 func (e *Exporter) load(ledger *flows.Ledger) error {

@@ -35,7 +35,6 @@ var (
 		"Packets to the agent that Open vSwitch has dropped because there were too many for one purpose.", []string{"meter_id"}, nil)
 
 	// Of parts that do not exist here; programs that expect the metrics find 0.
-	descDenied        = prometheus.NewDesc("antrea_agent_denied_connection_count", "Refused connections with a flow record: none have.", nil, nil)
 	descFQDNs         = prometheus.NewDesc("antrea_agent_fqdn_cache_size", "Names of FQDN rules: there are no such rules.", nil, nil)
 	descFQDNEvictions = prometheus.NewDesc("antrea_agent_fqdn_cache_eviction_count", "Names that were forgotten: there are none.", nil, nil)
 
@@ -79,7 +78,7 @@ var _ prometheus.Collector = (*Collector)(nil)
 func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descEgressRules, descIngressRules, descPolicies, descPods, descFlows, descAllFlows, descConnections, descMaxConnections, descPodConnections,
-		descMeterDrops, descDenied, descFQDNs, descFQDNEvictions,
+		descMeterDrops, descFQDNs, descFQDNEvictions,
 	} {
 		ch <- d
 	}
@@ -96,7 +95,6 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	policies, _, _ := c.Policies.Counts()
 	gauge(descPolicies, policies)
 	gauge(descPods, c.Interfaces.GetContainerInterfaceNum())
-	gauge(descDenied, 0)
 	gauge(descFQDNs, 0)
 	ch <- prometheus.MustNewConstMetric(descFQDNEvictions, prometheus.CounterValue, 0)
 	c.collectFlows(gauge)

@@ -22,6 +22,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/agent/policyreject"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
@@ -331,4 +332,71 @@ func testRejectDoesNotLoop(t *testing.T, w *wire) {
 	}
 	r.settle()
 	require.Empty(t, r.packetIns.Packets())
+}
+
+// Rules reject in both directions, and connections to a Service whose NodePort they are applied to.
+func TestWireRejectByRules(t *testing.T) { eachDatapath(t, testRejectByRules) }
+
+func testRejectByRules(t *testing.T, w *wire) {
+	r := newRefuser(t, w)
+	rule := func(id uint32, direction policy.Direction, pod policy.Pod) *policy.Rule {
+		return &policy.Rule{FlowID: id, Name: "no", Direction: direction, Effect: policy.Effect{Order: policy.Order{Stage: policy.StageTiers, Tier: 250, Policy: 5}, Action: policy.Reject},
+			AppliedTo: []policy.Pod{pod}, Peers: oftest.Everybody}
+	}
+	for at, rule := range map[string]*policy.Rule{
+		"egress":  rule(21, policy.Egress, policy.Pod{InterfaceName: "pod-a", OFPort: oftest.PodAPort, IPs: []netip.Addr{oftest.PodAIP, oftest.PodA6IP}}),
+		"ingress": rule(22, policy.Ingress, policy.Pod{InterfaceName: "pod-b", OFPort: oftest.PodBPort, IPs: []netip.Addr{oftest.PodBIP, oftest.PodB6IP}}),
+	} {
+		require.NoError(t, w.C.UpdatePolicyRules([]*policy.Rule{rule}, nil))
+		r.settle()
+		for _, f := range families {
+			for _, c := range rejectCases(f) {
+				if c.at == at {
+					t.Run(strings.Join([]string{f.name, c.at, c.name}, " "), func(t *testing.T) { w.T = t; r.rejectsBoth(f, c) })
+				}
+			}
+		}
+		require.NoError(t, w.C.UpdatePolicyRules(nil, []uint32{rule.FlowID}))
+		require.Empty(t, r.packetIns.Packets(), "answers that policies reject")
+	}
+}
+
+// With flow records of denied connections, what rules drop and what isolation drops comes to the agent, with the rule that decides.
+func TestDeniedPacketsAreStored(t *testing.T) {
+	features := oftest.ProxyAllFeatures
+	features.RecordDenied = true
+	b := oftest.NewBridge(t, features)
+	b.InstallAll()
+	sw := of.NewSwitch(b.MgmtSocket(oftest.BridgeName))
+	_, err := sw.Connect(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, sw.Close()) }()
+	packets, err := sw.PacketIns(t.Context(), openflow.PolicyLogController, 10)
+	require.NoError(t, err)
+	defer packets.Close()
+	drop := &policy.Rule{FlowID: 21, Name: "no", Direction: policy.Egress, Effect: policy.Effect{Order: policy.Order{Stage: policy.StageTiers, Tier: 250, Policy: 5}, Action: policy.Drop},
+		AppliedTo: []policy.Pod{oftest.PolicyPodA}, Peers: oftest.Prefixes("10.10.1.0/24"), LogReference: "AntreaClusterNetworkPolicy:a"}
+	require.NoError(t, b.C.UpdatePolicyRules([]*policy.Rule{drop, oftest.Ingress(22, oftest.PolicyPodB, nil)}, nil))
+	next := func(from uint32, name string, to netip.Addr, mac []byte) openflow.PolicyPacket {
+		t.Helper()
+		frame, err := ippacket.Build(ippacket.Outline{SrcMAC: macs[from][0], DstMAC: mac, Src: oftest.PodAIP, Dst: to, TTL: 64, Protocol: ippacket.TCP, SrcPort: 1, DstPort: 2, TCPFlags: 2})
+		require.NoError(t, err)
+		b.Inject(name, frame)
+		select {
+		case p := <-packets.Packets():
+			parsed, err := b.C.ParsePolicyPacket(p)
+			require.NoError(t, err)
+			return parsed
+		case <-time.After(20 * time.Second):
+			require.Fail(t, "no packet")
+			return openflow.PolicyPacket{}
+		}
+	}
+	dropped := next(oftest.PodAPort, "pod-a", oftest.RemotePodIP, oftest.GWMAC)
+	require.Equal(t, []any{openflow.OperationStore | openflow.OperationLog, policy.Egress, policy.Drop, uint32(21), "AntreaPolicyEgressRule", "no", "AntreaClusterNetworkPolicy:a"},
+		[]any{dropped.Operations, dropped.Direction, dropped.Action, dropped.FlowID, dropped.Table, dropped.Rule.Name, dropped.Reference})
+	require.NotZero(t, dropped.Priority)
+	isolated := next(oftest.PodAPort, "pod-a", oftest.PodBIP, oftest.PodBMAC)
+	require.Equal(t, []any{openflow.OperationStore, policy.Ingress, policy.Drop, uint32(0), "IngressDefaultRule", uint32(oftest.PodBPort)},
+		[]any{isolated.Operations, isolated.Direction, isolated.Action, isolated.FlowID, isolated.Table, isolated.PodPort})
 }

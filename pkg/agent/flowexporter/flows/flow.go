@@ -31,10 +31,10 @@ type Entry struct {
 	Count Count
 }
 
-// Policy is a rule that has admitted a connection. The zero Policy stands for none.
+// Policy is a rule that has admitted or denied a connection. The zero Policy stands for none; a Policy with only an Action, for isolation.
 type Policy struct {
-	// Type is a value of the information element ingressNetworkPolicyType.
-	Type                       uint8
+	// Type is a value of the information element ingressNetworkPolicyType, Action of ingressNetworkPolicyRuleAction.
+	Type, Action               uint8
 	Namespace, Name, UID, Rule string
 }
 
@@ -77,7 +77,9 @@ type Record struct {
 	// TCPState is conntrack's; empty for other protocols.
 	TCPState string
 
-	flow *flow
+	// flow, or denied, is the state that the record is about.
+	flow   *flow
+	denied *denied
 }
 
 // key identifies a connection: the addresses are used again by later ones.

@@ -11,6 +11,9 @@ import (
 	"slices"
 )
 
+// actionAllow is a value of the information element ingressNetworkPolicyRuleAction.
+const actionAllow = 1
+
 // state is the stored form of a Ledger.
 type state struct {
 	// Boot identifies the run of the kernel whose counters these are.
@@ -45,6 +48,13 @@ func (l *Ledger) Load(r io.Reader, boot string) error {
 		return fmt.Errorf("load the flow records' state: it is of the kernel's run %s; this is %s", s.Boot, boot)
 	}
 	l.adopt = s.Adopt
+	for _, f := range append(slices.Clone(s.Flows), s.Gone...) {
+		for _, p := range []*Policy{&f.Info.Ingress, &f.Info.Egress} {
+			if p.Name != "" && p.Action == 0 { // an earlier version has saved it
+				p.Action = actionAllow
+			}
+		}
+	}
 	for _, f := range s.Gone {
 		f.gone = true
 		l.locate(f)

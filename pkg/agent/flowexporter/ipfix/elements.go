@@ -61,13 +61,13 @@ var common = []element{
 	{"ingressNetworkPolicyUID", antrea, func(r *flows.Record) any { return r.Ingress.UID }},
 	{"ingressNetworkPolicyType", antrea, func(r *flows.Record) any { return r.Ingress.Type }},
 	{"ingressNetworkPolicyRuleName", antrea, func(r *flows.Record) any { return r.Ingress.Rule }},
-	{"ingressNetworkPolicyRuleAction", antrea, func(r *flows.Record) any { return action(r.Ingress) }},
+	{"ingressNetworkPolicyRuleAction", antrea, func(r *flows.Record) any { return r.Ingress.Action }},
 	{"egressNetworkPolicyName", antrea, func(r *flows.Record) any { return r.Egress.Name }},
 	{"egressNetworkPolicyNamespace", antrea, func(r *flows.Record) any { return r.Egress.Namespace }},
 	{"egressNetworkPolicyUID", antrea, func(r *flows.Record) any { return r.Egress.UID }},
 	{"egressNetworkPolicyType", antrea, func(r *flows.Record) any { return r.Egress.Type }},
 	{"egressNetworkPolicyRuleName", antrea, func(r *flows.Record) any { return r.Egress.Rule }},
-	{"egressNetworkPolicyRuleAction", antrea, func(r *flows.Record) any { return action(r.Egress) }},
+	{"egressNetworkPolicyRuleAction", antrea, func(r *flows.Record) any { return r.Egress.Action }},
 	{"tcpState", antrea, func(r *flows.Record) any { return r.TCPState }},
 	{"flowType", antrea, func(r *flows.Record) any { return r.FlowType }},
 	{"egressName", antrea, func(*flows.Record) any { return "" }},
@@ -105,14 +105,6 @@ func clusterIP(r *flows.Record) netip.Addr {
 		return netip.IPv4Unspecified()
 	}
 	return netip.IPv6Unspecified()
-}
-
-// action returns a value of the element ingressNetworkPolicyRuleAction: records are only of connections that were admitted.
-func action(p flows.Policy) uint8 {
-	if p.Name == "" {
-		return registry.NetworkPolicyRuleActionNoAction
-	}
-	return registry.NetworkPolicyRuleActionAllow
 }
 
 // loadRegistry fills the library's registry, which is global.

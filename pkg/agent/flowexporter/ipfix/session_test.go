@@ -96,7 +96,7 @@ func record(ipv6 bool, packets uint64) *flows.Record {
 	return &flows.Record{
 		Info: flows.Info{
 			Source: flows.Pod{Namespace: "shop", Name: "cart"}, SourceNode: "node-1", FlowType: 2, ServicePortName: "shop/db:sql",
-			Egress: flows.Policy{Type: 1, Namespace: "shop", Name: "to-db", UID: "u-1"},
+			Egress: flows.Policy{Type: 1, Action: 1, Namespace: "shop", Name: "to-db", UID: "u-1"},
 		},
 		Protocol: 6, Client: netip.MustParseAddrPort(client), Dialed: netip.MustParseAddrPort(dialed), Server: netip.MustParseAddrPort(server),
 		Start: time.Unix(1000, 5), End: time.Unix(1010, 0), Reason: flows.ReasonActive, TCPState: "ESTABLISHED",

@@ -38,6 +38,9 @@ func (g policyFlows) denyingFlows(r *policy.Rule, priority uint16, counter uint3
 	if r.Effect.Action == policy.Reject {
 		operations, disposition = operations|OperationReject, pipeline.DispositionReject
 	}
+	if g.Features.RecordDenied {
+		operations |= OperationStore
+	}
 	if operations != 0 {
 		actions = append(actions, g.report(r, disposition, operations)...)
 	}
@@ -69,9 +72,14 @@ func (g policyFlows) hit(r *policy.Rule, priority uint16, match []of.Match, acti
 // continues with the next action: nothing that the copy meets can change the verdict. Antrea sends it through a group and the table Output
 // instead. A flow would vanish with its group, and in Output a packet of a hairpin connection would leave the bridge.
 func (g policyFlows) report(r *policy.Rule, disposition pipeline.FieldValue, operations PolicyOperations) []of.Action {
+	return g.reportFrom(tableOf(r), disposition, operations)
+}
+
+// reportFrom is report for a decision in the table.
+func (g policyFlows) reportFrom(table string, disposition pipeline.FieldValue, operations PolicyOperations) []of.Action {
 	return []of.Action{
 		disposition.Load(), pipeline.PacketInOperationField.Is(uint32(operations)).Load(),
-		pipeline.PacketInTableField.Is(uint32(g.ID(tableOf(r)))).Load(),
+		pipeline.PacketInTableField.Is(uint32(g.ID(table))).Load(),
 		g.ToAgent(PolicyLogController, pipeline.MeterPolicyLog, policyLogCategory, byte(operations)),
 	}
 }

@@ -204,6 +204,10 @@ func (g policyFlows) clauseFlow(key clauseKey, u users) of.Flow {
 	switch {
 	case !key.drop:
 		actions = u.conjunctions()
+	case g.Features.RecordDenied && u.logged():
+		actions = g.reportFrom(key.table, pipeline.DispositionDrop, OperationStore|OperationLog)
+	case g.Features.RecordDenied:
+		actions = g.reportFrom(key.table, pipeline.DispositionDrop, OperationStore)
 	case u.logged():
 		actions = []of.Action{g.log(key.direction, "")}
 	}

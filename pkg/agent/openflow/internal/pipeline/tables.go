@@ -25,6 +25,8 @@ type Features struct {
 	CutConnections bool
 	// Traceflow lets packets be traced.
 	Traceflow bool
+	// RecordDenied sends packets that policies deny to the agent, for flow records.
+	RecordDenied bool
 	// PacketInRate limits the packets per second that the switch sends to the agent, where its datapath has meters; 0: no limit.
 	PacketInRate uint32
 }
