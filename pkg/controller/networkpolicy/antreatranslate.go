@@ -190,13 +190,17 @@ func (r *ruleReader) target(source *v1beta1.Rule) (applied []groupReference, spl
 	return applied, split
 }
 
-const maxComplaint = 256
-
 // complaint names all unreadable parts, and is cut to a length that a status can have.
 func (t *translation) complaint() string {
-	text := strings.Join(t.unreadable, "; ")
-	if len(text) > maxComplaint {
-		text = strings.ToValidUTF8(text[:maxComplaint], "") + "..."
+	return shortened(strings.Join(t.unreadable, "; "))
+}
+
+// maxMessage is the length at which messages in a status are cut, as in Antrea.
+const maxMessage = 256
+
+func shortened(text string) string {
+	if len(text) <= maxMessage {
+		return text
 	}
-	return text
+	return strings.ToValidUTF8(text[:maxMessage], "") + "..."
 }

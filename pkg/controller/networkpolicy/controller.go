@@ -37,15 +37,18 @@ func NewController(client kubernetes.Interface, store *Store) (*Controller, erro
 		"Pods":            c.factory.Core().V1().Pods().Informer(),
 		"NetworkPolicies": c.factory.Networking().V1().NetworkPolicies().Informer(),
 	} {
-		registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: c.set, UpdateFunc: func(_, object any) { c.set(object) }, DeleteFunc: c.delete,
-		})
+		registration, err := informer.AddEventHandler(c.handler())
 		if err != nil {
 			return nil, fmt.Errorf("watching %s: %w", what, err)
 		}
 		c.hasSynced = append(c.hasSynced, registration.HasSynced)
 	}
 	return c, nil
+}
+
+// handler handles the events of objects of Kubernetes.
+func (c *Controller) handler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{AddFunc: c.set, UpdateFunc: func(_, object any) { c.set(object) }, DeleteFunc: c.delete}
 }
 
 // FollowPolicies makes another part follow the NetworkPolicies of the Kubernetes API. It is called before Run, and
@@ -118,6 +121,10 @@ func (c *Controller) set(object any) {
 			return core.SetPod(object), nil
 		case *networkingv1.NetworkPolicy:
 			return core.SetNetworkPolicy(object)
+		case *corev1.Node:
+			return core.SetNode(object), nil
+		case *corev1.Service:
+			return core.SetService(object), nil
 		default:
 			return nil, fmt.Errorf("unexpected object from an informer: %T", object)
 		}
@@ -139,6 +146,10 @@ func (c *Controller) delete(object any) {
 			return core.DeletePod(keyOf(object)), nil
 		case *networkingv1.NetworkPolicy:
 			return core.DeleteNetworkPolicy(keyOf(object)), nil
+		case *corev1.Node:
+			return core.DeleteNode(object.Name), nil
+		case *corev1.Service:
+			return core.DeleteService(keyOf(object)), nil
 		default:
 			return nil, fmt.Errorf("unexpected object from an informer: %T", object)
 		}
@@ -157,20 +168,28 @@ func strip(object any) (any, error) {
 	if accessor, ok := object.(metav1.Object); ok {
 		accessor.SetManagedFields(nil)
 	}
-	pod, ok := object.(*corev1.Pod)
-	if !ok {
-		return object, nil
+	switch object := object.(type) {
+	case *corev1.Pod:
+		return stripPod(object), nil
+	case *corev1.Node:
+		return stripNode(object), nil
+	case *corev1.Service:
+		return stripService(object), nil
 	}
+	return object, nil
+}
+
+func stripPod(pod *corev1.Pod) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion, Labels: pod.Labels,
 		},
 		Spec: corev1.PodSpec{
-			NodeName: pod.Spec.NodeName, HostNetwork: pod.Spec.HostNetwork,
+			NodeName: pod.Spec.NodeName, HostNetwork: pod.Spec.HostNetwork, ServiceAccountName: pod.Spec.ServiceAccountName,
 			Containers: portsOf(pod.Spec.Containers), InitContainers: portsOf(pod.Spec.InitContainers),
 		},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase, PodIP: pod.Status.PodIP, PodIPs: pod.Status.PodIPs},
-	}, nil
+	}
 }
 
 // portsOf drops containers without ports.

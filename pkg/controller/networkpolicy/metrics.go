@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
 
 // processed counts, by resource, the changes of objects that agents are told of. The names are Antrea's.
@@ -41,6 +43,12 @@ var watching = metrics.NewGaugeVec(&metrics.GaugeOpts{
 // unreadable counts the policies with a part that cannot be read. The log names the part.
 var unreadable = newGauge("antrea_controller_network_policy_unreadable_count", "NetworkPolicies with a part that cannot be read and allows nothing")
 
+// statusUpdates counts, by kind, the statuses of policies that were written.
+var statusUpdates = map[string]*metrics.Counter{
+	v1beta1.ClusterNetworkPolicyKind: newCounter("antrea_controller_acnp_status_updates", "Written statuses of ClusterNetworkPolicies"),
+	v1beta1.NetworkPolicyKind:        newCounter("antrea_controller_annp_status_updates", "Written statuses of Antrea's NetworkPolicies"),
+}
+
 func newCounter(name, help string) *metrics.Counter {
 	return metrics.NewCounter(&metrics.CounterOpts{Name: name, Help: help, StabilityLevel: metrics.ALPHA})
 }
@@ -58,6 +66,9 @@ func newHistogram(name, help string) *metrics.Histogram {
 func init() {
 	for resource := range resources {
 		legacyregistry.MustRegister(processed[resource], syncDuration[resource], queued[resource])
+	}
+	for _, counter := range statusUpdates {
+		legacyregistry.MustRegister(counter)
 	}
 	legacyregistry.MustRegister(watching, unreadable)
 }

@@ -30,6 +30,8 @@ type policy struct {
 	peers   map[*group]struct{}
 	// span counts, per Node, the groups of applied that concern it.
 	span span
+	// reports has the latest report of each Node of the span.
+	reports map[string]controlplane.NetworkPolicyNodeStatus
 }
 
 // policySource is the metadata of a policy's source.

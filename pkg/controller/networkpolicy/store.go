@@ -31,6 +31,8 @@ type Store struct {
 	onNode [resources]map[string]map[object]struct{}
 	// watchers are keyed by Node; "" holds the watchers of everything.
 	watchers [resources]map[string]map[*watcher]struct{}
+	// notify is called when a status may have changed; nil for nobody.
+	notify func(StatusKey)
 }
 
 // NewStore returns an empty store.
@@ -141,7 +143,9 @@ func (s *Store) apply(event func(*core) ([]change, error)) error {
 		processed[changes[i].object.resource()].Inc()
 		s.index(&changes[i])
 		s.tell(&changes[i])
+		s.noteStatus(&changes[i])
 	}
+	s.tellStatus()
 	observe(changes, began)
 	return err
 }
