@@ -66,7 +66,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	if err := policies.FollowPolicies(traffic.Handler(controlplane.K8sNetworkPolicy)); err != nil {
 		return err
 	}
-	objects, keepObjects, err := newObjects(o, clients, leader, traffic)
+	objects, keepObjects, err := newObjects(o, clients, leader, traffic, policies, store)
 	if err != nil {
 		return err
 	}
@@ -101,9 +101,12 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	return group.Wait()
 }
 
-// newObjects returns the informers of Antrea's policies, tiers and groups, and what has to run for them: nothing without
-// the feature gate.
-func newObjects(o *options, clients *kubernetes.Clients, leader *leadership.Leadership, traffic *stats.Aggregator) (*crd.Policies, []func(context.Context), error) {
+// newObjects returns the informers of Antrea's policies, tiers and groups, which policies follows, and the functions that have to run for
+// them: none without the feature gate.
+func newObjects(
+	o *options, clients *kubernetes.Clients, leader *leadership.Leadership, traffic *stats.Aggregator,
+	policies *networkpolicy.Controller, store *networkpolicy.Store,
+) (*crd.Policies, []func(context.Context), error) {
 	objects, err := crd.NewPolicies(clients.Dynamic)
 	if err != nil || !o.gates.Enabled(features.AntreaPolicy) {
 		return objects, nil, err
@@ -119,7 +122,14 @@ func newObjects(o *options, clients *kubernetes.Clients, leader *leadership.Lead
 			return nil, nil, fmt.Errorf("watch policies of kind %s: %w", kind, err)
 		}
 	}
-	return objects, []func(context.Context){objects.Run, defaults.Run}, nil
+	if err := policies.FollowAntrea(objects); err != nil {
+		return nil, nil, err
+	}
+	statuses, err := networkpolicy.NewStatusController(store, clients.Statuses, objects, leader.Serving, policies.Synced())
+	if err != nil {
+		return nil, nil, err
+	}
+	return objects, []func(context.Context){objects.Run, defaults.Run, statuses.Run}, nil
 }
 
 // webhooks returns the webhooks of all kinds.

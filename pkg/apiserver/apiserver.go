@@ -167,6 +167,8 @@ func installGroups(server *genericapiserver.GenericAPIServer, c *Config) error {
 	if c.Groups != nil {
 		maps.Copy(controlPlane, registry.GroupQueries(c.Groups, readiness))
 	}
+	name, storage := registry.PolicyStatus(c.Store, readiness, agents)
+	controlPlane[name] = storage
 	if c.Stats != nil {
 		name, storage := registry.Reports(c.Stats, readiness, agents)
 		controlPlane[name] = storage

@@ -116,12 +116,18 @@ func (p *program) note(root *packages.Package, call *ast.CallExpr) {
 	case strings.HasPrefix(from, informers) && (f.Name() == "Informer" || f.Name() == "Lister"):
 		p.informer(strings.TrimPrefix(from, informers), strings.TrimSuffix(named.Obj().Name(), "Informer"), place)
 	case from == dynamicClients && verb != "":
-		if f.Name() == "UpdateStatus" {
+		if f.Name() == "UpdateStatus" || namesStatus(call) {
 			verb += statusOnly
 		}
 		file := path.Join(strings.TrimPrefix(root.PkgPath, module), path.Base(position.Filename))
 		p.dynamic[file+" "+verb] = append(p.dynamic[file+" "+verb], place)
 	}
+}
+
+// namesStatus reports whether a call names the subresource status.
+func namesStatus(call *ast.CallExpr) bool {
+	literal, ok := call.Args[len(call.Args)-1].(*ast.BasicLit)
+	return ok && literal.Value == `"status"`
 }
 
 const statusOnly = " of the status"

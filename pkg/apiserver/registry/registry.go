@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package registry has the REST resources. registry.go serves the results of the NetworkPolicy controller: get, list and watch.
-// reports.go takes the agents' reports, stats.go serves their sums. groups.go and evaluation.go answer questions of users about
+// policystatus.go and reports.go take the agents' reports, stats.go serves their sums. groups.go and evaluation.go answer questions of users about
 // groups and policies. agents.go knows on which Node an agent runs, readiness.go whether this controller may answer.
 package registry
 

@@ -22,6 +22,10 @@ const (
 	reviewQPS     = 200
 	reviewBurst   = 400
 	reviewTimeout = 10 * time.Second
+
+	// Statuses change in bursts: of all policies, when a Node reports everything.
+	statusQPS   = 200
+	statusBurst = 400
 )
 
 // Clients are clients of the same API with different limits.
@@ -32,6 +36,8 @@ type Clients struct {
 	Kube kubernetes.Interface
 	// Dynamic is for objects of types unknown to Kubernetes' client. It has the limits of Kube, for itself.
 	Dynamic dynamic.Interface
+	// Statuses is for the status of such objects.
+	Statuses dynamic.Interface
 	// Reviews is for TokenReviews and SubjectAccessReviews.
 	Reviews kubernetes.Interface
 }
@@ -54,13 +60,19 @@ func New(connection config.ClientConnectionConfig, override string, wrappers ...
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the Kubernetes API %s: %w", config.Host, err)
 	}
+	statusConfig := rest.CopyConfig(wrapped)
+	statusConfig.QPS, statusConfig.Burst = statusQPS, statusBurst
+	statuses, err := dynamic.NewForConfig(statusConfig)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the Kubernetes API %s: %w", config.Host, err)
+	}
 	reviewConfig := rest.CopyConfig(wrapped)
 	reviewConfig.QPS, reviewConfig.Burst, reviewConfig.Timeout = reviewQPS, reviewBurst, reviewTimeout
 	reviews, err := kubernetes.NewForConfig(reviewConfig)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the Kubernetes API %s: %w", config.Host, err)
 	}
-	return &Clients{Config: config, Kube: kube, Dynamic: dynamicClient, Reviews: reviews}, nil
+	return &Clients{Config: config, Kube: kube, Dynamic: dynamicClient, Statuses: statuses, Reviews: reviews}, nil
 }
 
 // configOf is the kubeconfig of the configuration file, or the Pod's service account, at the overriding address if there is

@@ -6,6 +6,7 @@ package networkpolicy
 import (
 	"fmt"
 	"maps"
+	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -115,6 +116,11 @@ type antreaPolicy struct {
 	doubt error
 }
 
+// same reports whether two versions differ in nothing that has an effect, as when only the status changes.
+func (a *antreaPolicy) same(other *antreaPolicy) bool {
+	return a.namespace == other.namespace && fmt.Sprint(a.doubt) == fmt.Sprint(other.doubt) && reflect.DeepEqual(a.spec, other.spec)
+}
+
 // SetClusterNetworkPolicy adds or changes a ClusterNetworkPolicy. An error names the parts that cannot be read or are not
 // supported: they allow nothing. If doubt is not nil, that is the whole policy.
 func (c *core) SetClusterNetworkPolicy(source *v1beta1.ClusterNetworkPolicy, doubt error) ([]change, error) {
@@ -130,6 +136,9 @@ func (c *core) SetAntreaNetworkPolicy(source *v1beta1.NetworkPolicy, doubt error
 func (c *core) setAntrea(source policySource, antrea *antreaPolicy) ([]change, error) {
 	t := newTransaction()
 	name := types.NamespacedName{Namespace: antrea.namespace, Name: source.Name}
+	if old := c.antrea.policies[name]; old != nil && old.source == source && old.antrea.same(antrea) {
+		return nil, nil
+	}
 	next := &policy{source: source, antrea: antrea, translation: c.translateAntrea(antrea)}
 	p := c.setPolicy(t, c.antrea.policies[name], next)
 	c.antrea.policies[name] = p
@@ -141,7 +150,7 @@ func (t *translation) problem(source *policySource) error {
 	if len(t.unreadable) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s %s/%s: %s", source.Type, source.Namespace, source.Name, t.complaint())
+	return fmt.Errorf("%s %s: %s", source.Type, groupKey(source.Namespace, source.Name), t.complaint())
 }
 
 // DeleteAntreaPolicy removes a ClusterNetworkPolicy, or a NetworkPolicy of Antrea.

@@ -25,7 +25,6 @@ type groupSource struct {
 	key             string
 	namespace, name string
 	uid             types.UID
-	generation      int64
 	spec            v1beta1.GroupSpec
 	// doubt, if not nil, says what is unknown about spec.
 	doubt error
@@ -85,10 +84,12 @@ func (c *core) setSource(meta *metav1.ObjectMeta, spec *v1beta1.GroupSpec, doubt
 		c.antrea.sources[key] = source
 		source.group = c.group(&groupReference{key: sourceKey(groupName(key)), name: groupName(key)})
 		source.group.source = source
+	} else if source.uid == meta.UID && fmt.Sprint(source.doubt) == fmt.Sprint(doubt) && reflect.DeepEqual(source.spec, *spec) {
+		return nil // as when only the status changes
 	} else {
 		c.indexSource(source, false)
 	}
-	source.uid, source.generation, source.spec, source.doubt = meta.UID, meta.Generation, *spec, doubt
+	source.uid, source.spec, source.doubt = meta.UID, *spec, doubt
 	c.indexSource(source, true)
 	c.sourcesChanged(t, c.withParents(key))
 	return c.finish(t)

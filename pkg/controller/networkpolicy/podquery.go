@@ -20,7 +20,7 @@ type RuleOf struct {
 	Index int32
 }
 
-// PodRules is what concerns a Pod, sorted by the names of the policies and by index.
+// PodRules lists the policies and rules that concern a Pod, sorted by the names of the policies and by index.
 type PodRules struct {
 	// Applied are the rules that apply to the Pod, and Policies the policies that do, with or without rules.
 	Applied  []RuleOf

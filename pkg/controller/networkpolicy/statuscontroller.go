@@ -31,12 +31,12 @@ const (
 	// minStatusRetry and maxStatusRetry bound the delay after a failure.
 	minStatusRetry = 50 * time.Millisecond
 	maxStatusRetry = time.Minute
-	// leaderInterval is how often the controller looks whether it serves.
+	// leaderInterval is the time between two looks at whether this controller serves.
 	leaderInterval = time.Second
 )
 
-// statusGrace is how long after this controller began to serve a Realized policy stays Realized without reports: agents report
-// everything again once they are connected.
+// statusGrace is the time after this controller began to serve for which a Realized policy stays Realized without reports: agents
+// report everything again once they are connected.
 var statusGrace = 10 * time.Second
 
 // StatusController writes the status of policies and groups of Antrea: what the Store says it should be.

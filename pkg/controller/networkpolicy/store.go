@@ -31,7 +31,7 @@ type Store struct {
 	onNode [resources]map[string]map[object]struct{}
 	// watchers are keyed by Node; "" holds the watchers of everything.
 	watchers [resources]map[string]map[*watcher]struct{}
-	// notify is called when a status may have changed; nil for nobody.
+	// notify is called when a status may have changed; nil for none.
 	notify func(StatusKey)
 }
 
