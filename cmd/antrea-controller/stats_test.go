@@ -121,6 +121,7 @@ func testStatsOfAntreaPolicies(t *testing.T, f *fixture) {
 // TestStatsOff: with the feature gate off, the list is empty and reports have nowhere to go.
 func TestStatsOff(t *testing.T) {
 	f := startKubernetes(t)
+	createDefinitions(t, f)
 	f.createPod("web", "node-1", "10.0.1.1", map[string]string{"app": "web"})
 	f.createPolicy()
 	conf := filepath.Join(t.TempDir(), "antrea-controller.conf")
