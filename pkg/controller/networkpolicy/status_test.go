@@ -146,7 +146,9 @@ func TestStatus(t *testing.T) {
 	f.has("NetworkPolicy", "ns", "none", status(v1beta1.NetworkPolicyRealized, 0, 0))
 	f.has("ClusterNetworkPolicy", "", "web", status(v1beta1.NetworkPolicyRealizing, 0, 2))
 	require.False(t, f.store.Report("unknown", nil))
-	tell := func(reports ...controlplane.NetworkPolicyNodeStatus) { require.True(t, f.store.Report("uid-web", reports)) }
+	tell := func(reports ...controlplane.NetworkPolicyNodeStatus) {
+		require.True(t, f.store.Report("uid-web", reports))
+	}
 	tell(report("node-1", 1), report("node-3", 1))
 	f.has("ClusterNetworkPolicy", "", "web", status(v1beta1.NetworkPolicyRealizing, 1, 2))
 	tell(controlplane.NetworkPolicyNodeStatus{NodeName: "node-2", Generation: 1, RealizationFailure: true, Message: strings.Repeat("x", 300)})
