@@ -23,6 +23,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/noderoute"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/traceflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/flowexporter"
+	"github.com/antrea-oncache/antrea/pkg/agent/meterloss"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/podfeed"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/rewriteport"
 	"github.com/antrea-oncache/antrea/pkg/agent/policyreject"
@@ -52,6 +53,8 @@ type controllers struct {
 	auditLog *auditlog.Logger
 	// refusals answers packets that policies reject.
 	refusals *policyreject.Responder
+	// watchMeters reports packets that meters keep from the agent.
+	watchMeters func(ctx context.Context)
 	// cutter is nil unless established connections are cut, fastStats without ONCache.
 	cutter    *networkpolicy.Cutter
 	fastStats *networkpolicy.FastStats
@@ -174,6 +177,7 @@ func (c *controllers) addPolicies(o *options, n *node, cache *onCache) (err erro
 	c.auditLog = auditlog.NewLogger(n.openFlow, n.flows, n.store, auditlog.DefaultDirectory, auditlog.Rotation{
 		MaxSize: int(settings.MaxSize), MaxBackups: int(*settings.MaxBackups), MaxAge: int(*settings.MaxAge), Compress: *settings.Compress,
 	})
+	c.watchMeters = func(ctx context.Context) { meterloss.Watch(ctx, n.flows.DroppedByMeters) }
 	c.refusals = policyreject.NewResponder(n.openFlow, n.flows, policyreject.Node{Interfaces: n.store, Gateway: n.Node.Gateway, TunnelPort: n.Node.TunnelOFPort})
 	c.addStats(o, n)
 	return nil
@@ -298,6 +302,7 @@ func (c *controllers) parts(ctx context.Context) []start.Part {
 		{Name: "clients of antrea-controller", Run: c.antrea.Run},
 		{Name: "audit log", Serve: c.auditLog.Run},
 		{Name: "rejections of policies", Serve: c.refusals.Run},
+		{Name: "losses of meters", Run: c.watchMeters},
 		{Name: "CNI server", Serve: c.cni.Run},
 	}
 	if c.proxy != nil {

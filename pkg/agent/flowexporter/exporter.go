@@ -3,7 +3,8 @@
 
 // Package flowexporter sends flow records of the connections of local Pods to a collector. exporter.go reads what was counted and
 // sends the records that are due, cache.go reads the cache, describe.go finds the names of what a connection concerns, collector.go finds
-// the collector, waiting.go keeps reports until the next reading, metrics.go counts. Package flows decides about the records, package ipfix sends them.
+// the collector, waiting.go keeps reports until the next reading, metrics.go counts,
+// denied.go receives packets that policies deny. Package flows decides about the records, package ipfix sends them.
 package flowexporter
 
 import (

@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -359,4 +361,11 @@ func testRejectByRules(t *testing.T, w *wire) {
 		require.NoError(t, w.C.UpdatePolicyRules(nil, []uint32{rule.FlowID}))
 		require.Empty(t, r.packetIns.Packets(), "answers that policies reject")
 	}
+	for _, mark := range connectionMark.FindAllStringSubmatch(w.Appctl("dpctl/dump-conntrack"), -1) {
+		value, err := strconv.ParseUint(mark[1], 0, 32)
+		require.NoError(t, err)
+		require.False(t, openflow.PassedPolicies(uint32(value)), "the cache learns only from connections that have passed policies: mark %#x", value)
+	}
 }
+
+var connectionMark = regexp.MustCompile(`\bmark=(\d+)`)

@@ -10,11 +10,15 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/retry"
 )
+
+// lossInterval is the shortest time between two messages about lost packets.
+const lossInterval = time.Minute
 
 // PacketIns receives the packet-ins of one controller id in a bounded queue: packets that arrive while it is full are dropped and
 // counted. It has its own connection, because a connection has one id, and so that packets do not delay flows. When the connection
@@ -30,6 +34,8 @@ type PacketIns struct {
 	// mu guards closing packets against filling it.
 	mu     sync.Mutex
 	closed bool
+	// reported is the time of the last message about dropped packets.
+	reported time.Time
 }
 
 func newPacketIns(id uint16, capacity int) (*PacketIns, error) {
@@ -66,8 +72,10 @@ func (p *PacketIns) offer(packet *PacketIn) {
 	select {
 	case p.packets <- packet:
 	default:
-		if p.dropped.Add(1) == 1 {
-			klog.InfoS("A packet-in was dropped because its queue is full, later ones are only counted", "controllerID", p.id, "capacity", cap(p.packets))
+		dropped := p.dropped.Add(1)
+		if now := time.Now(); now.Sub(p.reported) >= lossInterval {
+			p.reported = now
+			klog.InfoS("Packet-ins are dropped because their queue is full", "controllerID", p.id, "capacity", cap(p.packets), "droppedSoFar", dropped)
 		}
 	}
 }

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package flows decides which flow records exist and what they contain, without I/O: a Ledger takes the counters of
-// conntrack and the cache, and returns the records that are due. flow.go holds the state of one connection, ledger.go
-// joins the counters, due.go decides about records, state.go keeps everything for the next agent.
+// conntrack and the cache, and returns the records that are due. Denials do the same for connections that policies deny.
 package flows
 
 import (
