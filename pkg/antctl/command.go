@@ -42,6 +42,7 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 	groups := map[Group]*cobra.Command{
 		Flat:    root,
 		Get:     newGroup(Get, "Get the state of the component"),
+		Query:   newGroup(Query, "Ask what policies mean for Pods"),
 		ONCache: newGroup(ONCache, "Control the ONCache fast path"),
 	}
 	for i := range definitions {
@@ -67,7 +68,7 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 	if env.Mode == ModeController {
 		root.AddCommand(newProxy(s), newCheck(s))
 	}
-	for _, group := range []Group{Get, ONCache} {
+	for _, group := range []Group{Get, Query, ONCache} {
 		if groups[group].HasSubCommands() {
 			root.AddCommand(groups[group])
 		}
@@ -85,6 +86,16 @@ type session struct {
 // asker returns a function that asks the server for what an endpoint answers.
 func (s *session) asker(endpoint *Endpoint) func(context.Context, url.Values) ([]byte, error) {
 	return func(ctx context.Context, query url.Values) ([]byte, error) {
+		sent, body := query, []byte(nil)
+		if endpoint.Query != nil {
+			sent = endpoint.Query(query)
+		}
+		if endpoint.Body != nil {
+			var err error
+			if body, err = endpoint.Body(query); err != nil {
+				return nil, err
+			}
+		}
 		if s.conn.timeout > 0 {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, s.conn.timeout)
@@ -94,10 +105,7 @@ func (s *session) asker(endpoint *Endpoint) func(context.Context, url.Values) ([
 		if err != nil {
 			return nil, err
 		}
-		if endpoint.Query != nil {
-			query = endpoint.Query(query)
-		}
-		return c.do(ctx, endpoint.method(query), endpoint.Path, query)
+		return c.send(ctx, endpoint.method(query), endpoint.Path, sent, body)
 	}
 }
 

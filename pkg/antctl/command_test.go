@@ -329,7 +329,7 @@ func TestCommandsOfAntreasTests(t *testing.T) {
 		},
 		{Mode: ModeController}: {
 			"version", "get networkpolicy", "get appliedtogroup", "get addressgroup", "get controllerinfo", "get featuregates", "supportbundle",
-			"traceflow", "proxy",
+			"traceflow", "proxy", "query endpoint", "query networkpolicyevaluation",
 		},
 	} {
 		for _, command := range commands {

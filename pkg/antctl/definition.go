@@ -16,6 +16,8 @@ const (
 	Flat Group = ""
 	// Get commands are under antctl get; their default output is a table.
 	Get Group = "get"
+	// Query commands are under antctl query; their default output is a table.
+	Query Group = "query"
 	// ONCache commands are under antctl oncache; their default output is a table.
 	ONCache Group = "oncache"
 )
@@ -50,7 +52,7 @@ type Flag struct {
 	Bool      bool
 }
 
-// Endpoint answers a command: GET Path with the arguments as query, or PUT when they request a change.
+// Endpoint answers a command: GET Path with the arguments as query, PUT when they request a change, or POST with Body.
 type Endpoint struct {
 	Path     string
 	Response Response
@@ -62,6 +64,8 @@ type Endpoint struct {
 	ResponseFor func(query url.Values) Response
 	// Query, when set, converts the arguments and flags to the request's query.
 	Query func(url.Values) url.Values
+	// Body, when set, makes the body of a POST of the arguments and flags.
+	Body func(url.Values) ([]byte, error)
 	// Direct is set for a path that the Kubernetes API does not forward to the controller: outside the controller's Pod, antctl
 	// connects to the controller itself.
 	Direct bool
@@ -70,6 +74,9 @@ type Endpoint struct {
 }
 
 func (e *Endpoint) method(query url.Values) string {
+	if e.Body != nil {
+		return http.MethodPost
+	}
 	if e.Changes || e.ChangedBy != "" && query.Has(e.ChangedBy) {
 		return http.MethodPut
 	}

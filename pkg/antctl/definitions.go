@@ -17,7 +17,7 @@ import (
 
 // definitions are all commands.
 var definitions = slices.Concat([]Definition{versionDefinition, oncacheDefinition, oncacheModeDefinition, oncacheFlushDefinition, oncacheExplainDefinition, controllerInfoDefinition},
-	agentDefinitions, networkPolicyDefinitions, controlPlaneDefinitions)
+	agentDefinitions, networkPolicyDefinitions, controlPlaneDefinitions, queryDefinitions)
 
 // agentDefinitions are the commands for inspecting an agent. Some of them also exist in controller mode.
 var agentDefinitions = []Definition{
@@ -47,12 +47,12 @@ var agentDefinitions = []Definition{
 		Use: "ovsflows", Aliases: []string{"of"}, Group: Get,
 		Short:   "Dump OVS flows",
 		Long:    "Dump all OVS flows, or the flows of a local Pod, a Service, a NetworkPolicy or tables.",
-		Example: "  antctl get ovsflows\n  antctl get ovsflows -p pod1 -n ns1\n  antctl get ovsflows -S svc1 -n ns1\n  antctl get ovsflows -T Classifier,Output\n  antctl get ovsflows --table-names-only",
+		Example: "  antctl get ovsflows\n  antctl get ovsflows -p pod1 -n ns1\n  antctl get ovsflows -S svc1 -n ns1\n  antctl get ovsflows -N acnp1\n  antctl get ovsflows -N np1 -n ns1 --type ANNP\n  antctl get ovsflows -T Classifier,Output\n  antctl get ovsflows --table-names-only",
 		Flags: []Flag{
 			{Name: "pod", Shorthand: "p", Usage: "Name of a local Pod; needs --namespace"},
 			{Name: "service", Shorthand: "S", Usage: "Name of a Service; needs --namespace"},
-			{Name: "networkpolicy", Shorthand: "N", Usage: "Name of a NetworkPolicy; needs --namespace"},
-			{Name: "type", Usage: "Type of the NetworkPolicy"},
+			{Name: "networkpolicy", Shorthand: "N", Usage: "Name of a policy; needs --namespace unless it is of the cluster"},
+			{Name: "type", Usage: "Type of the policy, if the name is not enough: K8sNP, ACNP, ANNP, BANP, ANP or K8sCNP"},
 			{Name: "namespace", Shorthand: "n", Usage: "Namespace of the object"},
 			{Name: "table", Shorthand: "T", Usage: "Comma-separated names or numbers of flow tables"},
 			{Name: "table-names-only", Usage: "Print the names of the flow tables", Bool: true},

@@ -58,7 +58,11 @@ func write(w io.Writer, result Result, format Format) error {
 		_, err = io.WriteString(w, cleanYAML(string(body)))
 		return err
 	default:
-		_, err := io.WriteString(w, result.Table.String())
+		text := cleanText(result.Text)
+		if text == "" {
+			text = result.Table.String()
+		}
+		_, err := io.WriteString(w, text)
 		return err
 	}
 }

@@ -19,7 +19,7 @@ type Result struct {
 	Data any
 	// Table is the content for tables.
 	Table Table
-	// Text is the output of commands with TextOnly.
+	// Text is the output of commands with TextOnly, and takes the place of Table if it is not empty.
 	Text string
 }
 
@@ -78,7 +78,7 @@ func Object[T any](columns ...Column[T]) Layout[T] {
 	}}
 }
 
-// Text formats the answer for commands with TextOnly.
+// Text formats the answer for commands with TextOnly, and for commands whose table is not one.
 func Text[D any](text func(D) string) Layout[D] {
 	return Layout[D]{func(data D) Result { return Result{Data: data, Text: text(data)} }}
 }

@@ -159,14 +159,3 @@ func (c *Controller) RulesOf(policy string) []*policy.Rule {
 	defer c.mu.Unlock()
 	return sortedRules(maps.Values(c.realized.policies[policy]))
 }
-
-// RulesOfSource returns the rules on the switch for the policy made from the NetworkPolicy with this namespace and name; ok
-// is false when it does not concern this Node.
-func (c *Controller) RulesOfSource(namespace, name string) (rules []*policy.Rule, ok bool) {
-	for _, p := range c.NetworkPolicies() {
-		if ref := p.SourceRef; ref != nil && ref.Namespace == namespace && ref.Name == name {
-			return c.RulesOf(p.Name), true
-		}
-	}
-	return nil, false
-}

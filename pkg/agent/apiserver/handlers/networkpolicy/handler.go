@@ -9,6 +9,7 @@ package networkpolicy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -37,8 +38,27 @@ type Querier interface {
 // Stats returns what each rule has let pass, by flow id.
 type Stats func(context.Context) (map[uint32]apis.RuleStats, error)
 
-// sourceTypes are short names of types of sources, as users give them.
-var sourceTypes = map[string]v1beta2.NetworkPolicyType{"K8SNP": v1beta2.K8sNetworkPolicy}
+// sourceTypes are short names of types of sources, as users give them, and whether their objects have a Namespace.
+var sourceTypes = map[string]struct {
+	kind       v1beta2.NetworkPolicyType
+	namespaced bool
+}{
+	"K8SNP": {v1beta2.K8sNetworkPolicy, true}, "ACNP": {v1beta2.AntreaClusterNetworkPolicy, false}, "ANNP": {v1beta2.AntreaNetworkPolicy, true},
+	"ANP": {v1beta2.AdminNetworkPolicy, false}, "BANP": {v1beta2.BaselineAdminNetworkPolicy, false}, "K8SCNP": {v1beta2.K8sClusterNetworkPolicy, false},
+}
+
+// SourceType returns the type of sources with a short name, in upper or lower case, and whether their objects have a Namespace. An
+// empty name stands for all types: the empty type.
+func SourceType(name string) (kind v1beta2.NetworkPolicyType, namespaced bool, err error) {
+	if name == "" {
+		return "", false, nil
+	}
+	known, ok := sourceTypes[strings.ToUpper(name)]
+	if !ok {
+		return "", false, fmt.Errorf("type %q: allowed: K8sNP, ACNP, ANNP, BANP, ANP, K8sCNP", name)
+	}
+	return known.kind, known.namespaced, nil
+}
 
 // HandlePolicies serves /networkpolicies.
 func HandlePolicies(q Querier, stats Stats) http.HandlerFunc {
@@ -84,12 +104,12 @@ func realizedRules(rules []*policy.Rule, counted map[uint32]apis.RuleStats) []ap
 }
 
 func selectPolicies(q Querier, query url.Values) ([]*v1beta2.NetworkPolicy, error) {
-	var sourceType v1beta2.NetworkPolicyType
-	if name := query.Get("type"); name != "" {
-		var known bool
-		if sourceType, known = sourceTypes[strings.ToUpper(name)]; !known {
-			return nil, fmt.Errorf("type %q: this version knows policies of type K8sNP only", name)
-		}
+	if err := checkSelection(query); err != nil {
+		return nil, err
+	}
+	sourceType, _, err := SourceType(query.Get("type"))
+	if err != nil {
+		return nil, err
 	}
 	groups, err := groupsOfPod(q, query.Get("pod"))
 	if err != nil {
@@ -104,10 +124,29 @@ func selectPolicies(q Querier, query url.Values) ([]*v1beta2.NetworkPolicy, erro
 		selected := matches("name", p.Name) && matches("namespace", source.Namespace) && matches("source", source.Name) &&
 			(sourceType == "" || sourceType == source.Type)
 		if query.Get("pod") != "" {
-			selected = selected && slices.ContainsFunc(p.AppliedToGroups, func(g string) bool { return groups[g] })
+			selected = selected && appliesTo(p, groups)
 		}
 		return !selected
 	}), nil
+}
+
+// checkSelection refuses filters that exclude each other.
+func checkSelection(query url.Values) error {
+	filters := []string{"namespace", "pod", "source", "type"}
+	switch {
+	case query.Get("name") != "" && slices.ContainsFunc(filters, func(f string) bool { return query.Get(f) != "" }):
+		return errors.New("with a name, none of the other options should be set: " + strings.Join(filters, ", "))
+	case query.Get("pod") != "" && query.Get("namespace") != "":
+		return errors.New("pod and namespace should not be set together: pod is NAMESPACE/NAME")
+	}
+	return nil
+}
+
+// appliesTo reports whether a policy, or a rule of it, is applied to one of the groups.
+func appliesTo(p *v1beta2.NetworkPolicy, groups map[string]bool) bool {
+	in := func(g string) bool { return groups[g] }
+	return slices.ContainsFunc(p.AppliedToGroups, in) ||
+		slices.ContainsFunc(p.Rules, func(r v1beta2.NetworkPolicyRule) bool { return slices.ContainsFunc(r.AppliedToGroups, in) })
 }
 
 // groupsOfPod returns the names of the AppliedToGroups that have the Pod, given as namespace/name, on this Node.

@@ -59,7 +59,11 @@ func get(t *testing.T, handle http.HandlerFunc, query url.Values) (int, string) 
 }
 
 func TestPolicies(t *testing.T) {
-	q := &fakeQuerier{policies: []*v1beta2.NetworkPolicy{internalPolicy("uid1", "g1", "ns1", "a"), internalPolicy("uid2", "g2", "ns1", "b"), internalPolicy("uid3", "g2", "ns2", "a")}}
+	q := &fakeQuerier{policies: []*v1beta2.NetworkPolicy{internalPolicy("uid1", "g1", "ns1", "a"), internalPolicy("uid2", "g2", "ns1", "b"), internalPolicy("uid3", "g2", "ns2", "a"), {
+		// It is applied to the group by a rule.
+		ObjectMeta: metav1.ObjectMeta{Name: "uid4"}, Rules: []v1beta2.NetworkPolicyRule{{AppliedToGroups: []string{"g1"}}},
+		SourceRef: &v1beta2.NetworkPolicyReference{Type: v1beta2.AntreaClusterNetworkPolicy, Name: "a"},
+	}}}
 	handle := HandlePolicies(q, func(context.Context) (map[uint32]apis.RuleStats, error) {
 		return map[uint32]apis.RuleStats{7: {Sessions: 2, Packets: 3, Bytes: 4}}, nil
 	})
@@ -68,13 +72,15 @@ func TestPolicies(t *testing.T) {
 		query url.Values
 		want  []string
 	}{
-		{"all", nil, []string{"uid1", "uid2", "uid3"}},
+		{"all", nil, []string{"uid1", "uid2", "uid3", "uid4"}},
 		{"name", url.Values{"name": {"uid2"}}, []string{"uid2"}},
 		{"namespace", url.Values{"namespace": {"ns1"}}, []string{"uid1", "uid2"}},
-		{"source", url.Values{"source": {"a"}}, []string{"uid1", "uid3"}},
+		{"source", url.Values{"source": {"a"}}, []string{"uid1", "uid3", "uid4"}},
 		{"source and namespace", url.Values{"source": {"a"}, "namespace": {"ns2"}}, []string{"uid3"}},
 		{"type", url.Values{"type": {"k8snp"}}, []string{"uid1", "uid2", "uid3"}},
-		{"Pod", url.Values{"pod": {"ns1/web"}}, []string{"uid1"}},
+		{"type of the cluster", url.Values{"type": {"ACNP"}}, []string{"uid4"}},
+		{"type without policies", url.Values{"type": {"BANP"}}, nil},
+		{"Pod", url.Values{"pod": {"ns1/web"}}, []string{"uid1", "uid4"}},
 		{"Pod without policies", url.Values{"pod": {"ns1/other"}}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -102,7 +108,9 @@ func TestPolicies(t *testing.T) {
 		want  string
 	}{
 		{url.Values{"name": {"absent"}}, http.StatusNotFound, "networkpolicy \"absent\" not found\n"},
-		{url.Values{"type": {"ACNP"}}, http.StatusBadRequest, "type \"ACNP\": this version knows policies of type K8sNP only\n"},
+		{url.Values{"type": {"XNP"}}, http.StatusBadRequest, "type \"XNP\": allowed: K8sNP, ACNP, ANNP, BANP, ANP, K8sCNP\n"},
+		{url.Values{"name": {"uid1"}, "source": {"a"}}, http.StatusBadRequest, "with a name, none of the other options should be set: namespace, pod, source, type\n"},
+		{url.Values{"pod": {"ns1/web"}, "namespace": {"ns1"}}, http.StatusBadRequest, "pod and namespace should not be set together: pod is NAMESPACE/NAME\n"},
 		{url.Values{"pod": {"web"}}, http.StatusBadRequest, "pod \"web\": must be NAMESPACE/NAME\n"},
 	} {
 		code, body := get(t, handle, test.query)

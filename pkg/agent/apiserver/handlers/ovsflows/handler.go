@@ -3,7 +3,7 @@
 
 // Package ovsflows serves /ovsflows: a list of apis.OVSFlow. Without parameters it lists all flows of the bridge; pod
 // together with namespace selects the flows installed for a Pod, service with namespace the flows of a Service's ports,
-// networkpolicy with namespace the flows of a policy's rules, table (names or numbers, comma-separated) the flows of
+// networkpolicy, with namespace unless its kind has none and with type if the name is not unique, the flows of a policy's rules, table (names or numbers, comma-separated) the flows of
 // tables, table-names-only lists the tables.
 package ovsflows
 
@@ -18,10 +18,14 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
+	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers"
 )
 
@@ -33,9 +37,10 @@ type Pipeline interface {
 	GetServiceFlowKeys(port string) []string
 }
 
-// Policies finds the rules of a policy that are on the bridge; ok is false for a policy that does not concern this Node.
+// Policies has the policies that concern this Node, and the rules of each that are on the bridge.
 type Policies interface {
-	RulesOfSource(namespace, name string) (rules []*policy.Rule, ok bool)
+	NetworkPolicies() []*v1beta2.NetworkPolicy
+	RulesOf(policy string) []*policy.Rule
 }
 
 // Services finds the ports of a Service that are on the bridge; ok is false for a Service without any.
@@ -55,7 +60,7 @@ type FlowDumper interface {
 
 var counters = regexp.MustCompile(`\b(n_packets|n_bytes|idle_age|hard_age)=\d+, `)
 
-const supportedFilters = "pod, service or networkpolicy with namespace, table, table-names-only"
+const supportedFilters = "pod or service with namespace, networkpolicy, table, table-names-only"
 
 // filterError is a bad request, or with notFound set an absent object.
 type filterError struct {
@@ -121,11 +126,10 @@ func (h *handler) flows(ctx context.Context, query url.Values) ([]string, error)
 	switch {
 	case selectors > 1:
 		return nil, badFilter("pod, service, networkpolicy, table and table-names-only cannot be combined")
-	case (pod+policy+service == "") != (namespace == ""):
-		return nil, badFilter("pod %q, service %q, networkpolicy %q, namespace %q: one of the first three and the last, or none must be given",
-			pod, service, policy, namespace)
-	case query.Has("type") && !strings.EqualFold(query.Get("type"), "K8sNP"):
-		return nil, badFilter("type %q: this version knows policies of type K8sNP only", query.Get("type"))
+	case policy == "" && (pod+service == "") != (namespace == ""):
+		return nil, badFilter("pod %q, service %q, namespace %q: one of the first two and the last, or none must be given", pod, service, namespace)
+	case policy == "" && query.Has("type"):
+		return nil, badFilter("type %q: only the flows of a networkpolicy have a type", query.Get("type"))
 	case namesOnly:
 		return h.tableNames(ctx)
 	case pod != "":
@@ -133,7 +137,7 @@ func (h *handler) flows(ctx context.Context, query url.Values) ([]string, error)
 	case service != "":
 		return h.serviceFlows(ctx, service, namespace)
 	case policy != "":
-		return h.policyFlows(ctx, policy, namespace)
+		return h.policyFlows(ctx, policy, namespace, query.Get("type"))
 	case table != "":
 		return h.tableFlows(ctx, strings.Split(table, ","))
 	default:
@@ -180,13 +184,28 @@ func (h *handler) serviceFlows(ctx context.Context, service, namespace string) (
 	return h.flowsOf(ctx, keys)
 }
 
-func (h *handler) policyFlows(ctx context.Context, policy, namespace string) ([]string, error) {
-	rules, ok := h.policies.RulesOfSource(namespace, policy)
-	if !ok {
-		return nil, notFound("NetworkPolicy %s/%s not found on this Node", namespace, policy)
+// policyFlows returns the flows of all rules of a policy. Without a type, namespace decides between the kinds of policies.
+func (h *handler) policyFlows(ctx context.Context, name, namespace, sourceType string) ([]string, error) {
+	kind, namespaced, err := networkpolicy.SourceType(sourceType)
+	switch {
+	case err != nil:
+		return nil, badFilter("%v", err)
+	case kind != "" && namespaced && namespace == "":
+		return nil, badFilter("networkpolicy %q: policies of type %s need a namespace", name, sourceType)
+	case kind != "" && !namespaced && namespace != "":
+		return nil, badFilter("networkpolicy %q: policies of type %s have no namespace", name, sourceType)
+	}
+	found := slices.DeleteFunc(h.policies.NetworkPolicies(), func(p *v1beta2.NetworkPolicy) bool {
+		return p.SourceRef == nil || p.SourceRef.Name != name || p.SourceRef.Namespace != namespace || kind != "" && p.SourceRef.Type != kind
+	})
+	if len(found) == 0 {
+		return nil, notFound("NetworkPolicy %s not found on this Node", types.NamespacedName{Namespace: namespace, Name: name})
+	}
+	if len(found) > 1 {
+		return nil, badFilter("networkpolicy %q is ambiguous: there are %s and %s; name a type", name, found[0].SourceRef.ToString(), found[1].SourceRef.ToString())
 	}
 	var ids []uint32
-	for _, r := range rules {
+	for _, r := range h.policies.RulesOf(found[0].Name) {
 		ids = append(ids, r.FlowID)
 	}
 	return h.flowsOf(ctx, h.pipeline.GetPolicyFlowKeys(ids))

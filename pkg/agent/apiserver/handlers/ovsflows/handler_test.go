@@ -12,11 +12,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
 
 type fakePipeline struct{ err error }
@@ -30,16 +32,29 @@ func (fakePipeline) GetPodFlowKeys(name string) []string {
 }
 
 func (fakePipeline) GetPolicyFlowKeys(ids []uint32) []string {
-	if !slices.Equal(ids, []uint32{7, 8}) {
-		return nil
+	switch {
+	case slices.Equal(ids, []uint32{7, 8}):
+		return []string{"table=12,reg1=1"}
+	case slices.Equal(ids, []uint32{9}):
+		return []string{"table=3,in_port=1"}
 	}
-	return []string{"table=12,reg1=1"}
+	return nil
 }
 
 type fakePolicies struct{}
 
-func (fakePolicies) RulesOfSource(namespace, name string) ([]*policy.Rule, bool) {
-	return []*policy.Rule{{Effect: policy.Kubernetes, FlowID: 7}, {Effect: policy.Kubernetes, FlowID: 8}}, namespace == "default" && name == "np"
+func (fakePolicies) NetworkPolicies() (policies []*v1beta2.NetworkPolicy) {
+	for uid, source := range map[string]v1beta2.NetworkPolicyReference{
+		"u1": {Type: v1beta2.K8sNetworkPolicy, Namespace: "default", Name: "np"}, "u2": {Type: v1beta2.K8sNetworkPolicy, Namespace: "default", Name: "twice"},
+		"u3": {Type: v1beta2.AntreaNetworkPolicy, Namespace: "default", Name: "twice"}, "u4": {Type: v1beta2.AntreaClusterNetworkPolicy, Name: "np"},
+	} {
+		policies = append(policies, &v1beta2.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: uid}, SourceRef: &source})
+	}
+	return policies
+}
+
+func (fakePolicies) RulesOf(uid string) []*policy.Rule {
+	return map[string][]*policy.Rule{"u1": {{FlowID: 7}, {FlowID: 8}}, "u3": {{FlowID: 7}, {FlowID: 8}}, "u4": {{FlowID: 9}}}[uid]
 }
 
 func (fakePipeline) GetServiceFlowKeys(port string) []string {
@@ -97,9 +112,17 @@ func TestHandleFunc(t *testing.T) {
 		{name: "Service and Pod", query: "?service=web&pod=web&namespace=default", status: 400, err: "cannot be combined"},
 		{name: "policy", query: "?networkpolicy=np&namespace=default&type=k8snp", status: 200, flows: []string{"o1", "c1", "table=a, n_packets=1, n_bytes=2, ip"}},
 		{name: "absent policy", query: "?networkpolicy=absent&namespace=default", status: 404, err: "NetworkPolicy default/absent not found"},
-		{name: "policy of another type", query: "?networkpolicy=np&namespace=default&type=ACNP", status: 400, err: "type K8sNP only"},
-		{name: "policy without namespace", query: "?networkpolicy=np", status: 400, err: "or none must be given"},
-		{name: "groups", query: "?groups=all", status: 400, err: `"groups" is not supported by this version; supported: pod, service or networkpolicy with namespace, table, table-names-only`},
+		{name: "policy of the cluster", query: "?networkpolicy=np", status: 200, flows: []string{"c1"}},
+		{name: "policy of the cluster, with type", query: "?networkpolicy=np&type=acnp", status: 200, flows: []string{"c1"}},
+		{name: "type with namespace that has none", query: "?networkpolicy=np&namespace=default&type=ACNP", status: 400, err: "policies of type ACNP have no namespace"},
+		{name: "type without its namespace", query: "?networkpolicy=np&type=ANNP", status: 400, err: "policies of type ANNP need a namespace"},
+		{name: "absent policy of a type", query: "?networkpolicy=np&namespace=default&type=ANNP", status: 404, err: "NetworkPolicy default/np not found"},
+		{name: "two policies", query: "?networkpolicy=twice&namespace=default", status: 400, err: "name a type"},
+		{name: "one of two policies", query: "?networkpolicy=twice&namespace=default&type=ANNP", status: 200, flows: []string{"o1", "c1", "table=a, n_packets=1, n_bytes=2, ip"}},
+		{name: "policy without rules on the switch", query: "?networkpolicy=twice&namespace=default&type=K8sNP", status: 200},
+		{name: "unknown type", query: "?networkpolicy=np&type=XNP", status: 400, err: `type "XNP"`},
+		{name: "type without policy", query: "?type=ACNP", status: 400, err: "only the flows of a networkpolicy have a type"},
+		{name: "groups", query: "?groups=all", status: 400, err: `"groups" is not supported by this version; supported: pod or service with namespace, networkpolicy, table, table-names-only`},
 		{name: "injection by table", query: "?table=3,priority%3D5", status: 404, err: "not found"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -112,7 +135,7 @@ func TestHandleFunc(t *testing.T) {
 			}
 			var got []apis.OVSFlow
 			require.NoError(t, json.Unmarshal(w.Body.Bytes(), &got))
-			var want []apis.OVSFlow
+			want := []apis.OVSFlow{}
 			for _, flow := range tc.flows {
 				want = append(want, apis.OVSFlow{Flow: flow})
 			}
