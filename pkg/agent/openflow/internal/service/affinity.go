@@ -90,10 +90,11 @@ func (s serviceFlows) affinityFlow(f Frontend, a Affinity) (of.Flow, bool) {
 	if f.Restricted && !slices.ContainsFunc(s.port.SourceRanges, func(p netip.Prefix) bool { return p.Contains(a.Client) }) {
 		return of.Flow{}, false
 	}
-	endpoints := s.port.endpoints(scopeOf(f))
+	to := scopeOf(f)
 	if shortCircuits(f) && s.PodCIDR.Contains(a.Client) {
-		endpoints = s.port.Cluster
+		to = scopeCluster
 	}
+	endpoints := s.port.endpoints(to)
 	i := slices.IndexFunc(endpoints, func(e Endpoint) bool { return e.Address == a.Endpoint })
 	if i < 0 {
 		return of.Flow{}, false
@@ -104,7 +105,7 @@ func (s serviceFlows) affinityFlow(f Frontend, a Affinity) (of.Flow, bool) {
 		actions[1] = pipeline.RemoteEndpoint.Load()
 	}
 	actions = append(actions, loadHalves(a.Endpoint.Addr())...)
-	actions = append(actions, pipeline.ServiceSelected.Load(), pipeline.RewriteMAC.Load())
+	actions = append(actions, pipeline.ServiceSelected.Load(), pipeline.RewriteMAC.Load(), pipeline.ServiceGroupIDField.Is(s.groups[to]).Load())
 	if external(f) {
 		actions = append(actions, pipeline.ExternalAddress.Load())
 	}

@@ -182,7 +182,8 @@ func (s serviceFlows) learnFlow(f Frontend) of.Flow {
 		of.LearnValue(of.FieldEthType, uint64(eth)), of.LearnValue(of.FieldIPProto, uint64(s.protocol())),
 		of.LearnField(portField), of.LearnField(dst), of.LearnField(src), learnCopy(pipeline.EndpointPortField), learnCopy(pipeline.RemoteEndpointField),
 	}
-	specs = append(append(specs, endpoint...), learnLoad(pipeline.ServiceSelected), learnLoad(pipeline.RewriteMAC))
+	// Policies match the group, for later connections of the client like for the first one.
+	specs = append(append(specs, endpoint...), learnLoad(pipeline.ServiceSelected), learnLoad(pipeline.RewriteMAC), learnCopy(pipeline.ServiceGroupIDField))
 	if external(f) {
 		specs = append(specs, learnLoad(pipeline.ExternalAddress))
 	}

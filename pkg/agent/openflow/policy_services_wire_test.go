@@ -1,0 +1,73 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow_test
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
+	"github.com/antrea-oncache/antrea/pkg/agent/policy"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+// A rule about a Service matches each connection to it, also of a client whose Endpoint an affinity has chosen, and none to the Endpoint itself.
+func TestWireRuleToServices(t *testing.T) {
+	for name, affinity := range map[string]time.Duration{"without affinity": 0, "with affinity": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			w := newWire(t, false)
+			w.install(oftest.With(oftest.ClusterPort(oftest.ElsewhereEndpoint), oftest.WithAffinity(affinity)))
+			through := func(port string) segment { return segment{"10.10.0.12:" + port, "10.96.0.10:80", "S"} }
+			w.pass(oftest.PodBPort, through("5000"), oftest.TunnelPort, segment{"10.10.0.12:5000", "10.10.1.20:8080", "S"})
+			if affinity > 0 {
+				require.Eventually(t, func() bool { w.settle(); return len(w.affinities()) == 1 }, 20*time.Second, 10*time.Millisecond)
+			}
+			rule := oftest.Egress(2, oftest.PolicyPodB, nil)
+			rule.PeerServices = w.C.GroupsOf(of.IPProtoTCP, netip.MustParseAddrPort("10.96.0.10:80"))
+			require.NotEmpty(t, rule.PeerServices)
+			require.NoError(t, w.C.UpdatePolicyRules([]*policy.Rule{orderedRule(rule, policy.Drop, 5, 0)}, nil))
+			w.settle()
+			w.swallow(oftest.PodBPort, through("5001"))
+			directly := segment{"10.10.0.12:5002", "10.10.1.20:8080", "S"}
+			w.pass(oftest.PodBPort, directly, oftest.TunnelPort, directly)
+		})
+	}
+}
+
+// A rule that is applied to a Service decides about clients of its NodePort by their own addresses, wherever the Endpoint is, and not about
+// clients of other addresses of the Service.
+func TestWireRuleAppliedToNodePort(t *testing.T) {
+	for name, test := range map[string]struct {
+		endpoint openflow.Endpoint
+		at       uint32
+		// source is the address that the Endpoint sees.
+		source string
+	}{
+		"Pod of this Node":   {oftest.LocalEndpoint, oftest.PodAPort, "198.51.100.7:5000"},
+		"Pod of another one": {oftest.ElsewhereEndpoint, oftest.TunnelPort, "10.10.0.1:5000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWire(t, false)
+			require.NoError(t, w.C.SetNodePortAddresses([]netip.Addr{oftest.NodeIP}))
+			w.install(oftest.With(oftest.ClusterPort(test.endpoint), oftest.At(openflow.Frontend{Address: oftest.ClusterIP},
+				openflow.Frontend{Address: netip.MustParseAddrPort("0.0.0.0:30080"), NodePort: true})))
+			dialed := netip.AddrPortFrom(oftest.NodeIP, 30080)
+			rule := &policy.Rule{FlowID: 2, Direction: policy.Ingress, Peers: oftest.Prefixes("192.0.2.0/24")}
+			rule.AppliedToServices = w.C.GroupsOf(of.IPProtoTCP, dialed)
+			require.NotEmpty(t, rule.AppliedToServices)
+			require.NoError(t, w.C.UpdatePolicyRules([]*policy.Rule{orderedRule(rule, policy.Drop, 5, 0)}, nil))
+			w.settle()
+			w.drop(oftest.GWPort, segment{"192.0.2.7:4000", dialed.String(), "S"})
+			w.pass(oftest.GWPort, segment{"198.51.100.7:5000", dialed.String(), "S"}, test.at, segment{test.source, test.endpoint.Address.String(), "S"})
+			require.False(t, w.links[test.at].pending(), "the dropped packet has arrived")
+			if test.at == oftest.PodAPort {
+				w.pass(oftest.PodBPort, segment{"10.10.0.12:5000", oftest.ClusterIP.String(), "S"}, test.at, segment{"10.10.0.12:5000", test.endpoint.Address.String(), "S"})
+			}
+		})
+	}
+}
