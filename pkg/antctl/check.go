@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/antrea-oncache/antrea/pkg/antctl/check"
@@ -83,7 +84,15 @@ func (s *session) checkCluster(ctx context.Context, r *check.Report) error {
 	if err != nil {
 		return err
 	}
-	return check.Cluster(ctx, kube, r)
+	config, err := restConfig(s.conn)
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connecting to the Kubernetes API %s: %w", config.Host, err)
+	}
+	return check.Cluster(ctx, kube, client, r)
 }
 
 func (s *session) checkInstallation(ctx context.Context, i *check.Installation) (err error) {

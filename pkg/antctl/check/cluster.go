@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -32,7 +33,7 @@ var otherPlugins = map[string]string{
 
 // Cluster checks what can be known of a cluster before Antrea is installed. An error means that the Kubernetes API does not
 // answer.
-func Cluster(ctx context.Context, kube kubernetes.Interface, r *Report) error {
+func Cluster(ctx context.Context, kube kubernetes.Interface, client dynamic.Interface, r *Report) error {
 	if err := kubernetesVersion(kube, r); err != nil {
 		return err
 	}
@@ -48,7 +49,11 @@ func Cluster(ctx context.Context, kube kubernetes.Interface, r *Report) error {
 	if r.failed == before {
 		r.OK("nodes", "%d Nodes have a Pod network, an address, and a system that is supported", len(nodes.Items))
 	}
-	return daemonSets(ctx, kube, r)
+	if err := daemonSets(ctx, kube, r); err != nil {
+		return err
+	}
+	policies(ctx, client, r)
+	return nil
 }
 
 func kubernetesVersion(kube kubernetes.Interface, r *Report) error {

@@ -81,7 +81,7 @@ func TestCluster(t *testing.T) {
 			}
 			var out bytes.Buffer
 			r := &Report{Out: &out}
-			require.NoError(t, Cluster(t.Context(), kube, r))
+			require.NoError(t, Cluster(t.Context(), kube, crds(), r))
 			r.End()
 			for _, want := range tc.want {
 				require.Contains(t, out.String(), want)
@@ -99,7 +99,7 @@ func TestClusterWithoutKubeProxy(t *testing.T) {
 	kube.Discovery().(*fakediscovery.FakeDiscovery).FakedServerVersion = &version.Info{GitVersion: "what?"}
 	var out bytes.Buffer
 	r := &Report{Out: &out}
-	require.NoError(t, Cluster(t.Context(), kube, r))
+	require.NoError(t, Cluster(t.Context(), kube, crds(), r))
 	require.NoError(t, r.Err())
 	require.Contains(t, out.String(), "warning  services         no DaemonSet kube-proxy found")
 	require.Contains(t, out.String(), `warning  kubernetes       the version "what?" cannot be read`)

@@ -1,0 +1,89 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"sigs.k8s.io/yaml"
+
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+)
+
+// crds is a cluster with the CRDs of policies, and objects.
+func crds(objects ...runtime.Object) *dynamicfake.FakeDynamicClient {
+	kinds := map[schema.GroupVersionResource]string{}
+	for resource, kind := range map[string]string{
+		"clusternetworkpolicies": "ClusterNetworkPolicy", "networkpolicies": "NetworkPolicy", "tiers": "Tier", "clustergroups": "ClusterGroup", "groups": "Group",
+	} {
+		kinds[v1beta1.SchemeGroupVersion.WithResource(resource)] = kind + "List"
+	}
+	return dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, objects...)
+}
+
+// documented are the policies that Antrea's documentation shows, as in the tests of admission.
+func documented(t *testing.T) (objects []runtime.Object) {
+	t.Helper()
+	text, err := os.ReadFile("../../apiserver/admission/testdata/documented.yaml")
+	require.NoError(t, err)
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
+		object := &unstructured.Unstructured{}
+		require.NoError(t, yaml.Unmarshal([]byte(document), &object.Object))
+		objects = append(objects, object)
+	}
+	return objects
+}
+
+// TestPolicies: policies with parts that are not enforced are named, one by one.
+func TestPolicies(t *testing.T) {
+	check := func(client *dynamicfake.FakeDynamicClient) string {
+		var out bytes.Buffer
+		r := &Report{Out: &out}
+		policies(t.Context(), client, r)
+		require.NoError(t, r.Err())
+		return out.String()
+	}
+	require.Equal(t, "ok       policies         none of Antrea's own\n", check(crds()))
+	missing := crds()
+	missing.PrependReactor("list", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewNotFound(a.GetResource().GroupResource(), "")
+	})
+	require.Equal(t, "ok       policies         none of Antrea's own\n", check(missing))
+	forbidden := crds()
+	forbidden.PrependReactor("list", "groups", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(a.GetResource().GroupResource(), "", nil)
+	})
+	require.Contains(t, check(forbidden), "warning  policies         groups.crd.antrea.io cannot be read: ")
+
+	const warning = " it has parts that are not enforced, and its status will say so: "
+	require.Equal(t, "warning  ClusterNetworkPolicy cluster-set"+warning+"scope ClusterSet\nwarning  ClusterNetworkPolicy protocols"+warning+"igmp\n", check(crds(documented(t)...)))
+
+	object := func(kind, namespace, spec string) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{Object: map[string]any{}}
+		require.NoError(t, yaml.Unmarshal([]byte("spec: "+spec), &u.Object))
+		u.SetGroupVersionKind(v1beta1.SchemeGroupVersion.WithKind(kind))
+		u.SetNamespace(namespace)
+		u.SetName("x")
+		return u
+	}
+	got := check(crds(
+		object("NetworkPolicy", "ns", "{priority: 1, appliedTo: [{externalEntitySelector: {}}], ingress: [{action: Allow, l7Protocols: [{http: {}}]}]}"),
+		object("ClusterNetworkPolicy", "", "{priority: 1, ingress: [{from: [{newPeer: {}}]}]}"),
+		object("Group", "ns", "{externalEntitySelector: {}}"),
+	))
+	require.Contains(t, got, "warning  NetworkPolicy ns/x"+warning+"externalEntitySelector, l7Protocols\n")
+	require.Contains(t, got, `warning  ClusterNetworkPolicy x it cannot be read: strict decoding error: unknown field "spec.ingress[0].from[0].newPeer"`)
+	require.Contains(t, got, "warning  Group ns/x      "+warning+"externalEntitySelector\n")
+	require.Contains(t, check(crds(object("Group", "ns", "{}"))), "ok       policies         1 policies and groups of Antrea are enforced as they are\n")
+}
