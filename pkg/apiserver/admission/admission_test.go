@@ -36,7 +36,7 @@ var resourceOf = map[string]struct {
 }
 
 // object reads kind/namespace/name and a spec in YAML.
-func object(t *testing.T, kind, namespace, name, spec string) *unstructured.Unstructured {
+func object(t testing.TB, kind, namespace, name, spec string) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	require.NoError(t, yaml.Unmarshal([]byte("spec: "+spec), &u.Object), spec)
@@ -48,7 +48,7 @@ func object(t *testing.T, kind, namespace, name, spec string) *unstructured.Unst
 }
 
 // existing are the objects that there are in all tests.
-func existing(t *testing.T) []*unstructured.Unstructured {
+func existing(t testing.TB) []*unstructured.Unstructured {
 	return []*unstructured.Unstructured{
 		object(t, "Tier", "", "emergency", "{priority: 50}"), object(t, "Tier", "", "application", "{priority: 250}"),
 		object(t, "Tier", "", "baseline", "{priority: 253}"), object(t, "Tier", "", "used", "{priority: 10}"),
@@ -64,7 +64,7 @@ func existing(t *testing.T) []*unstructured.Unstructured {
 }
 
 // start returns the webhooks in a cluster with objects.
-func start(t *testing.T, config Config, objects ...*unstructured.Unstructured) webhook.Webhooks {
+func start(t testing.TB, config Config, objects ...*unstructured.Unstructured) webhook.Webhooks {
 	t.Helper()
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), listKinds)
 	for _, o := range objects {
