@@ -4,9 +4,11 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
+	"github.com/antrea-oncache/antrea/pkg/features"
 )
 
 // manifest calls do with each document of the manifest, and what is in it.
@@ -45,6 +48,34 @@ func createDefinitions(t *testing.T, f *fixture) {
 		}
 	})
 	require.Equal(t, 8, created)
+}
+
+// testMissingDefinitions: without the gate AntreaPolicy the controller does not need the CRDs of policies. With the gate it serves nothing
+// without them, because it would serve Kubernetes' policies without what Antrea's policies forbid; it serves as soon as they are there.
+func testMissingDefinitions(t *testing.T, f *fixture) {
+	t.Helper()
+	on, off := f.options, *f.options
+	var err error
+	off.gates, err = features.New(map[string]bool{string(features.AntreaPolicy): false})
+	require.NoError(t, err)
+	f.options = &off
+	f.startController()
+	f.stop()
+	f.options = on
+	f.launchController()
+	f.eventually("the API answers", func() error {
+		if _, err := f.direct(); err == nil || !strings.Contains(err.Error(), "/readyz: 500") {
+			return fmt.Errorf("it should not be ready: %v", err)
+		}
+		return nil
+	})
+	for range 20 {
+		_, err := f.direct()
+		require.ErrorContains(t, err, "/readyz: 500")
+		time.Sleep(50 * time.Millisecond)
+	}
+	createDefinitions(t, f)
+	f.eventually("ready", func() error { _, err := f.direct(); return err })
 }
 
 // createWebhooks creates the manifest's webhooks. testAggregation creates the Service.

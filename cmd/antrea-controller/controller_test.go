@@ -71,6 +71,16 @@ func startKubernetes(t *testing.T) *fixture {
 
 func (f *fixture) startController() {
 	f.t.Helper()
+	f.launchController()
+	f.eventually("ready", func() error {
+		_, err := f.direct()
+		return err
+	})
+}
+
+// launchController does not wait until the controller is ready.
+func (f *fixture) launchController() {
+	f.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- run(ctx, f.options, f.admin) }()
@@ -83,10 +93,6 @@ func (f *fixture) startController() {
 			f.t.Error("the controller does not stop")
 		}
 	}
-	f.eventually("ready", func() error {
-		_, err := f.direct()
-		return err
-	})
 }
 
 func (f *fixture) eventually(what string, condition func() error) {

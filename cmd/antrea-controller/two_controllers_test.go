@@ -22,7 +22,7 @@ func TestTwoControllers(t *testing.T) {
 	createDefinitions(t, f)
 	f.createPod("web", "node-1", "10.0.1.1", map[string]string{"app": "web"})
 	f.createPolicy()
-	f.startController()
+	testMissingDefinitions(t, f)
 	published := func() string {
 		ca, err := f.admin.Kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), apis.ControllerCA, metav1.GetOptions{})
 		require.NoError(t, err)
