@@ -19,7 +19,6 @@ import (
 // A rolling update: the new controller starts while the old one still runs. Then the update is rolled back.
 func TestTwoControllers(t *testing.T) {
 	f := startKubernetes(t)
-	createDefinitions(t, f)
 	f.createPod("web", "node-1", "10.0.1.1", map[string]string{"app": "web"})
 	f.createPolicy()
 	testMissingDefinitions(t, f)
