@@ -4,6 +4,7 @@
 package apiserver
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/util"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -19,12 +20,17 @@ func openAPI() *common.OpenAPIV3Config {
 	controlPlane := "/apis/" + v1beta2.SchemeGroupVersion.String() + "/"
 	return &common.OpenAPIV3Config{
 		IgnorePrefixes: []string{
-			controlPlane + "networkpolicies", controlPlane + "addressgroups", controlPlane + "appliedtogroups", "/apis/" + v1alpha1.GroupName,
+			controlPlane + "addressgroups", controlPlane + "appliedtogroups", "/apis/" + v1alpha1.GroupName,
 			controlPlane + "clustergroupmembers", controlPlane + "groupmembers", controlPlane + "groupassociations", controlPlane + "ipgroupassociations",
 		},
 		Definitions: map[string]common.OpenAPIDefinition{
 			util.GetCanonicalTypeName(&v1beta2.NodeStatsSummary{}):        openModel("NodeStatsSummary"),
 			util.GetCanonicalTypeName(&v1beta2.NetworkPolicyEvaluation{}): openModel("NetworkPolicyEvaluation"),
+			util.GetCanonicalTypeName(&v1beta2.NetworkPolicyStatus{}):     openModel("NetworkPolicyStatus"),
+			// Its path begins like the path of policies.
+			util.GetCanonicalTypeName(&v1beta2.NetworkPolicy{}):     openModel("NetworkPolicy"),
+			util.GetCanonicalTypeName(&v1beta2.NetworkPolicyList{}): openModel("NetworkPolicyList"),
+			util.GetCanonicalTypeName(&metav1.WatchEvent{}):         openModel("WatchEvent"),
 		},
 	}
 }
