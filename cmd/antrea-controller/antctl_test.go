@@ -116,6 +116,7 @@ func testAntctlAs(t *testing.T, kubeconfig string) {
 	}
 	for _, command := range []string{
 		"version", "get networkpolicy", "get appliedtogroup", "get addressgroup", "get controllerinfo", "get featuregates",
+		"get networkpolicy -T ACNP --sort-by effectivePriority", "query endpoint -p client", "query networkpolicyevaluation -S default/client -D default/web",
 	} {
 		_, stderr, err := run(strings.Fields(command)...)
 		require.NoError(t, err, "%s: %s", command, stderr)
