@@ -34,6 +34,8 @@ type cache struct {
 	perPattern limits
 	selectors  map[Selector]*selector
 	names      map[string]*name
+	// former are addresses that an earlier agent knew, of names that no selector has matched yet.
+	former map[string]map[netip.Addr]time.Time
 	// pods orders the names that no exact selector matches.
 	pods *ledger
 	// evictions counts evicted names by the limit that was exceeded.
@@ -68,7 +70,7 @@ type name struct {
 }
 
 func newCache(minTTL time.Duration) *cache {
-	return &cache{minTTL: minTTL, perPattern: limits{maxPatternNames, maxPatternAddresses}, selectors: map[Selector]*selector{}, names: map[string]*name{}, pods: newLedger(limits{maxNames, maxAllAddresses}),
+	return &cache{minTTL: minTTL, perPattern: limits{maxPatternNames, maxPatternAddresses}, selectors: map[Selector]*selector{}, names: map[string]*name{}, former: map[string]map[netip.Addr]time.Time{}, pods: newLedger(limits{maxNames, maxAllAddresses}),
 		evictions: map[string]uint64{}, changed: map[Selector]bool{}}
 }
 
@@ -87,6 +89,10 @@ func (c *cache) add(text Selector, now time.Time) {
 	s := &selector{text: text, pattern: isPattern(text)}
 	s.set = s.set.Edit().Set()
 	c.selectors[text] = s
+	if s.pattern {
+		s.names = newLedger(c.perPattern)
+	}
+	c.remember(s, now)
 	if !s.pattern {
 		n := c.names[text]
 		if n == nil {
@@ -103,7 +109,6 @@ func (c *cache) add(text Selector, now time.Time) {
 		c.joinPatterns(n)
 		return
 	}
-	s.names = newLedger(c.perPattern)
 	for _, text := range slices.Sorted(maps.Keys(c.names)) {
 		if matches(s.text, text) {
 			c.join(c.names[text], s)
@@ -112,7 +117,32 @@ func (c *cache) add(text Selector, now time.Time) {
 	c.shrink()
 }
 
+// remember makes the names known that the selector matches and an earlier agent knew.
+func (c *cache) remember(s *selector, now time.Time) {
+	for text, addresses := range c.former {
+		if !matches(s.text, text) {
+			continue
+		}
+		delete(c.former, text)
+		n := c.newName(text)
+		for addr, expires := range addresses {
+			if expires.After(now) {
+				n.addresses[addr] = expires
+			}
+		}
+		if len(n.addresses) == 0 {
+			delete(c.names, text)
+			continue
+		}
+		c.schedule(n, now)
+		c.join(n, s)
+		c.joinPatterns(n)
+		c.settle(n)
+	}
+}
+
 func (c *cache) newName(text string) *name {
+	delete(c.former, text)
 	n := &name{text: text, addresses: map[netip.Addr]time.Time{}, selectors: map[*selector]bool{}, entered: map[*ledger]entry{}}
 	c.names[text] = n
 	return n

@@ -1,0 +1,221 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fqdn
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// hostTTL is the TTL of addresses that come from the host's resolver, which does not tell it.
+const hostTTL = 600 * time.Second
+
+// NewResolver returns the resolver for the agent's own queries: the server of override ("host" or "host:port", with brackets around an IPv6
+// address before a port), else the Service kube-dns as the environment of a Pod names it, else the resolver of the host.
+func NewResolver(override string, environment func(string) string) (Resolver, error) {
+	if override != "" {
+		server, err := ParseServer(override)
+		if err != nil {
+			return nil, err
+		}
+		return dnsServer{address: server, attempt: attemptTime}, nil
+	}
+	if host := environment("KUBE_DNS_SERVICE_HOST"); host != "" {
+		port := environment("KUBE_DNS_SERVICE_PORT")
+		if port == "" {
+			port = "53"
+		}
+		return dnsServer{address: net.JoinHostPort(host, port), attempt: attemptTime}, nil
+	}
+	return hostResolver{}, nil
+}
+
+// ParseServer returns a DNS server as host:port, with port 53 if none is given.
+func ParseServer(server string) (string, error) {
+	wrong := func() (string, error) {
+		return "", fmt.Errorf("DNS server %q: want a host or host:port, such as 10.96.0.10, 10.96.0.10:53, fd00::a or [fd00::a]:53", server)
+	}
+	if addr, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(server, "["), "]")); err == nil {
+		if strings.HasPrefix(server, "[") != strings.HasSuffix(server, "]") {
+			return wrong()
+		}
+		return net.JoinHostPort(addr.String(), "53"), nil
+	}
+	host, port := server, "53"
+	if strings.Contains(server, ":") {
+		var err error
+		if host, port, err = net.SplitHostPort(server); err != nil {
+			return wrong()
+		}
+	}
+	if n, err := net.LookupPort("udp", port); err != nil || n == 0 || host == "" || strings.ContainsAny(host, " /[]@") {
+		return wrong()
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+// hostResolver asks as the host does.
+type hostResolver struct{}
+
+func (hostResolver) Lookup(ctx context.Context, name string) (map[netip.Addr]time.Duration, error) {
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name+".")
+	var failure *net.DNSError
+	if err != nil && (!errors.As(err, &failure) || !failure.IsNotFound) {
+		return nil, err
+	}
+	addresses := map[netip.Addr]time.Duration{}
+	for _, addr := range addrs {
+		addresses[addr.Unmap()] = hostTTL
+	}
+	return addresses, nil
+}
+
+// attemptTime is how long an answer over UDP is waited for before the question is sent again.
+const attemptTime = 3 * time.Second
+
+// dnsServer asks one server.
+type dnsServer struct {
+	address string
+	attempt time.Duration
+}
+
+// Lookup asks for both IP versions. It fails if one of the two questions does.
+func (s dnsServer) Lookup(ctx context.Context, name string) (map[netip.Addr]time.Duration, error) {
+	addresses := map[netip.Addr]time.Duration{}
+	for _, kind := range []dnsmessage.Type{dnsmessage.TypeA, dnsmessage.TypeAAAA} {
+		a, err := s.ask(ctx, name, kind)
+		if err != nil {
+			return nil, fmt.Errorf("ask the DNS server %s for records of type %v: %w", s.address, kind, err)
+		}
+		maps.Copy(addresses, a.addresses)
+	}
+	return addresses, nil
+}
+
+func (s dnsServer) ask(ctx context.Context, name string, kind dnsmessage.Type) (answer, error) {
+	id := uint16(rand.Uint32())
+	question, err := buildQuestion(id, name, kind)
+	if err != nil {
+		return answer{}, err
+	}
+	for {
+		a, truncated, err := s.overUDP(ctx, id, name, question)
+		switch {
+		case err == nil && truncated:
+			return s.overTCP(ctx, id, name, question)
+		case err == nil || ctx.Err() != nil || !errors.Is(err, errNoAnswer):
+			return a, err
+		}
+	}
+}
+
+func buildQuestion(id uint16, name string, kind dnsmessage.Type) ([]byte, error) {
+	full, err := dnsmessage.NewName(name + ".")
+	if err != nil {
+		return nil, err
+	}
+	m := dnsmessage.Message{Header: dnsmessage.Header{ID: id, RecursionDesired: true},
+		Questions: []dnsmessage.Question{{Name: full, Type: kind, Class: dnsmessage.ClassINET}}}
+	return m.Pack()
+}
+
+var errNoAnswer = errors.New("no answer in time")
+
+// overUDP sends the question once.
+func (s dnsServer) overUDP(ctx context.Context, id uint16, name string, question []byte) (a answer, truncated bool, err error) {
+	attempt, cancel := context.WithTimeout(ctx, s.attempt)
+	defer cancel()
+	conn, err := dial(attempt, "udp", s.address)
+	if err != nil {
+		return a, false, err
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := conn.Write(question); err != nil {
+		return a, false, err
+	}
+	buffer := make([]byte, 65535)
+	for {
+		n, err := conn.Read(buffer)
+		if err != nil {
+			if attempt.Err() != nil || errors.Is(err, context.DeadlineExceeded) || isTimeout(err) {
+				err = errors.Join(errNoAnswer, err)
+			}
+			return a, false, err
+		}
+		if a, truncated, err = readReply(buffer[:n], id, name); !errors.Is(err, errOther) {
+			return a, truncated, err
+		}
+	}
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+func (s dnsServer) overTCP(ctx context.Context, id uint16, name string, question []byte) (answer, error) {
+	conn, err := dial(ctx, "tcp", s.address)
+	if err != nil {
+		return answer{}, err
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(question))), question...)); err != nil {
+		return answer{}, err
+	}
+	size := make([]byte, 2)
+	if _, err := io.ReadFull(conn, size); err != nil {
+		return answer{}, err
+	}
+	message := make([]byte, binary.BigEndian.Uint16(size))
+	if _, err := io.ReadFull(conn, message); err != nil {
+		return answer{}, err
+	}
+	a, _, err := readReply(message, id, name)
+	return a, err
+}
+
+// dial connects until ctx ends, which also bounds what is done with the connection.
+func dial(ctx context.Context, network, address string) (net.Conn, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	if deadline, has := ctx.Deadline(); has {
+		err = conn.SetDeadline(deadline)
+	}
+	return conn, err
+}
+
+// errOther is the error of a message that is not the reply to the question.
+var errOther = errors.New("the message answers another question")
+
+func readReply(message []byte, id uint16, name string) (a answer, truncated bool, err error) {
+	var p dnsmessage.Parser
+	header, err := p.Start(message)
+	if err != nil || !header.Response || header.ID != id {
+		return a, false, errOther
+	}
+	if header.Truncated {
+		return a, true, nil
+	}
+	if header.RCode != dnsmessage.RCodeSuccess && header.RCode != dnsmessage.RCodeNameError {
+		return a, false, fmt.Errorf("the answer's code is %v", header.RCode)
+	}
+	if a, err = parseAnswer(message); err == nil && a.name != name {
+		err = errOther
+	}
+	return a, false, err
+}
