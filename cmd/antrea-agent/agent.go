@@ -130,6 +130,9 @@ func (b *builder) Serve(ctx context.Context) ([]start.Part, error) {
 	if err := b.register("the agent's metrics", newCollector(n, c)); err != nil {
 		return nil, err
 	}
+	if err := b.register("the metrics of names in policies", c.names); err != nil {
+		return nil, err
+	}
 	if err := b.register("the metric of flow records", c.flowExporter); err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/agentinfo"
 	explainhandler "github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/explain"
+	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/fqdncache"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/loglevel"
 	policyhandler "github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/ovsflows"
@@ -108,6 +109,7 @@ func routes(o *options, n *node, cache *onCache, c *controllers, info *querier.A
 		"/agentinfo":       agentinfo.HandleFunc(info),
 		"/appliedtogroups": policyhandler.HandleAppliedToGroups(c.policies),
 		"/featuregates":    featuregates.HandleAgent(o.gates),
+		"/fqdncache":       fqdncache.HandleFunc(c.names),
 		"/loglevel":        loglevel.HandleFunc(),
 		"/networkpolicies": policyhandler.HandlePolicies(c.policies, c.ruleStats.Read),
 		"/oncache/explain": explainhandler.HandleFunc(explainer(n, cache, c)),

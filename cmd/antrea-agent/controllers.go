@@ -7,7 +7,10 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -23,6 +26,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/noderoute"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/traceflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/flowexporter"
+	"github.com/antrea-oncache/antrea/pkg/agent/fqdn"
 	"github.com/antrea-oncache/antrea/pkg/agent/meterloss"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/podfeed"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/rewriteport"
@@ -55,6 +59,9 @@ type controllers struct {
 	refusals *policyreject.Responder
 	// watchMeters reports packets that meters keep from the agent.
 	watchMeters func(ctx context.Context)
+	// names knows the addresses of names in policies; none without AntreaPolicy.
+	names       *fqdn.Controller
+	policyNames bool
 	// cutter is nil unless established connections are cut, fastStats without ONCache.
 	cutter    *networkpolicy.Cutter
 	fastStats *networkpolicy.FastStats
@@ -163,6 +170,9 @@ func (c *controllers) addPolicies(o *options, n *node, cache *onCache) (err erro
 	if o.protectsNode() {
 		c.policies.ApplyToNode(n.name, n.host)
 	}
+	if err := c.addNames(o, n); err != nil {
+		return err
+	}
 	// A nil manager must not become a non-nil interface.
 	var connections networkpolicy.ConnectionCache
 	if cache.manager != nil {
@@ -180,6 +190,26 @@ func (c *controllers) addPolicies(o *options, n *node, cache *onCache) (err erro
 	c.watchMeters = func(ctx context.Context) { meterloss.Watch(ctx, n.flows.DroppedByMeters) }
 	c.refusals = policyreject.NewResponder(n.openFlow, n.flows, policyreject.Node{Interfaces: n.store, Gateway: n.Node.Gateway, TunnelPort: n.Node.TunnelOFPort})
 	c.addStats(o, n)
+	return nil
+}
+
+// addNames makes the part that finds the addresses of names in policies.
+func (c *controllers) addNames(o *options, n *node) error {
+	c.names = fqdn.New(fqdn.Config{})
+	if !o.gates.Enabled(features.AntreaPolicy) {
+		return nil
+	}
+	resolver, err := fqdn.NewResolver(o.config.DNSServerOverride, os.Getenv)
+	if err != nil {
+		return err
+	}
+	c.names = fqdn.New(fqdn.Config{
+		Switch: n.openFlow, Flows: n.flows, Asks: resolver, File: filepath.Join(o.policyDir, fqdn.FileName),
+		MinTTL: time.Duration(o.config.FQDNCacheMinTTL) * time.Second,
+	})
+	c.policyNames = true
+	c.names.SetRealizer(c.policies)
+	c.policies.FollowNames(c.names)
 	return nil
 }
 
@@ -304,6 +334,9 @@ func (c *controllers) parts(ctx context.Context) []start.Part {
 		{Name: "rejections of policies", Serve: c.refusals.Run},
 		{Name: "losses of meters", Run: c.watchMeters},
 		{Name: "CNI server", Serve: c.cni.Run},
+	}
+	if c.policyNames {
+		parts = append(parts, start.Part{Name: "names in policies", Serve: c.names.Run, Saves: true})
 	}
 	if c.proxy != nil {
 		c.services.Start(ctx.Done())

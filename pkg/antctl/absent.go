@@ -20,7 +20,6 @@ var absentCommands = []struct {
 	{Get, "bgppeers", []Mode{ModeAgent}},
 	{Get, "bgppolicy", []Mode{ModeAgent}},
 	{Get, "bgproutes", []Mode{ModeAgent}},
-	{Get, "fqdncache", []Mode{ModeAgent}},
 	{Get, "memberlist", []Mode{ModeAgent}},
 	{Get, "podmulticaststats", []Mode{ModeAgent}},
 	{Get, "serviceexternalip", []Mode{ModeAgent}},

@@ -40,6 +40,7 @@ func server(t *testing.T) (address, tokenFile string, lastQuery *url.Values) {
 	answers := map[string]string{
 		"/agentinfo": agentInfoJSON, "/podinterfaces": podInterfacesJSON, "/featuregates": gatesJSON,
 		"/ovsflows": `[{"flow":"z"},{"flow":"a"}]`, "/version": `{"gitVersion":"v0.1.0"}`, "/loglevel": `{"level":2}`,
+		"/fqdncache":    `[{"fqdnName":"a.example.com","ipAddress":"10.0.0.1","expirationTime":"2026-01-01T00:00:00Z"}]`,
 		"/oncache/mode": `{"mode":"observe"}`, "/oncache/flush": `{"scope":"Pod ns1/pod1","entries":12}`,
 	}
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -94,6 +95,8 @@ func TestOutput(t *testing.T) {
 		query url.Values
 		want  string
 	}{
+		{"addresses of names", []string{"get", "fqdncache", "-d", "*.example.com"}, url.Values{"domain": {"*.example.com"}},
+			"FQDN          ADDRESS  EXPIRATION TIME\na.example.com 10.0.0.1 2026-01-01T00:00:00Z\n"},
 		{"agentinfo", []string{"get", "agentinfo"}, url.Values{},
 			"POD                        NODE STATUS  NODE-SUBNET               NETWORK-POLICIES ADDRESS-GROUPS APPLIED-TO-GROUPS LOCAL-PODS\n" +
 				"kube-system/antrea-agent-x n1   Healthy 10.10.0.0/24,fd00:10::/64 3                0              0                 2\n"},
@@ -299,7 +302,7 @@ func TestTimeoutFlagBoundsTheRequest(t *testing.T) {
 func TestAbsentCommands(t *testing.T) {
 	for _, command := range []string{
 		"trace-packet", "get podmulticaststats", "get serviceexternalip", "get memberlist", "get bgppolicy",
-		"get bgppeers", "get bgproutes", "get fqdncache",
+		"get bgppeers", "get bgproutes",
 	} {
 		for _, arguments := range []string{"", " name -n ns1 --domain example.com"} {
 			stdout, stderr, err := run(inAgent, "", strings.Fields(command+arguments)...)

@@ -63,6 +63,13 @@ var agentDefinitions = []Definition{
 		)},
 	},
 	{
+		Use: "fqdncache", Group: Get,
+		Short:   "Print the addresses of names in policies that the agent knows",
+		Example: "  antctl get fqdncache\n  antctl get fqdncache -d example.com\n  antctl get fqdncache -d '*.example.com' -o json",
+		Flags:   []Flag{{Name: "domain", Shorthand: "d", Usage: "Only this name, or names that match this pattern with '*'"}},
+		Agent:   &Endpoint{Path: "/fqdncache", Response: List(fqdnColumns...)},
+	},
+	{
 		Use: "problems", Aliases: []string{"problem"}, Group: Get,
 		Short: "Print what the agent refuses or cannot handle; docs/operate/troubleshooting.md lists remedies",
 		Agent: &Endpoint{Path: "/problems", Response: UnsortedList(problemColumns...)},
@@ -106,6 +113,12 @@ var podInterfaceColumns = []Column[apis.PodInterface]{
 	{"CONTAINER-ID", func(p apis.PodInterface) string {
 		return p.ContainerID[:min(len(p.ContainerID), shortContainerID)]
 	}},
+}
+
+var fqdnColumns = []Column[apis.FQDNCacheEntry]{
+	{"FQDN", func(e apis.FQDNCacheEntry) string { return e.FQDNName }},
+	{"ADDRESS", func(e apis.FQDNCacheEntry) string { return e.IPAddress }},
+	{"EXPIRATION TIME", func(e apis.FQDNCacheEntry) string { return e.ExpirationTime.Format(time.RFC3339) }},
 }
 
 var problemColumns = []Column[apis.Problem]{

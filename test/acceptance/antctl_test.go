@@ -44,7 +44,7 @@ func (c *cluster) testVerbose(t *testing.T, args []string) {
 // absent are commands of features that this version does not have.
 var absent = map[string]bool{
 	"trace-packet": true, "get podmulticaststats": true, "get serviceexternalip": true, "get memberlist": true, "get bgppolicy": true,
-	"get bgppeers": true, "get bgproutes": true, "get fqdncache": true,
+	"get bgppeers": true, "get bgproutes": true,
 }
 
 // testInAgent: a command succeeds. Commands of features that are not enabled print only that.

@@ -6,6 +6,8 @@
 package apis
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -62,6 +64,13 @@ type PodInterface struct {
 	PortUUID      string   `json:"portUUID,omitempty"`
 	OFPort        uint32   `json:"ofPort,omitempty"`
 	ContainerID   string   `json:"containerID,omitempty"`
+}
+
+// FQDNCacheEntry is one element of the body of /fqdncache: an address of a name in policies.
+type FQDNCacheEntry struct {
+	FQDNName       string    `json:"fqdnName,omitempty"`
+	IPAddress      string    `json:"ipAddress,omitempty"`
+	ExpirationTime time.Time `json:"expirationTime"`
 }
 
 // Problem is one element of the body of /problems: something that the agent refuses or cannot handle.

@@ -27,7 +27,7 @@ func TestMatches(t *testing.T) {
 	} {
 		require.Equal(t, test.want, matches(test.selector, test.name), "%+v", test)
 	}
-	require.Equal(t, "stackoverflow.com", normalize("Stackoverflow.com."))
+	require.Equal(t, "stackoverflow.com", Normalize("Stackoverflow.com."))
 }
 
 // start is the time of the first event.

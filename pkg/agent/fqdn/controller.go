@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// patience is how long a selector is kept, and answers to a Pod are held, after the last use.
+	// A selector is kept, and answers to a Pod are held, for these times after the last use.
 	selectorPatience = time.Minute
 	podPatience      = 2 * time.Second
 )
 
-// Config is what a Controller needs.
+// Config contains the surroundings of a Controller.
 type Config struct {
 	Switch Switch
 	Flows  Flows
@@ -56,7 +56,8 @@ type Controller struct {
 	// unsaved is set when the file must be written, stale when the gate may have something to request.
 	unsaved, stale bool
 
-	// holding serializes changes of the interception. held has what the switch holds; leaving is when Pods of it were last needed.
+	// holding serializes changes of the interception. held contains the Pods whose answers the switch holds; leaving is the time at
+	// which all of them were last needed.
 	holding sync.Mutex
 	held    map[string]uint32
 	leaving time.Time
@@ -85,7 +86,7 @@ func (c *Controller) poke() {
 
 // Addresses implements Names.
 func (c *Controller) Addresses(s Selector) policy.AddressSet {
-	s = normalize(s)
+	s = Normalize(s)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.know(s)
@@ -147,7 +148,7 @@ func (c *Controller) replace(name string, use Use) {
 func selectorsOf(use Use) map[Selector]bool {
 	all := map[Selector]bool{}
 	for _, s := range use.Selectors {
-		all[normalize(s)] = true
+		all[Normalize(s)] = true
 	}
 	return all
 }
@@ -217,7 +218,7 @@ func (c *Controller) Entries(s Selector) []Entry {
 	defer c.mu.Unlock()
 	var entries []Entry
 	for _, e := range c.cache.entries() {
-		if s == "" || matches(normalize(s), e.Name) {
+		if s == "" || matches(Normalize(s), e.Name) {
 			entries = append(entries, e)
 		}
 	}

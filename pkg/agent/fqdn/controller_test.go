@@ -83,7 +83,7 @@ func withLength(m []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(nil, uint16(len(m))), m...)
 }
 
-// world is what the Controller works with.
+// world contains the surroundings of a Controller.
 type world struct {
 	t    *testing.T
 	c    *Controller
@@ -95,13 +95,25 @@ type world struct {
 	// requests are open; automatic ones succeed at once.
 	requests  []request
 	automatic bool
-	answers   map[string]map[netip.Addr]time.Duration
-	queries   []string
+	// refusal, if set, is the outcome of all requests.
+	refusal map[Selector]error
+	answers map[string]map[netip.Addr]time.Duration
+	queries []string
 }
 
 type request struct {
 	selectors []Selector
 	done      func(map[Selector]error)
+}
+
+// setRefusal also ends open requests.
+func (w *world) setRefusal(failed map[Selector]error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range w.requests {
+		go r.done(failed)
+	}
+	w.refusal, w.requests = failed, nil
 }
 
 func (w *world) HoldDNS(ports map[string]uint32) error {
@@ -125,6 +137,10 @@ func (w *world) Resume(_ context.Context, p *of.PacketIn, _ ...of.Match) error {
 func (w *world) RealizeNames(selectors []Selector, done func(map[Selector]error)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.refusal != nil {
+		go done(w.refusal)
+		return
+	}
 	if w.automatic {
 		go done(nil)
 		return
@@ -225,9 +241,13 @@ func TestAnswersWait(t *testing.T) {
 	// Rules that the switch refuses: the answer is lost, and so is the next one, but it asks again.
 	b := datagram(t, message(t, "a.example.com.", dnsmessage.TypeA, record{"10.0.0.3", 5}))
 	w.packet(b)
-	w.next().done(map[Selector]error{"*.example.com": fmt.Errorf("refused")})
+	// It is asked for again and again as long as an answer waits.
+	refused := map[Selector]error{"*.example.com": fmt.Errorf("refused")}
+	w.next().done(refused)
+	w.next().done(refused)
+	w.setRefusal(refused)
 	require.Eventually(t, func() bool { return w.droppedFor(droppedLate) == 1 }, 10*time.Second, time.Millisecond)
-	require.Empty(t, w.requests)
+	w.setRefusal(nil)
 	w.packet(b)
 	w.next().done(nil)
 	w.requireResumed(5)

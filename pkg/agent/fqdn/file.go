@@ -15,6 +15,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
+// FileName is the name of the file beside the saved policies.
+const FileName = "names.json"
+
 // saveInterval is the time between two writes of the file, longestFile the largest one that is read: all names that there can be need less.
 const (
 	saveInterval = 5 * time.Second
@@ -43,7 +46,7 @@ func (c *Controller) load() {
 	}
 	now := c.config.Clock.Now()
 	for _, s := range saved {
-		name := normalize(s.Name)
+		name := Normalize(s.Name)
 		addresses := c.cache.former[name]
 		// No TTL is that long (RFC 2181, section 8): the clock may have been wrong.
 		if left := s.Expires.Sub(now); !s.Address.IsValid() || left <= 0 || left > longestTTL || len(addresses) >= maxAddresses {

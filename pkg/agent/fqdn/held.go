@@ -16,13 +16,14 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/ippacket"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
 const (
 	// queued is the number of packets that wait for Run, heldAtMost the number that wait for rules, of all Pods and of one.
 	queued, heldAtMost, heldForPod = 256, 512, 64
-	// holdTime is how long an answer waits for its rules before it is dropped. The Pod asks again.
+	// holdTime is the time after which an answer is dropped if its rules are not there. The Pod asks again.
 	holdTime = 2 * time.Second
 	// tick is the time between two looks at the clock.
 	tick = 100 * time.Millisecond
@@ -99,7 +100,9 @@ func (c *Controller) Run(ctx context.Context) error {
 			if !ok {
 				return errors.New("receive answers of DNS: the connection to the switch was closed")
 			}
-			l.receive(ctx, p)
+			if err := recovery.Call("fqdn", recovery.Part("answers of DNS"), func() error { l.receive(ctx, p); return nil }); err != nil {
+				l.drop(droppedDamaged, p.Reg(1), err)
+			}
 		case o := <-l.outcomes:
 			l.conclude(ctx, o)
 		case r := <-l.asked:
@@ -291,6 +294,13 @@ func (l *loop) lookAtClock(ctx context.Context) {
 		}
 		return late
 	})
+	// The controller of policies tries again what has failed.
+	l.mu.Lock()
+	for _, h := range l.held {
+		l.gate.again(h.need)
+		l.stale = true
+	}
+	l.mu.Unlock()
 	for r, at := range l.requested {
 		if now.Sub(at) >= realizeTime {
 			delete(l.requested, r)

@@ -32,7 +32,7 @@ type Names interface {
 
 // Realizer installs rules; it is the controller of policies.
 type Realizer interface {
-	// RealizeNames returns at once. It makes all rules with one of these selectors contain what Addresses returns from now on, and
+	// RealizeNames returns at once. The selectors are as Normalize returns them. It makes all rules with one of these selectors contain what Addresses returns from now on, and
 	// then calls done once, with the reasons for the selectors of which a rule was refused or could not be installed. Selectors without
 	// rules are realized. It may be called again before done.
 	RealizeNames(selectors []Selector, done func(failed map[Selector]error))

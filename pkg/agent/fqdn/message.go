@@ -45,7 +45,7 @@ func parseAnswer(message []byte) (answer, error) {
 		return a, fmt.Errorf("question: %w", err)
 	}
 	asked := err == nil
-	a.name = normalize(question.Name.String())
+	a.name = Normalize(question.Name.String())
 	a.v4 = question.Type == dnsmessage.TypeA
 	a.v6 = question.Type == dnsmessage.TypeAAAA
 	if more, err := p.AllQuestions(); err != nil || len(more) > 0 {

@@ -13,10 +13,11 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
-	"strings"
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
 )
 
 // hostTTL is the TTL of addresses that come from the host's resolver, which does not tell it.
@@ -26,7 +27,7 @@ const hostTTL = 600 * time.Second
 // address before a port), else the Service kube-dns as the environment of a Pod names it, else the resolver of the host.
 func NewResolver(override string, environment func(string) string) (Resolver, error) {
 	if override != "" {
-		server, err := ParseServer(override)
+		server, err := agentconfig.ParseDNSServer(override)
 		if err != nil {
 			return nil, err
 		}
@@ -40,30 +41,6 @@ func NewResolver(override string, environment func(string) string) (Resolver, er
 		return dnsServer{address: net.JoinHostPort(host, port), attempt: attemptTime}, nil
 	}
 	return hostResolver{}, nil
-}
-
-// ParseServer returns a DNS server as host:port, with port 53 if none is given.
-func ParseServer(server string) (string, error) {
-	wrong := func() (string, error) {
-		return "", fmt.Errorf("DNS server %q: want a host or host:port, such as 10.96.0.10, 10.96.0.10:53, fd00::a or [fd00::a]:53", server)
-	}
-	if addr, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(server, "["), "]")); err == nil {
-		if strings.HasPrefix(server, "[") != strings.HasSuffix(server, "]") {
-			return wrong()
-		}
-		return net.JoinHostPort(addr.String(), "53"), nil
-	}
-	host, port := server, "53"
-	if strings.Contains(server, ":") {
-		var err error
-		if host, port, err = net.SplitHostPort(server); err != nil {
-			return wrong()
-		}
-	}
-	if n, err := net.LookupPort("udp", port); err != nil || n == 0 || host == "" || strings.ContainsAny(host, " /[]@") {
-		return wrong()
-	}
-	return net.JoinHostPort(host, port), nil
 }
 
 // hostResolver asks as the host does.
@@ -82,7 +59,7 @@ func (hostResolver) Lookup(ctx context.Context, name string) (map[netip.Addr]tim
 	return addresses, nil
 }
 
-// attemptTime is how long an answer over UDP is waited for before the question is sent again.
+// attemptTime is the time after which a question over UDP is sent again.
 const attemptTime = 3 * time.Second
 
 // dnsServer asks one server.
@@ -138,6 +115,9 @@ func (s dnsServer) overUDP(ctx context.Context, id uint16, name string, question
 	attempt, cancel := context.WithTimeout(ctx, s.attempt)
 	defer cancel()
 	conn, err := dial(attempt, "udp", s.address)
+	if isTimeout(err) {
+		err = errors.Join(errNoAnswer, err)
+	}
 	if err != nil {
 		return a, false, err
 	}

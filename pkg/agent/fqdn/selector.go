@@ -5,8 +5,8 @@ package fqdn
 
 import "strings"
 
-// normalize returns the form in which names and selectors are compared: lower case, without a dot at the end.
-func normalize(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
+// Normalize returns the form in which names and selectors are compared: lower case, without a dot at the end.
+func Normalize(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
 
 func isPattern(selector Selector) bool { return strings.Contains(selector, "*") }
 

@@ -36,7 +36,7 @@ type stream struct {
 	kept   int
 	// broken is set when the messages can no longer be told apart.
 	broken error
-	// need is what all further segments wait for.
+	// need contains the versions that all further segments wait for.
 	need    need
 	element *list.Element
 }

@@ -34,10 +34,6 @@ var (
 	descMeterDrops = prometheus.NewDesc("antrea_agent_ovs_meter_packet_dropped_count",
 		"Packets to the agent that Open vSwitch has dropped because there were too many for one purpose.", []string{"meter_id"}, nil)
 
-	// Of parts that do not exist here; programs that expect the metrics find 0.
-	descFQDNs         = prometheus.NewDesc("antrea_agent_fqdn_cache_size", "Names of FQDN rules: there are no such rules.", nil, nil)
-	descFQDNEvictions = prometheus.NewDesc("antrea_agent_fqdn_cache_eviction_count", "Names that were forgotten: there are none.", nil, nil)
-
 	descConnections = prometheus.NewDesc("antrea_agent_conntrack_total_connection_count",
 		"Connections in the Node's connection tracking table.", nil, nil)
 	descMaxConnections = prometheus.NewDesc("antrea_agent_conntrack_max_connection_count",
@@ -78,7 +74,7 @@ var _ prometheus.Collector = (*Collector)(nil)
 func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descEgressRules, descIngressRules, descPolicies, descPods, descFlows, descAllFlows, descConnections, descMaxConnections, descPodConnections,
-		descMeterDrops, descFQDNs, descFQDNEvictions,
+		descMeterDrops,
 	} {
 		ch <- d
 	}
@@ -95,8 +91,6 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	policies, _, _ := c.Policies.Counts()
 	gauge(descPolicies, policies)
 	gauge(descPods, c.Interfaces.GetContainerInterfaceNum())
-	gauge(descFQDNs, 0)
-	ch <- prometheus.MustNewConstMetric(descFQDNEvictions, prometheus.CounterValue, 0)
 	c.collectFlows(gauge)
 	c.Conntrack.collect(gauge)
 }

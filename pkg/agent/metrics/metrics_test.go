@@ -76,8 +76,7 @@ func TestCollect(t *testing.T) {
 	always := map[string]float64{
 		"antrea_agent_networkpolicy_count":              3,
 		"antrea_agent_ingress_networkpolicy_rule_count": 6, "antrea_agent_egress_networkpolicy_rule_count": 7,
-		"antrea_agent_local_pod_count": 8, "antrea_agent_fqdn_cache_size": 0,
-		"antrea_agent_fqdn_cache_eviction_count": 0,
+		"antrea_agent_local_pod_count": 8,
 	}
 	flows := map[string]float64{
 		"antrea_agent_ovs_total_flow_count":                                        12,

@@ -70,6 +70,7 @@ func (c *AgentConfig) Validate(gates featuregate.FeatureGate) error {
 	errs = append(errs, validatePorts(c, gates)...)
 	errs = append(errs, config.ValidateAPIServer(c.KubeAPIServerOverride)...)
 	errs = append(errs, validateFlowExporter(c, gates)...)
+	errs = append(errs, validateNames(c)...)
 	return errors.Join(append(errs, config.ValidateTLS(c.TLSMinVersion, c.TLSCipherSuites)...)...)
 }
 
@@ -102,6 +103,7 @@ func validateRanges(c *AgentConfig) (errs []error) {
 	inRange("apiPort", int64(c.APIPort), 1, 65535)
 	inRange("clusterPort", int64(c.ClusterPort), 1, 65535)
 	inRange("wireGuard.port", int64(c.WireGuard.Port), 1, 65535)
+	inRange("fqdnCacheMinTTL", int64(c.FQDNCacheMinTTL), 0, 1<<31-1)
 	inRange("packetInRate", int64(c.PacketInRate), 1, 1<<31-1)
 	inRange("auditLogging.maxSize", int64(c.AuditLogging.MaxSize), 1, 1<<31-1)
 	inRange("auditLogging.maxBackups", int64(*c.AuditLogging.MaxBackups), 0, 1<<31-1)

@@ -106,6 +106,8 @@ func TestValidateRefuses(t *testing.T) {
 		{"transport CIDR", "transportInterfaceCIDRs: [eth0]", []string{`transportInterfaceCIDRs: "eth0" is not a CIDR`}},
 		{"TLS version", "tlsMinVersion: TLS12", []string{"tlsMinVersion", "VersionTLS12"}},
 		{"TLS cipher suite", "tlsCipherSuites: NONE", []string{"tlsCipherSuites", "NONE", "allowed: "}},
+		{"shortest time for names", "fqdnCacheMinTTL: -1", []string{"fqdnCacheMinTTL: -1 is out of range; allowed: 0 to 2147483647"}},
+		{"DNS server", "dnsServerOverride: 'fd00::a:x'", []string{`dnsServerOverride: "fd00::a:x" is not a DNS server; allowed: host or host:port`}},
 		{"several at once", gate + "trafficEncapMode: noEncap\ntunnelType: stt\napiPort: 100000", []string{"trafficEncapMode", "tunnelType", "apiPort"}},
 		{"not YAML", "a: b: c", []string{"parsing agent configuration", "yaml"}},
 	} {

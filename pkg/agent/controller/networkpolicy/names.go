@@ -144,11 +144,13 @@ func (c *Controller) declare(names fqdn.Names, uses map[string]fqdn.Use) error {
 	return nil
 }
 
-// selectorsOf returns the names of all rules of a policy.
+// selectorsOf returns the names of all rules of a policy, as package fqdn speaks of them.
 func selectorsOf(np *v1beta2.NetworkPolicy) []string {
 	names := sets.New[string]()
 	for i := range np.Rules {
-		names.Insert(np.Rules[i].To.FQDNs...)
+		for _, name := range np.Rules[i].To.FQDNs {
+			names.Insert(fqdn.Normalize(name))
+		}
 	}
 	return sets.List(names)
 }
