@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -209,6 +210,67 @@ func testOrderedRulesAgree(t *testing.T, maxUsers int) {
 			}
 			if ingress.FlowID != 0 && !ingress.Isolated {
 				require.Equal(t, ingress.FlowID, w.Register("reg6"), w.Text)
+			}
+		}
+	}
+}
+
+// Each action, in each direction, in each IP version, and before each of the actions of a later rule.
+func TestActionsOnOVS(t *testing.T) {
+	b := oftest.NewBridge6(t, oftest.DualStackNode)
+	pod := policy.Pod{InterfaceName: "pod-a", OFPort: oftest.PodAPort, IPs: []netip.Addr{oftest.PodAIP, oftest.PodA6IP}}
+	packets := map[policy.Direction][]string{
+		policy.Ingress: {oftest.RemoteToPodA + ",tp_dst=80", oftest.RemoteToPodA6 + ",tcp_dst=80"},
+		policy.Egress:  {oftest.PodAToRemote + ",tp_dst=80", oftest.PodAToRemote6 + ",tcp_dst=80"},
+	}
+	for _, d := range []policy.Direction{policy.Ingress, policy.Egress} {
+		for _, action := range []policy.Action{policy.Allow, policy.Drop, policy.Reject, policy.Pass} {
+			for _, later := range []policy.Effect{tiered(policy.Drop, 9), tiered(policy.Allow, 9), {Order: policy.OrderOf(policy.TierBaseline, 1, 0), Action: policy.Drop}, {Order: policy.OrderOf(policy.TierBaselineAdmin, 0, 0), Action: policy.Reject}} {
+				first, second := withEffect(oftest.Ingress(2, pod, oftest.Everybody, oftest.Tcp(80)), tiered(action, 1)), withEffect(oftest.Ingress(3, pod, oftest.Everybody), later)
+				first.Direction, second.Direction = d, d
+				require.NoError(t, oftest.Install(first, second)(b.C))
+				passes := action == policy.Allow || action == policy.Pass && later.Order.Stage == policy.StageTiers
+				for _, packet := range packets[d] {
+					w := b.Trace(packet, oftest.CTNew, oftest.CTNew)
+					require.Equal(t, passes, len(w.Outputs) > 0, "%v %v before %+v: %s", d, action, later, w.Text)
+				}
+			}
+		}
+	}
+}
+
+// Source ports of each protocol, and types and codes of ICMP in each IP version, select as policy.Service says.
+func TestServicesOnOVS(t *testing.T) {
+	b := oftest.NewBridge6(t, oftest.DualStackNode)
+	pod := policy.Pod{InterfaceName: "pod-a", OFPort: oftest.PodAPort, IPs: []netip.Addr{oftest.PodAIP, oftest.PodA6IP}}
+	value := func(v uint8) *uint8 { return &v }
+	source := func(protocol uint8) policy.Service {
+		return policy.Service{Protocol: protocol, SourcePort: 1000, SourceMask: 0xfff8}
+	}
+	both := policy.Service{Protocol: of.IPProtoUDP, Port: 80, Mask: 0xfff0, SourcePort: 53, SourceMask: 0xffff}
+	for _, test := range []struct {
+		service       policy.Service
+		match, others []string
+	}{
+		{source(of.IPProtoTCP), []string{"tcp:tcp_src=1000", "tcp6:tcp_src=1007"}, []string{"tcp:tcp_src=1008", "tcp6:tcp_src=999", "udp:udp_src=1000"}},
+		{source(of.IPProtoUDP), []string{"udp:udp_src=1000", "udp6:udp_src=1007"}, []string{"udp:udp_src=1008", "tcp:tcp_src=1000"}},
+		{source(of.IPProtoSCTP), []string{"sctp:sctp_src=1000", "sctp6:sctp_src=1007"}, []string{"sctp:sctp_src=1008", "sctp6:sctp_src=999"}},
+		{both, []string{"udp:udp_src=53,udp_dst=95"}, []string{"udp:udp_src=53,udp_dst=96", "udp:udp_src=54,udp_dst=80"}},
+		{policy.Service{Protocol: of.IPProtoTCP, Mask: 0xffff}, []string{"tcp:tcp_dst=0"}, []string{"tcp:tcp_dst=1"}},
+		{policy.Service{Protocol: of.IPProtoICMP}, []string{"icmp:icmp_type=8", "icmp6:icmpv6_type=128"}, []string{"tcp:tcp_dst=1"}},
+		{policy.Service{Protocol: of.IPProtoICMP, ICMPType: value(8), ICMPCode: value(0)}, []string{"icmp:icmp_type=8,icmp_code=0"}, []string{"icmp:icmp_type=8,icmp_code=1", "icmp:icmp_type=13", "icmp6:icmpv6_type=128"}},
+		{policy.Service{Protocol: of.IPProtoICMP, ICMPType: value(128)}, []string{"icmp6:icmpv6_type=128,icmpv6_code=3"}, []string{"icmp6:icmpv6_type=129", "icmp:icmp_type=8"}},
+	} {
+		require.NoError(t, oftest.Install(withEffect(oftest.Ingress(2, pod, oftest.Everybody, test.service), tiered(policy.Drop, 1)))(b.C))
+		for i, packets := range [][]string{test.match, test.others} {
+			for _, packet := range packets {
+				protocol, fields, _ := strings.Cut(packet, ":")
+				text := strings.Replace(oftest.RemoteToPodA, "tcp", protocol, 1)
+				if strings.HasSuffix(protocol, "6") {
+					text = strings.Replace(oftest.RemoteToPodA6, "tcp6", protocol, 1)
+				}
+				w := b.Trace(text+","+fields, oftest.CTNew, oftest.CTNew)
+				require.Equal(t, i == 0, len(w.Outputs) == 0, "%+v, %s: %s", test.service, packet, w.Text)
 			}
 		}
 	}

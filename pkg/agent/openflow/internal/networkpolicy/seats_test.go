@@ -5,6 +5,7 @@ package networkpolicy_test
 
 import (
 	"cmp"
+	"flag"
 	"maps"
 	"math/rand/v2"
 	"net/netip"
@@ -31,10 +32,13 @@ func randomOrdered(rng *rand.Rand, id uint32) *policy.Rule {
 	return r
 }
 
-// Ten thousand random insertions, edits and removals, of which the switch refuses some, in tables with few numbers: after each, the priorities of
+var orderChanges = flag.Int("order-changes", 2_000, "the number of random changes of TestPrioritiesAreInOrder")
+
+// Many random insertions, edits and removals, of which the switch refuses some, in tables with few numbers: after each, the priorities of
 // all flows are in the order of the rules (checked after many moves), and only Pods of the changed rule are named, however many other rules have moved.
 func TestPrioritiesAreInOrder(t *testing.T) {
-	const changes, ids, size = 10_000, 90, 130
+	const ids, size = 90, 130
+	changes := *orderChanges
 	networkpolicy.ShrinkNumbers(t, size)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -77,7 +81,7 @@ func TestPrioritiesAreInOrder(t *testing.T) {
 			requireOrdered(t, c, fake)
 		}
 	}
-	t.Logf("%d changes, %d of them failed, of up to %d rules in tables of %d numbers: %.2f moves each, at most %d", changes, failed, ids, size, float64(moved)/changes, most)
+	t.Logf("%d changes, %d of them failed, of up to %d rules in tables of %d numbers: %.2f moves each, at most %d", changes, failed, ids, size, float64(moved)/float64(changes), most)
 	require.Greater(t, moved, changes/20, "changes that say something")
 	require.NoError(t, c.UpdatePolicyRules(nil, slices.Collect(maps.Keys(networkpolicy.RuleMap(c)))))
 	require.Equal(t, base, fake.Flows())
