@@ -98,8 +98,13 @@ func (f *fixture) launchController() {
 func (f *fixture) eventually(what string, condition func() error) {
 	f.t.Helper()
 	var err error
-	require.Eventually(f.t, func() bool { err = condition(); return err == nil }, patience, 50*time.Millisecond, "%s: %v", what, &err)
+	require.Eventually(f.t, func() bool { err = condition(); return err == nil }, patience, 50*time.Millisecond, "%s: %v", what, lastError{&err})
 }
+
+// lastError prints the error at the time of the failure.
+type lastError struct{ err *error }
+
+func (l lastError) String() string { return fmt.Sprint(*l.err) }
 
 // direct is a client that connects as agents do: to the controller, with the CA of the ConfigMap. It fails unless the
 // controller is ready.

@@ -62,6 +62,7 @@ func testPolicies(t *testing.T, f *fixture) {
 		require.NoError(t, create(), text)
 	}
 	testPolicyDefaults(t, f)
+	testRealizable(t, f)
 	testPolicyRefusals(t, create)
 	testColumns(t, f)
 }
@@ -98,6 +99,28 @@ func testPolicyDefaults(t *testing.T, f *fixture) {
 	})
 	require.EqualValues(t, 1, stored.GetGeneration())
 	require.Equal(t, metav1.ConditionTrue, policy.Status.Conditions[0].Status, policy.Status.Conditions[0].Message)
+}
+
+// testRealizable: the controller can realize what Antrea's documentation shows, and says of which policies it cannot realize a part.
+func testRealizable(t *testing.T, f *fixture) {
+	partly := map[string]string{"protocols": "igmp", "cluster-set": "scope"}
+	for _, resource := range []schema.GroupVersionResource{crd.ClusterNetworkPolicies, crd.NetworkPolicies} {
+		f.eventually("the status of all policies", func() error {
+			list, err := f.admin.Dynamic.Resource(resource).List(t.Context(), metav1.ListOptions{})
+			require.NoError(t, err)
+			require.NotEmpty(t, list.Items)
+			for i := range list.Items {
+				policy, err := crd.ReadStrictly[v1beta1.ClusterNetworkPolicy](&list.Items[i])
+				require.NoError(t, err)
+				conditions := policy.Status.Conditions
+				part := partly[policy.Name]
+				if len(conditions) != 1 || (conditions[0].Status == metav1.ConditionTrue) != (part == "") || !strings.Contains(conditions[0].Message, part) {
+					return fmt.Errorf("%s has the conditions %+v", policy.Name, conditions)
+				}
+			}
+			return nil
+		})
+	}
 }
 
 // testPolicyRefusals has a row for each webhook, and for what the schema says.
