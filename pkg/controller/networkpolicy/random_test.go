@@ -268,6 +268,7 @@ func TestWatchesAgreeWithARestartedController(t *testing.T) {
 			require.NoError(t, store.apply(r.step()))
 			requireIndexed(t, store, nodes[1:])
 			fresh := r.fresh()
+			requireSame(t, fresh.core, store.core)
 			for _, w := range all {
 				w.shadow.handle(w.watcher.drain())
 				want := &shadow{t: t, objects: map[string]any{}}

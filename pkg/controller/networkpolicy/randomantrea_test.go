@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -160,4 +162,31 @@ func (r *randomObjects) antreaGroup(namespace, name string) (set, unset func(*co
 		}
 		return c.SetGroup(&v1beta1.Group{ObjectMeta: meta, Spec: spec}, nil)
 	}, unset
+}
+
+// requireSame compares what watches do not show: statuses, and the sizes of all that the core keeps, so that nothing stays behind.
+func requireSame(t *testing.T, want, got *core) {
+	t.Helper()
+	sizes := func(c *core) map[string]int {
+		a := &c.antrea
+		classes := 0
+		for _, ns := range c.namespaces {
+			classes += len(ns.classes)
+		}
+		return map[string]int{
+			"Namespaces": len(c.namespaces), "Pods": len(c.pods), "Nodes with Pods": len(c.onNode), "policies": len(c.policies), "groups": len(c.groups),
+			"selections": len(c.selections), "selectors of Namespaces": len(c.namespaceSelectors), "classes": classes, "unreadable": c.unreadable,
+			"sources": len(a.sources), "parents": len(a.parents), "users of Services": len(a.serviceUsers), "of groups": len(a.ofGroup),
+			"of tiers": len(a.ofTier), "per Namespace": len(a.perNamespace), "Services": len(a.services), "tiers": len(a.tiers),
+			"selectors of Services": len(a.selectors), "Nodes": len(a.nodes),
+		}
+	}
+	require.Equal(t, sizes(want), sizes(got))
+	for name, p := range want.antrea.policies {
+		require.Equal(t, want.status(p), got.status(got.antrea.policies[name]), name)
+	}
+	for key, source := range want.antrea.sources {
+		require.Equal(t, source.condition(), got.antrea.sources[key].condition(), key)
+		require.Equal(t, source.foreign, got.antrea.sources[key].foreign, key)
+	}
 }
