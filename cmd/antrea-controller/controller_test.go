@@ -204,7 +204,9 @@ func TestController(t *testing.T) {
 	token, pod := agentToken(t, f)
 	testAgents(t, f, token, pod)
 	testSupportBundle(t, f)
-	testStats(t, f, token(&authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID}))
+	ofPod := token(&authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID})
+	testPolicyStatus(t, f, ofPod)
+	testStats(t, f, ofPod)
 	testRestart(t, f)
 	testAntctl(t, f)
 	f.stop()
@@ -329,7 +331,7 @@ func agentToken(t *testing.T, f *fixture) (token func(*authenticationv1.BoundObj
 		Rules: []rbacv1.PolicyRule{{
 			APIGroups: []string{"controlplane.antrea.io"}, Resources: []string{"networkpolicies"}, Verbs: []string{"list", "watch"},
 		}, {
-			APIGroups: []string{"controlplane.antrea.io"}, Resources: []string{"nodestatssummaries"}, Verbs: []string{"create"},
+			APIGroups: []string{"controlplane.antrea.io"}, Resources: []string{"nodestatssummaries", "networkpolicies/status"}, Verbs: []string{"create"},
 		}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
