@@ -32,14 +32,18 @@ func antreaStore(t testing.TB) *Store {
 	store := NewStore()
 	apply := func(event func(*core) ([]change, error)) { require.NoError(t, store.apply(event)) }
 	for i := range 100 {
-		apply(func(c *core) ([]change, error) { return c.SetNamespace(makeNamespace(fmt.Sprint("ns", i), fmt.Sprintf("n=%d,team=t%d", i, i/10))), nil })
+		apply(func(c *core) ([]change, error) {
+			return c.SetNamespace(makeNamespace(fmt.Sprint("ns", i), fmt.Sprintf("n=%d,team=t%d", i, i/10))), nil
+		})
 	}
 	for i := range 10000 {
 		apply(func(c *core) ([]change, error) { return c.SetPod(antreaPod(i)), nil })
 	}
 	var rules []string
 	for i := range 10 {
-		apply(func(c *core) ([]change, error) { return setGroupText(t, c, fmt.Sprint("g", i), "{namespaceSelector: {}}"), nil })
+		apply(func(c *core) ([]change, error) {
+			return setGroupText(t, c, fmt.Sprint("g", i), "{namespaceSelector: {}}"), nil
+		})
 		rules = append(rules, fmt.Sprintf("{action: Drop, name: r%d, from: [{group: g%d}], ports: [{port: %d}]}", i, i, 80+i))
 	}
 	for i := range 1000 {
