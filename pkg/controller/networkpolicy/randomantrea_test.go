@@ -20,7 +20,7 @@ import (
 
 // The size of the random test.
 const (
-	randomSeeds = 12
+	randomSeeds = 5
 	randomSteps = 100
 )
 

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 	"github.com/antrea-oncache/antrea/test/tools/cost"
@@ -23,7 +24,7 @@ import (
 const (
 	maxAntreaPod       = 20 * time.Millisecond
 	maxAntreaNamespace = 50 * time.Millisecond
-	maxAntreaAllocated = 4 << 20
+	maxAntreaAllocated = 16 << 20
 )
 
 // antreaStore has 10,000 Pods in 100 Namespaces on 100 Nodes, in ten ClusterGroups of all Pods, and 1,000 ClusterNetworkPolicies with ten
@@ -46,11 +47,12 @@ func antreaStore(t testing.TB) *Store {
 		})
 		rules = append(rules, fmt.Sprintf("{action: Drop, name: r%d, from: [{group: g%d}], ports: [{port: %d}]}", i, i, 80+i))
 	}
+	var spec v1beta1.NetworkPolicySpec
+	require.NoError(t, yaml.UnmarshalStrict([]byte("{priority: 1, ingress: ["+strings.Join(rules, ", ")+"]}"), &spec))
 	for i := range 1000 {
-		apply(func(c *core) ([]change, error) {
-			return nil, must(setAntreaText(t, c, fmt.Sprint("p", i), fmt.Sprintf(`{priority: %d, appliedTo: [{namespaceSelector: {matchLabels: {n: "%d"}}}], ingress: [%s]}`,
-				i+1, i%100, strings.Join(rules, ", ")), nil))
-		})
+		policy := &v1beta1.ClusterNetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p", i), UID: types.UID(fmt.Sprint("uid-p", i))}, Spec: spec}
+		policy.Spec.AppliedTo = []v1beta1.AppliedTo{{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"n": fmt.Sprint(i % 100)}}}}
+		apply(func(c *core) ([]change, error) { return c.SetClusterNetworkPolicy(policy, nil) })
 	}
 	for i := range 10 {
 		apply(func(c *core) ([]change, error) {
@@ -113,11 +115,15 @@ func TestCostAmongAntreaPolicies(t *testing.T) {
 func TestManyChildren(t *testing.T) {
 	c := antreaWorld(t)
 	var names []string
+	many := &v1beta1.ClusterGroup{ObjectMeta: metav1.ObjectMeta{Name: "many"}}
 	for i := range 10000 {
 		names = append(names, fmt.Sprint("c", i))
-		setGroupText(t, c, names[i], fmt.Sprintf("{podSelector: {matchLabels: {child: '%d'}}}", i))
+		many.Spec.ChildGroups = append(many.Spec.ChildGroups, v1beta1.ClusterGroupReference(names[i]))
+		c.SetClusterGroup(&v1beta1.ClusterGroup{ObjectMeta: metav1.ObjectMeta{Name: names[i]}, Spec: v1beta1.GroupSpec{
+			PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"child": fmt.Sprint(i)}},
+		}}, nil)
 	}
-	setGroupText(t, c, "many", "{childGroups: ["+strings.Join(names, ", ")+"]}")
+	c.SetClusterGroup(many, nil)
 	p, err := setAntreaText(t, c, "p", `{priority: 1, appliedTo: [{group: many}]}`, nil)
 	require.NoError(t, err)
 	c.SetPod(makePod("x/child", "child=77", "node-child", "10.3.3.3"))
