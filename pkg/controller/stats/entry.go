@@ -28,8 +28,8 @@ var kinds = []struct {
 	}},
 }
 
-// maxRules and maxRuleName bound what a Node can make the controller remember of a policy. Counts of further rules are in
-// the policy's sum only.
+// maxRules and maxRuleName bound what a Node can make the controller remember of a policy. Counts of further rules, and of rules
+// with longer names, are in the policy's sum only.
 const (
 	maxRules    = 1000
 	maxRuleName = 253
@@ -79,9 +79,6 @@ func checkRules(s *controlplane.NetworkPolicyStats) string {
 		return "has counts of the policy; allowed: of rules"
 	}
 	for i, rule := range s.RuleTrafficStats {
-		if len(rule.Name) > maxRuleName {
-			return fmt.Sprintf("has a rule with a name of %d bytes; allowed: %d", len(rule.Name), maxRuleName)
-		}
 		if indexOf(s.RuleTrafficStats[:i], rule.Name) >= 0 {
 			return fmt.Sprintf("has rule %q twice; allowed: once", rule.Name)
 		}
@@ -112,7 +109,7 @@ func (s *Sum) add(e entry) {
 		switch {
 		case i >= 0:
 			add(&s.Rules[i].TrafficStats, rule.TrafficStats)
-		case len(s.Rules) < maxRules:
+		case len(s.Rules) < maxRules && len(rule.Name) <= maxRuleName:
 			s.Rules = append(s.Rules, rule)
 		}
 	}

@@ -116,10 +116,6 @@ func TestBadRules(t *testing.T) {
 			`AntreaNetworkPolicy a/web (3) has rule "r", which has packets=-10 bytes=-100 sessions=-1; allowed: 0 or more`,
 			traffic("a", "web", "1", 1, 1, 1), ofRules(acnp, "", "web", "2"), ofRules(annp, "a", "web", "3", rule("q", 1), rule("r", -1)),
 		},
-		{
-			"AntreaClusterNetworkPolicy /web (2) has a rule with a name of 254 bytes; allowed: 253",
-			traffic("a", "web", "1", 1, 1, 1), ofRules(acnp, "", "web", "2", rule(strings.Repeat("r", 254), 1)), ofRules(annp, "a", "web", "3"),
-		},
 		{"AntreaClusterNetworkPolicy /web (2) has counts of the policy; allowed: of rules", traffic("a", "web", "1", 1, 1, 1), both, ofRules(annp, "a", "web", "3")},
 		{
 			`AntreaNetworkPolicy a/web (3) has type "AntreaClusterNetworkPolicy"; allowed: AntreaNetworkPolicy`,
@@ -142,11 +138,16 @@ func TestManyRules(t *testing.T) {
 	a.Handler(acnp).OnAdd(&v1beta1.ClusterNetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "2"}}, true)
 	for i := range 2 * maxRules {
 		report := reportOf("n1", "x", fmt.Sprint(i+1))
-		report.AntreaClusterNetworkPolicies = []controlplane.NetworkPolicyStats{ofRules(acnp, "", "web", "2", rule(fmt.Sprint("r", i), 1))}
+		name := fmt.Sprint("r", i)
+		if i == 3 {
+			name = strings.Repeat("r", maxRuleName+1)
+		}
+		report.AntreaClusterNetworkPolicies = []controlplane.NetworkPolicyStats{ofRules(acnp, "", "web", "2", rule(name, 1))}
 		require.NoError(t, a.Report(report))
 	}
 	got, _ := a.Get(acnp, types.NamespacedName{Name: "web"})
 	require.Len(t, got.Rules, maxRules)
+	require.Equal(t, "r4", got.Rules[3].Name, "the rule with a long name is in the sum only")
 	require.Equal(t, traffic10(2*maxRules), got.Traffic)
 	report := reportOf("n1", "x", fmt.Sprint(2*maxRules+1))
 	most := v1alpha1.RuleTrafficStats{Name: "r0", TrafficStats: v1alpha1.TrafficStats{Sessions: math.MaxInt64, Packets: math.MaxInt64, Bytes: math.MaxInt64}}
