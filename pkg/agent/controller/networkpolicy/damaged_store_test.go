@@ -24,18 +24,18 @@ var damagedStores = flag.Int("damaged-stores", 100, "stores that TestDamagedStor
 // Regardless of damage to files, no Pod is more open after a restart without antrea-controller. If only one file is
 // damaged, it affects only the Pods that it concerns. antrea-controller restores everything.
 func TestDamagedStoreOpensNothing(t *testing.T) {
-	testDamagedStores(t, *damagedStores, kubernetesEffects)
+	testDamagedStores(t, *damagedStores, false)
 }
 
 // The same is true of rules that deny and pass on.
 func TestDamagedStoreOpensNothingOfTiers(t *testing.T) {
-	testDamagedStores(t, *damagedStores/3, pretendedEffects)
+	testDamagedStores(t, *damagedStores, true)
 }
 
-func testDamagedStores(t *testing.T, stores int, e effects) {
+func testDamagedStores(t *testing.T, stores int, tiers bool) {
 	reported := 0
 	for seed := range uint64(stores) {
-		s := newDamagedStore(t, seed, e)
+		s := newDamagedStore(t, seed, tiers)
 		s.requireUndamaged()
 		s.damage()
 		after := s.restart()
@@ -52,7 +52,7 @@ func testDamagedStores(t *testing.T, stores int, e effects) {
 type damagedStore struct {
 	*testing.T
 	*rand.Rand
-	effects effects
+	tiers bool
 	// older has an earlier state of the files in dir.
 	dir, older string
 	set        *randomSet
@@ -66,9 +66,9 @@ type damagedStore struct {
 	single bool
 }
 
-func newDamagedStore(t *testing.T, seed uint64, e effects) *damagedStore {
+func newDamagedStore(t *testing.T, seed uint64, tiers bool) *damagedStore {
 	rng := rand.New(rand.NewPCG(seed, 14))
-	s := &damagedStore{T: t, Rand: rng, effects: e, dir: t.TempDir(), older: t.TempDir(), set: newRandomSet(rng), failure: fmt.Sprintf("seed %d", seed)}
+	s := &damagedStore{T: t, Rand: rng, tiers: tiers, dir: t.TempDir(), older: t.TempDir(), set: newRandomSet(rng, tiers), failure: fmt.Sprintf("seed %d", seed)}
 	s.former = s.agent()
 	s.set.answer(s.former)
 	for _, step := range rng.Perm(20) {
@@ -96,7 +96,9 @@ func newDamagedStore(t *testing.T, seed uint64, e effects) *damagedStore {
 
 func (s *damagedStore) agent(interfaces ...*interfacestore.InterfaceConfig) *agent {
 	a := newAgent(s.T, nil, s.dir, interfaces...)
-	a.state.effects = s.effects
+	if s.tiers {
+		a.EnableAntreaPolicies(nil, false)
+	}
 	return a
 }
 

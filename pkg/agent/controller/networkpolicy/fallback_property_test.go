@@ -40,12 +40,14 @@ func peerIP(i int) string { return fmt.Sprintf("10.0.1.%d", i+1) }
 // randomSet makes objects and events as antrea-controller may send them.
 type randomSet struct {
 	*rand.Rand
+	// tiers is set if all policies but the first have a tier.
+	tiers bool
 	// present are the objects that exist, by resource and name.
 	present map[Resource]map[string]runtime.Object
 }
 
-func newRandomSet(rng *rand.Rand) *randomSet {
-	s := &randomSet{Rand: rng, present: map[Resource]map[string]runtime.Object{NetworkPolicies: {}, AddressGroups: {}, AppliedToGroups: {}}}
+func newRandomSet(rng *rand.Rand, tiers bool) *randomSet {
+	s := &randomSet{Rand: rng, tiers: tiers, present: map[Resource]map[string]runtime.Object{NetworkPolicies: {}, AddressGroups: {}, AppliedToGroups: {}}}
 	for i := range groupCount {
 		s.put(s.addressGroup(i))
 		s.put(s.appliedToGroup(i))
@@ -75,8 +77,17 @@ func (s *randomSet) peer(i int) v1beta2.GroupMember {
 	return memberOf(fmt.Sprintf("p%d", i), peerIP(i), fmt.Sprintf("http:TCP:%d", 80+i%2))
 }
 
+// A peer is always the same kind of member: the first one is a Node if policies have tiers.
+func (s *randomSet) peerMember(i int) v1beta2.GroupMember {
+	m := s.peer(i)
+	if s.tiers && i == 0 {
+		m.Pod, m.Node, m.Ports = nil, &v1beta2.NodeReference{Name: m.Pod.Name}, nil
+	}
+	return m
+}
+
 func (s *randomSet) addressGroup(i int) *v1beta2.AddressGroup {
-	return addressGroup(fmt.Sprintf("peers%d", i), s.some(peerPods, s.peer)...)
+	return addressGroup(fmt.Sprintf("peers%d", i), s.some(peerPods, s.peerMember)...)
 }
 
 func (s *randomSet) appliedToGroup(i int) *v1beta2.AppliedToGroup {
@@ -100,7 +111,36 @@ func (s *randomSet) policy(i int) *v1beta2.NetworkPolicy {
 			np.Rules = append(np.Rules, out(peer, services...))
 		}
 	}
+	if s.tiers && i > 0 {
+		s.intoTier(np)
+	}
 	return np
+}
+
+// intoTier makes a policy of Antrea of a policy. The index of rules counts each direction.
+func (s *randomSet) intoTier(np *v1beta2.NetworkPolicy) {
+	np.SourceRef.Type = v1beta2.AntreaNetworkPolicy
+	np.TierPriority, np.Priority = ptr([]int32{0, 50, 50, 253}[s.IntN(4)]), ptr(float64(s.IntN(3)))
+	actions := []v1beta2.RuleAction{v1beta2.RuleActionAllow, v1beta2.RuleActionDrop, v1beta2.RuleActionReject, v1beta2.RuleActionPass}
+	if *np.TierPriority == policy.TierBaseline {
+		actions = actions[:3]
+	}
+	index := map[v1beta2.Direction]int32{}
+	perRule := s.IntN(4) == 0
+	for i := range np.Rules {
+		rule := &np.Rules[i]
+		rule.Action, rule.Priority, rule.Name = &actions[s.IntN(len(actions))], index[rule.Direction], fmt.Sprint("rule", i)
+		index[rule.Direction]++
+		if s.IntN(4) == 0 {
+			rule.Services = [][]v1beta2.Service{{icmp(8)}, {fromPorts(service("TCP", nil), 0, 1023)}}[s.IntN(2)]
+		}
+		if perRule {
+			rule.AppliedToGroups = []string{fmt.Sprintf("applied%d", s.IntN(groupCount))}
+		}
+	}
+	if perRule {
+		np.AppliedToGroups = nil
+	}
 }
 
 // event changes the present objects.
@@ -117,7 +157,7 @@ func (s *randomSet) event() watch.Event {
 		s.put(np)
 		return watch.Event{Type: watch.Modified, Object: np}
 	case 1, 2:
-		p := &v1beta2.AddressGroupPatch{AddedGroupMembers: s.some(peerPods, s.peer), RemovedGroupMembers: s.some(peerPods, s.peer)}
+		p := &v1beta2.AddressGroupPatch{AddedGroupMembers: s.some(peerPods, s.peerMember), RemovedGroupMembers: s.some(peerPods, s.peerMember)}
 		p.Name = fmt.Sprintf("peers%d", i)
 		return watch.Event{Type: watch.Modified, Object: p}
 	default:
@@ -174,7 +214,7 @@ func (f *fakeFlows) all() []*policy.Rule {
 	return rules
 }
 
-// verdicts returns what rules allow each local Pod: by Pod, then "Ingress 10.0.1.1 6:80".
+// verdicts returns what rules allow each local Pod: by Pod, then "Ingress 10.0.1.1 6:80<5000".
 func verdicts(rules []*policy.Rule) [localPods]map[string]bool {
 	var all [localPods]map[string]bool
 	for i := range localPods {
@@ -182,11 +222,12 @@ func verdicts(rules []*policy.Rule) [localPods]map[string]bool {
 		local := netip.MustParseAddr(localIP(i))
 		for p := range peerPods + 1 { // One is in no group, but in the blocks.
 			peer := netip.MustParseAddr(peerIP(p))
-			for _, to := range []policy.Connection{{Protocol: of.IPProtoTCP, DestinationPort: 80}, {Protocol: of.IPProtoTCP, DestinationPort: 81}, {Protocol: of.IPProtoUDP, DestinationPort: 53}} {
+			for _, to := range []policy.Connection{{Protocol: of.IPProtoTCP, DestinationPort: 80}, {Protocol: of.IPProtoTCP, DestinationPort: 81}, {Protocol: of.IPProtoUDP, DestinationPort: 53},
+				{Protocol: of.IPProtoTCP, SourcePort: 5000, DestinationPort: 80}, {Protocol: of.IPProtoICMP, ICMPType: 8}} {
 				to.Source, to.Destination = peer, local
-				all[i][fmt.Sprintf("Ingress %v %d:%d", peer, to.Protocol, to.DestinationPort)] = policy.Evaluate(rules, policy.Ingress, to).Allowed()
+				all[i][fmt.Sprintf("Ingress %v %d:%d<%d", peer, to.Protocol, to.DestinationPort, to.SourcePort)] = policy.Evaluate(rules, policy.Ingress, to).Allowed()
 				to.Source, to.Destination = local, peer
-				all[i][fmt.Sprintf("Egress %v %d:%d", peer, to.Protocol, to.DestinationPort)] = policy.Evaluate(rules, policy.Egress, to).Allowed()
+				all[i][fmt.Sprintf("Egress %v %d:%d<%d", peer, to.Protocol, to.DestinationPort, to.SourcePort)] = policy.Evaluate(rules, policy.Egress, to).Allowed()
 			}
 		}
 	}
@@ -295,7 +336,7 @@ func (s *randomSet) concerned(a *agent, file string) (pods [localPods]bool) {
 	resource, name := filepath.Split(file)
 	for _, p := range a.state.policies {
 		related := slices.Contains(addressGroupsOf(p.latest), name) && resource == directories[AddressGroups]+"/" ||
-			p.latest.Name == name || slices.Contains(p.latest.AppliedToGroups, name)
+			p.latest.Name == name || slices.Contains(appliedToGroupsOf(p.latest), name)
 		if !related {
 			continue
 		}

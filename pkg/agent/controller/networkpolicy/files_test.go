@@ -113,7 +113,7 @@ func TestKilledBetweenWrites(t *testing.T) {
 	for seed := range uint64(3) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		dir, before := t.TempDir(), t.TempDir()
-		set := newRandomSet(rng)
+		set := newRandomSet(rng, rng.IntN(2) == 0)
 		a := newAgent(t, nil, dir)
 		set.answer(a)
 		for i := range localPods {
