@@ -269,7 +269,7 @@ func (d *fakeDatapath) WaitRevalidation(ctx context.Context) error {
 // bench is a synced controller without watches.
 type bench struct {
 	*Controller
-	t        *testing.T
+	t        testing.TB
 	flows    *fakeFlows
 	datapath fakeDatapath
 	store    interfacestore.InterfaceStore

@@ -33,7 +33,7 @@ func (c *Controller) FollowNames(names fqdn.Names) {
 func (c *Controller) RealizeNames(selectors []fqdn.Selector, done func(failed map[fqdn.Selector]error)) {
 	c.mu.Lock()
 	for _, selector := range selectors {
-		c.state.dirty = c.state.dirty.Union(c.state.byName[selector])
+		c.state.dirty = c.state.dirty.Union(c.state.byName[fqdn.Normalize(selector)])
 	}
 	c.mu.Unlock()
 	go func() {
@@ -71,7 +71,7 @@ func (c *Controller) unrealizedNames(selectors []fqdn.Selector, err error) map[f
 	defer c.mu.Unlock()
 	failed := map[fqdn.Selector]error{}
 	for _, selector := range selectors {
-		for name := range c.state.byName[selector] {
+		for name := range c.state.byName[fqdn.Normalize(selector)] {
 			if r := c.refusals[name]; r != nil {
 				failed[selector] = fmt.Errorf("%v: %w", r.subject, r.err)
 			} else if c.state.dirty.Has(name) || c.realizing.Has(name) {

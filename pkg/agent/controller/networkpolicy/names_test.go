@@ -103,6 +103,7 @@ func TestRulesWithNames(t *testing.T) {
 	names.declared = nil
 	require.Equal(t, []string{"np: [*.example.com db.example.com] at a1"}, names.text())
 
+	require.Empty(t, b.realizeNames("DB.example.com.", "db.example.com"))
 	names.learn("*.example.com", "198.51.100.2")
 	require.Empty(t, b.realizeNames("*.example.com", "unknown.example.com"))
 	require.Contains(t, b.flows.text(), "Egress [a1@1] peers [198.51.100.1 198.51.100.2] services [] Drop 50/1/0")
@@ -113,6 +114,16 @@ func TestRulesWithNames(t *testing.T) {
 	b.requireRules()
 	require.Empty(t, names.text())
 	require.Empty(t, b.declared)
+}
+
+// Upper case and a dot at the end make no difference.
+func TestSpellingOfNames(t *testing.T) {
+	b, names := newNamesBench(t)
+	b.set(tierPolicy("np", 50, 1, "Drop", "a", toNames("DB.example.com.")))
+	require.NoError(t, b.realize())
+	names.learn("DB.example.com.", "198.51.100.1")
+	require.Empty(t, b.realizeNames("db.example.com"))
+	require.Equal(t, []string{"Egress [a1@1] peers [198.51.100.1] services [] Drop 50/1/0"}, b.flows.text())
 }
 
 // A port that has a name has no number behind the name of a host.

@@ -57,7 +57,7 @@ func restart(t *testing.T, sw of.Switch, round openflow.RoundInfo, policies ...a
 	return restartWith(t, sw, round, openflow.Features{ONCache: true}, policies...)
 }
 
-func restartWith(t *testing.T, sw of.Switch, round openflow.RoundInfo, features openflow.Features, policies ...any) *restarted {
+func restartWith(t testing.TB, sw of.Switch, round openflow.RoundInfo, features openflow.Features, policies ...any) *restarted {
 	pipeline := openflow.NewClient(sw, func(map[uint8]string) error { return nil }, features)
 	_, err := pipeline.Initialize(t.Context(), round, &config.NodeConfig{
 		Name: "n", OVSBridge: "br-int", PodIPv4CIDR: netip.MustParsePrefix("10.0.0.0/24"), TunnelOFPort: config.TunnelOFPort,
