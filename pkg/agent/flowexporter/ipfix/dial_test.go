@@ -23,6 +23,7 @@ func TestHangingLibrary(t *testing.T) {
 	_, err = within(t.Context(), input)
 	require.Error(t, err)
 	require.NotErrorIs(t, err, errHanging)
+	require.Eventually(t, func() bool { return hanging.Load() == 0 }, time.Minute, time.Millisecond, "the call before has returned, its goroutine may not have ended")
 	hanging.Add(maxHanging)
 	_, err = within(t.Context(), input)
 	require.ErrorIs(t, err, errHanging)
