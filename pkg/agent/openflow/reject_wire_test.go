@@ -81,7 +81,7 @@ type probe struct {
 	answererPort    uint16
 }
 
-// rejected sends the probe and requires a refusal within a second, and one packet for the agent.
+// rejected sends the probe and requires a refusal, and one packet for the agent.
 func (r *refuser) rejected(p probe, protocol uint8) {
 	t := r.T
 	t.Helper()
@@ -237,7 +237,7 @@ func rejectCases(f family) []rejectCase {
 	}
 }
 
-// Whoever connects to whom, and wherever a rule rejects it: the client is told at once, by the address that it has dialed, and the agent has one
+// Whoever connects to whom, and wherever a rule rejects it: the client is told, by the address that it has dialed, and the agent has one
 // packet to answer.
 func TestWireReject(t *testing.T) { eachDatapath(t, testReject) }
 
