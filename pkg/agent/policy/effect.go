@@ -81,6 +81,9 @@ func OrderOf(tier int32, policy float64, rule int32) Order {
 	return o
 }
 
+// First returns the place that no rule of a policy precedes in a stage. Only rules that close have it.
+func First(stage Stage) Order { return Order{Stage: stage, Tier: -1} }
+
 // Compare returns a negative number if o is evaluated before other, a positive one if after, and 0 if their order is undefined.
 func (o Order) Compare(other Order) int {
 	return cmp.Or(cmp.Compare(o.Stage, other.Stage), cmp.Compare(o.Tier, other.Tier), cmp.Compare(o.Policy, other.Policy), cmp.Compare(o.Rule, other.Rule))

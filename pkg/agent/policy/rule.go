@@ -61,6 +61,8 @@ type Rule struct {
 	LogReference string
 	// LogLabel is the user's addition to the lines in the audit log.
 	LogLabel string
+	// Closes is set in rules of Closing. Where the switch has no priority left for such a rule, it has the place First of its stage.
+	Closes bool
 }
 
 // Pod is a local Pod that a rule is applied to.

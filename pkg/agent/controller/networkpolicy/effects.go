@@ -39,10 +39,10 @@ var antreaEffects = effects{
 		}
 		return tierEffect(np, rule)
 	},
-	first: policy.Effect{Order: policy.Order{Stage: policy.StageTiers, Tier: firstTier - 1}, Action: policy.Drop},
+	first: policy.Effect{Order: policy.First(policy.StageTiers), Action: policy.Drop},
 }
 
-// firstTier and lastTier are the priorities that tiers may have.
+// firstTier and lastTier are the priorities that tiers may have. policy.First is before them.
 const firstTier, lastTier = 0, 255
 
 var policyActions = map[v1beta2.RuleAction]policy.Action{

@@ -4,6 +4,7 @@
 package networkpolicy
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 
@@ -58,4 +59,22 @@ func TestTiersOnTheSwitch(t *testing.T) {
 	r.set(tierPolicy("first", 0, 0, "Allow", "a", in(everywhere())))
 	require.NoError(t, r.realize())
 	r.requireProblems()
+}
+
+// Pods of policies that find no priority on the switch are closed, however many there are.
+func TestPoliciesWithoutPriorityAreClosed(t *testing.T) {
+	sw := of.NewFake()
+	var objects []any
+	for i := range 200 {
+		objects = append(objects, tierPolicy(fmt.Sprintf("baseline-%d", i), 253, float64(i), "Drop", "a", in(everywhere()), out(everywhere())))
+	}
+	r := restartWith(t, sw, openflow.RoundInfo{RoundNum: 5}, tierFeatures, objects...)
+	r.requireSynced()
+	refused, _ := r.problems.List()
+	require.Len(t, refused, 200-169)
+	for _, p := range refused {
+		require.Contains(t, p.Message, "find no room")
+		require.Contains(t, p.Message, "its Pods are isolated on this Node")
+	}
+	require.True(t, hasFlow(sw.Flows(), "priority=180,", "conjunction("))
 }

@@ -60,5 +60,5 @@ func ShrinkNumbers(t *testing.T, size uint16) {
 	t.Helper()
 	before := tierNumbers
 	t.Cleanup(func() { tierNumbers = before })
-	tierNumbers.bottom = tierNumbers.top - size + 1
+	tierNumbers.bottom = tierNumbers.top - reserved - size + 1
 }

@@ -24,13 +24,20 @@ type place struct {
 
 func placeOf(e policy.Effect, lane int) place { return place{e.Order, e.Strictness(), lane} }
 
+// closes reports whether only rules that close have the place.
+func (p place) closes() bool { return p.strictness == 0 && p.order == policy.First(p.order.Stage) }
+
 // compare returns a negative number if p precedes other: it has the higher priority.
 func (p place) compare(other place) int {
 	return cmp.Or(p.order.Compare(other.order), cmp.Compare(p.strictness, other.strictness), cmp.Compare(p.lane, other.lane))
 }
 
-// numberRange are the priorities that the ordered rules of a table may have, both ends included, and a first guess for a place: top minus
-// tier, policy and rule times these factors.
+// reserved is the number of the highest priorities of each table that only rules that close may have, one for each lane of policy.First: a
+// table that is full must not keep a refused policy from being closed.
+const reserved = 2
+
+// numberRange are the priorities that the ordered rules of a table may have, both ends and the reserved ones included, and a first guess for
+// a place: top minus tier, policy and rule times these factors.
 type numberRange struct {
 	bottom, top  uint16
 	tier, policy float64
@@ -46,7 +53,9 @@ var (
 	baselineNumbers = numberRange{bottom: 10, top: 180, policy: 10, defaultTier: policy.TierBaseline, defaultPolicy: 10}
 )
 
-func (r *numberRange) size() int { return int(r.top) - int(r.bottom) + 1 }
+// highest is the highest number that is not reserved, size the number of those.
+func (r *numberRange) highest() int { return int(r.top) - reserved }
+func (r *numberRange) size() int    { return r.highest() - int(r.bottom) + 1 }
 
 // guess returns a number for a place, which depends on nothing else. Many sets of policies get the same numbers in whatever order they come.
 func (r *numberRange) guess(p place) int {
@@ -55,7 +64,7 @@ func (r *numberRange) guess(p place) int {
 		perPolicy = r.defaultPolicy
 	}
 	below := r.tier*float64(p.order.Tier) + perPolicy*p.order.Policy + float64(p.order.Rule)
-	return int(r.top) - int(min(max(below, 0), float64(r.size()-1)))
+	return max(min(int(r.top)-int(min(max(below, 0), math.MaxUint16)), r.highest()), int(r.bottom))
 }
 
 // seat is a place with its number, which is the priority of the flows of its rules.
@@ -70,8 +79,8 @@ type seatMove struct {
 	from, to uint16
 }
 
-// numbering has the seats of one table, in ascending order of places and therefore in descending order of numbers. It is a value without
-// locks, which decides by its content alone.
+// numbering has the seats of one table, in ascending order of places and therefore in descending order of numbers; but for the places of
+// rules that close, whose numbers are reserved. It is a value without locks, which decides by its content alone.
 type numbering struct {
 	*numberRange
 	table string
@@ -86,6 +95,9 @@ func (n *numbering) find(p place) (index int, found bool) {
 
 // number returns the number of a place, which must have one.
 func (n *numbering) number(p place) uint16 {
+	if p.closes() {
+		return n.top - uint16(p.lane)
+	}
 	i, found := n.find(p)
 	if !found {
 		panic(fmt.Sprintf("table %s has no number for %+v", n.table, p))
@@ -102,13 +114,16 @@ func (n *numbering) remove(p place) {
 
 // insert gives numbers to places that have none, and returns the changes of the numbers of others. former contains numbers to prefer. After an error n must be discarded.
 func (n *numbering) insert(places []place, former map[place]uint16) (moves []seatMove, err error) {
-	added := slices.Clone(places)
+	if slices.ContainsFunc(places, func(p place) bool { return p.closes() && p.lane >= reserved }) {
+		return nil, fmt.Errorf("table %s has %d priorities for rules that close Pods, and all flows with these are full", n.table, reserved)
+	}
+	added := slices.DeleteFunc(slices.Clone(places), place.closes)
 	slices.SortFunc(added, place.compare)
 	added = slices.CompactFunc(added, func(a, b place) bool { return a.compare(b) == 0 })
 	added = slices.DeleteFunc(added, func(p place) bool { _, found := n.find(p); return found })
 	if free := n.size() - len(n.seats); len(added) > free {
 		return nil, fmt.Errorf("table %s has %d priorities (%d to %d) for different places of rules (tier, priority of the policy, index of the rule), and %d are "+
-			"taken: %d more find no room; give policies equal priorities, or merge rules", n.table, n.size(), n.bottom, n.top, len(n.seats), len(added))
+			"taken: %d more find no room; give policies equal priorities, or merge rules", n.table, n.size(), n.bottom, n.highest(), len(n.seats), len(added))
 	}
 	before := map[place]uint16{}
 	for len(added) > 0 {
@@ -133,7 +148,7 @@ func (n *numbering) insert(places []place, former map[place]uint16) (moves []sea
 func (n *numbering) numberAt(index int) int {
 	switch {
 	case index < 0:
-		return int(n.top) + 1
+		return n.highest() + 1
 	case index >= len(n.seats):
 		return int(n.bottom) - 1
 	}
@@ -167,7 +182,7 @@ func (n *numbering) insertRun(at int, run []place, former, before map[place]uint
 // fills ever larger ranges to the last number, and moves half of the seats in the mean (Bender et al., "Two Simplified Algorithms for
 // Maintaining Order in a List", 2002).
 func (n *numbering) window(at, added int) (from, to, above, below int) {
-	bottom, top := int(n.bottom), int(n.top)
+	bottom, top := int(n.bottom), n.highest()
 	near := min(max(n.numberAt(at), bottom), top) - bottom
 	levels := bits.Len(uint(n.size() - 1))
 	// At the level of the whole range, the share that is taken now is not too much.

@@ -80,7 +80,7 @@ func numbersIn(table string) *numberRange {
 
 // takeSeats gives all ordered rules of the change places with numbers, in one step for each table, and moves other rules as far as needed.
 func (c *policyChange) takeSeats(install []*policy.Rule) error {
-	wanted := map[string][]place{}
+	wanted := map[string][]*policy.Rule{}
 	former := map[tablePlace]uint16{}
 	for _, r := range install {
 		if !ordered(r) {
@@ -94,7 +94,7 @@ func (c *policyChange) takeSeats(install []*policy.Rule) error {
 			seat.place.lane = 0
 		}
 		c.sit(r.FlowID, seat)
-		wanted[seat.table] = append(wanted[seat.table], seat.place)
+		wanted[seat.table] = append(wanted[seat.table], r)
 		if number, known := c.state.former[r.FlowID]; known {
 			former[seat] = max(former[seat], number)
 		}
@@ -108,11 +108,37 @@ func (c *policyChange) takeSeats(install []*policy.Rule) error {
 				prefer[p.place] = number
 			}
 		}
-		if err := c.number(table, wanted[table], prefer); err != nil {
+		if err := c.numberRules(table, wanted[table], prefer); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// numberRules gives the places of rules numbers. In a table that is full, it first moves rules that close to the place reserved for them.
+func (c *policyChange) numberRules(table string, rules []*policy.Rule, former map[place]uint16) error {
+	places := func() (all []place) {
+		for _, r := range rules {
+			all = append(all, c.placeOf(r.FlowID).place)
+		}
+		return all
+	}
+	err := c.number(table, places(), former)
+	if err == nil || !slices.ContainsFunc(rules, func(r *policy.Rule) bool { return r.Closes }) {
+		return err
+	}
+	n := c.numbering(table)
+	for _, r := range rules {
+		if _, has := n.find(c.placeOf(r.FlowID).place); r.Closes && !has {
+			c.sit(r.FlowID, closingPlace(r))
+		}
+	}
+	return c.number(table, places(), former)
+}
+
+// closingPlace is the place reserved for rules that close.
+func closingPlace(r *policy.Rule) tablePlace {
+	return tablePlace{tableOf(r), place{order: policy.First(r.Effect.Order.Stage)}}
 }
 
 // number gives places numbers, and moves the rules of others.
@@ -160,10 +186,20 @@ func (c *policyChange) leaveSeats() {
 	}
 }
 
-// laneFor returns the level of a rule that has sat down, in place of old, at the first lane with room for its flows. present is the rule's
+// laneFor returns the level of a rule that has sat down, in place of old, as firstLane does. A rule that closes also finds room elsewhere.
+func (c *policyChange) laneFor(old, r *policy.Rule, present Level, delta *keyDelta) (Level, error) {
+	level, err := c.firstLane(old, r, present, delta)
+	if err != nil && r.Closes && !c.placeOf(r.FlowID).place.closes() {
+		c.sit(r.FlowID, closingPlace(r))
+		return c.firstLane(old, r, present, delta)
+	}
+	return level, err
+}
+
+// firstLane returns the level of a rule that has sat down, in place of old, at the first lane with room for its flows. present is the rule's
 // level so far, delta the change if it stays there. A flow has a limited number of conjunctions, and rules with an order cannot go to a
 // lower priority as others do; but rules of one place have no order among themselves, so a lane directly below does the same.
-func (c *policyChange) laneFor(old, r *policy.Rule, present Level, delta *keyDelta) (Level, error) {
+func (c *policyChange) firstLane(old, r *policy.Rule, present Level, delta *keyDelta) (Level, error) {
 	p := c.placeOf(r.FlowID)
 	n := c.numbering(p.table)
 	level := levelOf(n.number(p.place))
@@ -174,7 +210,9 @@ func (c *policyChange) laneFor(old, r *policy.Rule, present Level, delta *keyDel
 	for lane := 0; ; lane++ {
 		p.place.lane = lane
 		if _, exists := n.find(p.place); !exists {
-			if lane > 0 && len(c.seatedAt(tablePlace{p.table, placeOf(r.Effect, lane-1)})) == 0 {
+			before := p
+			before.place.lane--
+			if lane > 0 && len(c.seatedAt(before)) == 0 {
 				return 0, fmt.Errorf("policy rule %d has more equal addresses, Pods or services than a flow can hold", r.FlowID)
 			}
 			prefer := map[place]uint16{}

@@ -121,7 +121,7 @@ func (c *policyChange) set(id uint32, r *policy.Rule) error {
 		return err
 	}
 	if to != from && r != nil {
-		delta = &keyDelta{removed: c.g.keyDelta(old, nil).removed, added: c.g.keyDelta(nil, r).added}
+		delta = &keyDelta{removed: c.g.keyDelta(old, nil).removed, added: c.g.keyDelta(nil, r).added, fixed: delta.fixed}
 	}
 	c.exchange(id, delta, from, to)
 	c.affects(old, r, delta)
