@@ -94,7 +94,7 @@ IMAGES_ARGS ?=
 NODES ?= 2
 GATES ?= ONCache=true
 HELM_ARGS ?=
-# Options of the acceptance tests' program: ACCEPTANCE_ARGS="-test.run=TestONCache". SMOKE=1 runs the ten cases of test-acceptance only.
+# Options of the acceptance tests' program: ACCEPTANCE_ARGS="-test.run=TestONCache". SMOKE=1 runs the cases of test-acceptance only.
 SMOKE ?=
 ACCEPTANCE_ARGS ?=
 # A regular expression for the cases of make conformance.
@@ -192,8 +192,8 @@ cluster-up: before-cluster-up deps cluster-parts ## Start a Kubernetes cluster w
 	bin/helm install antrea $(chart) --kubeconfig "$$(bin/lab kubeconfig)" --namespace kube-system $(foreach gate,$(subst $(comma), ,$(GATES)),--set featureGates.$(gate)) $(if $(PROXY_ALL),--set $(proxy_all_values)) $(HELM_ARGS)
 	bin/lab ready
 
-# The ten most telling cases: Pods and the bridge, policies, Services, routes, and the fast path while things change.
-smoke := ^Test(Connectivity|Basic|NetworkPolicy|ClusterIPv4|ReconcileGatewayRoutesOnStartup|ONCache)$$/^(testPodConnectivityDifferentNodes|testOVSFlowReplay|testDeletePod|testDefaultDenyIngressPolicy|testNetworkPolicyAfterAgentRestart|Non-HostNetwork_Endpoints|routes|deployment_on_two_Nodes|request_and_response_during_agent_restarts|policy_change_during_a_stream)$$
+# The most telling cases: Pods and the bridge, policies, Services, routes, and the fast path while things change.
+smoke := ^Test(Connectivity|Basic|NetworkPolicy|AntreaPolicy|ClusterIPv4|ReconcileGatewayRoutesOnStartup|ONCache)$$/^(testPodConnectivityDifferentNodes|testOVSFlowReplay|testDeletePod|testDefaultDenyIngressPolicy|testNetworkPolicyAfterAgentRestart|Non-HostNetwork_Endpoints|routes|deployment_on_two_Nodes|request_and_response_during_agent_restarts|policy_change_during_a_stream|webhooks|AuditLogging|FQDNPolicyInCluster)$$
 
 .PHONY: acceptance
 acceptance: ### Test the installed plugin from outside, gate off and on, on the cluster of make cluster-up, which it starts if none is up (root)
@@ -220,7 +220,7 @@ prepare-acceptance: ### Build what test-acceptance needs and the cache does not 
 test-acceptance: export CLUSTER_NAME := test
 # Other stages run beside it.
 test-acceptance: export ACCEPTANCE_SLOWNESS := 2
-test-acceptance: prepare-acceptance ### Run the ten most telling acceptance cases on a cluster of their own (root)
+test-acceptance: prepare-acceptance ### Run the most telling acceptance cases on a cluster of their own (root)
 	trap 'bin/lab down' EXIT; ACCEPTANCE_GATES=on $(MAKE) --no-print-directory acceptance SMOKE=1
 
 .PHONY: lifecycle

@@ -29,6 +29,7 @@ func TestAntreaPolicy(t *testing.T) {
 	c.test(t, "webhooks", c.testPolicyWebhooks)
 	c.test(t, "verdicts", c.testAntreaVerdicts)
 	c.test(t, "AuditLogging", c.testAuditLogging)
+	c.test(t, "FQDNPolicyInCluster", c.testFQDN)
 }
 
 // resources are the resources of policies, by kind.
@@ -252,6 +253,39 @@ func (c *cluster) expectVerdicts(t *testing.T, b antreaBed, want map[string]stri
 				return nil
 			})
 		}
+	}
+}
+
+// testFQDN: a name of a headless Service leads to its Pods, and the answer of DNS does not overtake the rule.
+func (c *cluster) testFQDN(t *testing.T) {
+	b := c.antreaBed(t)
+	c.service(t, b.namespace, "headless", 80, 80, func(s *corev1.ServiceSpec) {
+		s.ClusterIP, s.Selector = corev1.ClusterIPNone, map[string]string{"app": "server"}
+	})
+	name := "headless." + b.namespace + ".svc.cluster.local"
+	for _, client := range b.clients {
+		eventually(t, policyDelay, func() error {
+			if got := c.verdictOf(t, client, name+".", 80); got != verdictConnected {
+				return fmt.Errorf("%s to %s: %s", client.Name, name, got)
+			}
+			return nil
+		})
+	}
+	for client, action := range map[string]string{"other": "Reject", "same": "Drop"} {
+		policy, err := c.apply(t, b.namespace, annpKind, fmt.Sprintf("{metadata: {name: NS-%s}, spec: {priority: 1, appliedTo: [{podSelector: {matchLabels: {app: %s}}}], egress: [{action: %s, to: [{fqdn: %q}]}]}}",
+			client, client, action, strings.ToUpper(name[:1])+name[1:]))
+		require.NoError(t, err)
+		c.realized(t, b.namespace, policy)
+	}
+	for client, want := range map[string]string{"other": verdictRejected, "same": verdictDropped} {
+		eventually(t, policyDelay, func() error { // an answer that is held for too long is dropped
+			got := c.verdictOf(t, b.clients[client], name+".", 80)
+			require.NotEqual(t, verdictConnected, got, client)
+			if got != want {
+				return fmt.Errorf("%s: %s, want %s", client, got, want)
+			}
+			return nil
+		})
 	}
 }
 
