@@ -15,8 +15,9 @@ import (
 const (
 	maxStreams    = 1024
 	maxPodStreams = 64
-	// maxEarly is the number of bytes that a stream keeps from behind a gap.
-	maxEarly = 1 << 17
+	// maxEarly is the number of bytes that a stream keeps from behind a gap. Each segment counts as segmentCost more, so that a server that sends
+	// single bytes cannot make the agent keep, and look through, very many.
+	maxEarly, segmentCost = 1 << 17, 256
 )
 
 // streamKey identifies a TCP connection of a Pod with its DNS server.
@@ -145,8 +146,8 @@ func (st *stream) enter(seq uint32, data []byte) (messages [][]byte, err error) 
 		if old, known := st.early[seq]; known && len(old) >= len(data) {
 			return nil, nil
 		}
-		if st.kept += len(data); st.kept > maxEarly {
-			return nil, fmt.Errorf("more than %d bytes behind a gap", maxEarly)
+		if st.kept += len(data) + segmentCost; st.kept > maxEarly {
+			return nil, fmt.Errorf("more than %d bytes behind a gap, with %d added for each segment", maxEarly, segmentCost)
 		}
 		st.early[seq] = append([]byte(nil), data...)
 		return nil, nil
@@ -162,7 +163,7 @@ func (st *stream) enter(seq uint32, data []byte) (messages [][]byte, err error) 
 		for seq, data := range st.early {
 			if behind := int32(st.next - seq); behind >= 0 {
 				delete(st.early, seq)
-				st.kept -= len(data)
+				st.kept -= len(data) + segmentCost
 				if int(behind) < len(data) {
 					st.append(data[behind:])
 					again = true

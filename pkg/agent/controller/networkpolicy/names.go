@@ -76,6 +76,8 @@ func (c *Controller) unrealizedNames(selectors []fqdn.Selector, err error) map[f
 				failed[selector] = fmt.Errorf("%v: %w", r.subject, r.err)
 			} else if c.state.dirty.Has(name) || c.realizing.Has(name) {
 				failed[selector] = errors.Join(fmt.Errorf("policy %s: %w", name, errNotRealized), err)
+			} else if _, known := c.state.resolve(name); !known && len(c.realized.policies[name]) > 0 {
+				failed[selector] = fmt.Errorf("policy %s: %w: groups of it are missing, so its rules stay as they are", name, errNotRealized)
 			}
 		}
 	}

@@ -170,3 +170,20 @@ func TestNamesBeforeTheStart(t *testing.T) {
 	b.unsynced.Insert(NetworkPolicies)
 	require.ErrorIs(t, b.realizeNames("a.example.com")["a.example.com"], errNotRealized)
 }
+
+// While a group of a policy is missing, its rules stay as they are. Then an answer with a new address must wait: a rule that denies lacks it.
+func TestNamesWhileAGroupIsMissing(t *testing.T) {
+	b, names := newNamesBench(t)
+	peers := addressGroup("peers", memberOf("p1", "10.0.1.1"))
+	np := tierPolicy("np", 50, 1, "Drop", "a", toNames("db.example.com"), out(groups("peers")))
+	incomplete := tierPolicy("new", 50, 1, "Drop", "a", toNames("new.example.com"), out(groups("missing")))
+	b.set(peers, np, incomplete)
+	require.NoError(t, b.realize())
+	b.delete(peers)
+	names.learn("db.example.com", "198.51.100.1")
+	require.ErrorIs(t, b.realizeNames("db.example.com")["db.example.com"], errNotRealized)
+	require.Empty(t, b.realizeNames("new.example.com"), "no rule with the name is in force")
+	b.set(peers)
+	require.Empty(t, b.realizeNames("db.example.com"))
+	require.Contains(t, b.flows.text(), "Egress [a1@1] peers [198.51.100.1] services [] Drop 50/1/0")
+}

@@ -54,16 +54,23 @@ func (s *state) compileForNode(np *v1beta2.NetworkPolicy) (rules []nodeRule, err
 		if err != nil {
 			return nil, fmt.Errorf("rule %q for Node %s: %w", rule.Name, s.built.node, err)
 		}
-		compiled.ID = nodeRuleID(np.Name, i)
+		if compiled.ID, err = nodeRuleID(np.Name, i, rule); err != nil {
+			return nil, err
+		}
 		rules = append(rules, compiled)
 	}
 	return rules, nil
 }
 
-// nodeRuleID returns the id of a rule by its policy and place.
-func nodeRuleID(policy string, index int) string {
-	hash := sha1.Sum(fmt.Appendf(nil, "%s/%d", policy, index))
-	return fmt.Sprintf("%X", hash[:8])
+// nodeRuleID returns the id of a rule by its policy, its place and what it says. The sets of an id get new peers before the firewall gets the
+// new rules, and lose others later: in between, the peers of one rule must not be those of another one, which may allow.
+func nodeRuleID(policy string, index int, rule *v1beta2.NetworkPolicyRule) (string, error) {
+	content, err := ruleHash(rule)
+	if err != nil {
+		return "", err
+	}
+	hash := sha1.Sum(fmt.Appendf(nil, "%s/%d/%s", policy, index, content))
+	return fmt.Sprintf("%X", hash[:8]), nil
 }
 
 func (s *state) compileRuleForNode(np *v1beta2.NetworkPolicy, rule *v1beta2.NetworkPolicyRule) (nodeRule, error) {

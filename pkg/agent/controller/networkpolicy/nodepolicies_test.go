@@ -25,6 +25,7 @@ import (
 type fakeFirewall struct {
 	mu    sync.Mutex
 	rules []string
+	ids   []string
 	sets  int
 	err   error
 }
@@ -36,8 +37,9 @@ func (f *fakeFirewall) SetNodePolicyRules(_ context.Context, rules []route.NodeP
 		return f.err
 	}
 	f.sets++
-	f.rules = nil
+	f.rules, f.ids = nil, nil
 	for _, r := range rules {
+		f.ids = append(f.ids, r.ID)
 		text := fmt.Sprintf("%s %s %v %v", strings.Fields(r.Comment)[2], r.Direction, r.Action, r.Peers)
 		for _, s := range r.Services {
 			text += fmt.Sprintf(" %d", s.Protocol)
@@ -170,6 +172,27 @@ func TestFirewallThatRefuses(t *testing.T) {
 		streams[NetworkPolicies].Delete(tierPolicy("np", 100, 1, "Drop", "this", in(groups("peers"))))
 		rules, _ = firewall.take(t)
 		require.Empty(t, rules)
+	})
+}
+
+// The firewall adds peers to the sets of an id before it replaces the rules. So a rule that takes the place of another one has another id: its
+// peers would be allowed, or denied, as the former rule says. Members of a group are peers of the same rule.
+func TestIDsOfRulesForTheNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, source, firewall := protected(t, &statusLog{})
+		allow := tierPolicy("np", 100, 1, "Allow", "this", in(groups("peers")))
+		streams := source.sendAll(appliedToGroup("this", nodeMember("n1")), addressGroup("peers", memberOf("p1", "10.0.1.1")),
+			addressGroup("others", memberOf("p2", "10.0.1.2"), memberOf("p3", "10.0.1.3")), allow)
+		firewall.take(t)
+		before := firewall.ids
+		require.Len(t, before, 1)
+		streams[AddressGroups].Modify(addressGroupPatch("peers", []v1beta2.GroupMember{memberOf("p4", "10.0.1.4")}, nil))
+		firewall.take(t)
+		require.Equal(t, before, firewall.ids)
+		streams[NetworkPolicies].Modify(atGeneration(tierPolicy("np", 100, 1, "Drop", "this", in(groups("others"))), 2))
+		rules, _ := firewall.take(t)
+		require.Equal(t, []string{"rule0, Ingress Drop [10.0.1.2/32 10.0.1.3/32]"}, rules)
+		require.NotEqual(t, before, firewall.ids)
 	})
 }
 

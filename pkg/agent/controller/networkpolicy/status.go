@@ -45,7 +45,7 @@ type reporter struct {
 	pending sets.Set[string]
 	// sent has the last accepted reports, by policy.
 	sent map[string]v1beta2.NetworkPolicyNodeStatus
-	// connections counts the complete sets of policies: what was accepted before may be forgotten.
+	// connections counts the complete sets of policies, and deletions: what was accepted before may be forgotten.
 	connections int
 }
 
@@ -78,6 +78,18 @@ func (r *reporter) reconnected() {
 	r.connections++
 	r.pending = r.pending.Union(sets.KeySet(r.c.state.policies))
 	notify(r.wake)
+}
+
+// forget makes a policy be reported again if it comes back: antrea-controller has forgotten its report. r may be nil. The caller holds the
+// controller's mu.
+func (r *reporter) forget(name string) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.sent, name)
+	r.connections++ // A report that is under way is one from before.
 }
 
 // run reports until ctx ends.

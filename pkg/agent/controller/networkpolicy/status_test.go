@@ -211,3 +211,19 @@ func TestStatusIsSentAgain(t *testing.T) {
 		require.Empty(t, log.take())
 	})
 }
+
+// Antrea-controller forgets a Node's report with the Node. If the policy comes back at once, its status is reported again.
+func TestStatusOfAPolicyThatComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &statusLog{}
+		_, source := reporting(t, log)
+		np := tierPolicy("np", 50, 1, "Drop", "a", in(groups("peers")))
+		streams := source.sendAll(appliedToGroup("a", memberOf("a1")), addressGroup("peers"), np)
+		require.Equal(t, []string{"np n1 1 false"}, log.take())
+		for range 100 {
+			streams[NetworkPolicies].Delete(np)
+			streams[NetworkPolicies].Add(np)
+			require.Contains(t, log.take(), "np n1 1 false")
+		}
+	})
+}

@@ -189,7 +189,12 @@ func (w *watcher) enter(event watch.Event) error {
 		return err
 	}
 	w.store(ch)
-	w.c.update(ch.apply)
+	w.c.update(func(s *state) {
+		ch.apply(s)
+		if w.resource == NetworkPolicies && event.Type == watch.Deleted {
+			w.c.reporter.forget(ch.name)
+		}
+	})
 	w.compact(ch.name)
 	return nil
 }
