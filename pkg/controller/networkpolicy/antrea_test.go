@@ -43,7 +43,7 @@ func antreaWorld(t testing.TB) *core {
 	for name, spec := range map[string]string{
 		"pods": "{podSelector: {matchLabels: {pod: a}}}", "blocks": "{ipBlocks: [{cidr: 10.0.0.0/8, except: [10.1.0.0/16]}]}",
 		"svc": "{serviceReference: {name: s, namespace: x}}", "parent": "{childGroups: [pods, blocks, absent]}", "grandparent": "{childGroups: [parent]}",
-		"outside": "{externalEntitySelector: {}}", "y/own": "{namespaceSelector: {matchLabels: {team: a}}}",
+		"outside": "{externalEntitySelector: {}}", "broken": `{podSelector: {matchLabels: {"a b": c}}}`, "mixed": "{childGroups: [outside, broken]}", "y/own": "{namespaceSelector: {matchLabels: {team: a}}}",
 	} {
 		setGroupText(t, c, name, spec)
 	}
@@ -246,6 +246,23 @@ ingress: [{action: Allow, from: [{namespaces: {match: Self}, podSelector: {match
 		{
 			name: "no selector", spec: `{priority: 1, appliedTo: [{podSelector: {matchLabels: {"a b": c}}}], ingress: [{action: Allow}, {action: Drop}]}`,
 			want: []string{"250/1 ", "In1 Drop at " + allText + " " + anyone}, err: "spec.appliedTo[0]: podSelector",
+		},
+		{
+			name: "applied to a group with unknown Pods", spec: `{priority: 1, appliedTo: [{group: broken}, {group: pods}], ingress: [{action: Allow}, {action: Drop}]}`,
+			want: []string{"250/1 ", "In0 Allow at " + podAText + " " + anyone, "In1 Drop at " + podAText + " " + allText + " " + anyone},
+			err:  "spec.appliedTo[0]: group broken: podSelector",
+		},
+		{
+			name: "applied to a group with a child with unknown Pods", spec: `{priority: 1, ingress: [{action: Drop, appliedTo: [{group: mixed}]}]}`,
+			want: []string{"250/1 ", "In0 Drop at " + allText + " " + anyone}, err: "group mixed: childGroups: broken: podSelector",
+		},
+		{
+			name: "applied to a group with others than Pods", spec: `{priority: 1, appliedTo: [{group: outside}, {group: pods}], ingress: [{action: Drop}]}`,
+			want: []string{"250/1 " + podAText, "In0 Drop " + anyone}, err: "spec.appliedTo[0]: group outside: externalEntitySelector: is not supported",
+		},
+		{
+			name: "applied to children with children", spec: `{priority: 1, appliedTo: [{group: grandparent}], ingress: [{action: Drop}]}`,
+			want: []string{"250/1 ", "In0 Drop " + anyone}, err: "its children have children",
 		},
 		{
 			name: "toServices with ports", spec: `{priority: 1, appliedTo: [{podSelector: {}}], egress: [{action: Allow, toServices: [{name: s, namespace: x}], ports: [{port: 80}]}, {action: Drop, toServices: [{name: s, namespace: x}], ports: [{port: 80}]}]}`,

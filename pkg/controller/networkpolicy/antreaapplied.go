@@ -64,7 +64,7 @@ func (t *translator) appliedEntry(entry *v1beta1.AppliedTo, egress bool) (*group
 	case entry.ExternalEntitySelector != nil:
 		return none, errors.New("externalEntitySelector: is not supported, and selects no Pods")
 	case entry.Group != "":
-		return t.appliedGroup(entry.Group), nil
+		return t.appliedGroup(entry.Group)
 	case entry.ServiceAccount != nil:
 		selector, err := serviceAccount(entry.ServiceAccount)
 		return one(selector, err)
@@ -97,21 +97,32 @@ func count(set ...bool) int {
 	return n
 }
 
-// appliedGroup refers to a group. Of a Group, only the Pods in the policy's Namespace count.
-func (t *translator) appliedGroup(name string) *groupReference {
+// appliedGroup refers to a group. Of a Group, only the Pods in the policy's Namespace count. If it may have Pods that are not known, there is no
+// reference.
+func (t *translator) appliedGroup(name string) (*groupReference, error) {
 	key := groupKey(t.source.namespace, name)
 	t.out.uses.groups[key] = struct{}{}
 	source := t.core.antrea.sources[key]
 	if source == nil {
-		return nil
+		return nil, nil
+	}
+	var err error
+	switch {
+	case source.unknown != nil:
+		err = fmt.Errorf("group %s: %w", name, source.unknown)
+		if !errors.As(source.unknown, new(noPods)) {
+			return nil, err
+		}
+	case source.nested:
+		err = fmt.Errorf("group %s: its children have children, so it has no members", name)
 	}
 	if t.source.namespace == "" {
 		reference := source.reference()
-		return &reference
+		return &reference, err
 	}
 	t.out.uses.foreign[key] = struct{}{}
 	reference := source.ownReference()
-	return &reference
+	return &reference, err
 }
 
 func serviceAccount(account *v1beta1.NamespacedName) (groupSelector, error) {

@@ -45,6 +45,11 @@ type groupContent struct {
 	complete bool
 }
 
+// noPods is an error about a part of a group that contains no Pods, such as addresses.
+type noPods struct{ error }
+
+func (e noPods) Unwrap() error { return e.error }
+
 func groupKey(namespace, name string) string {
 	if namespace == "" {
 		return name
@@ -221,7 +226,7 @@ func (c *core) resolve(source *groupSource) groupContent {
 		part := c.content(child)
 		content.selectors = append(content.selectors, part.selectors...)
 		content.blocks = append(content.blocks, part.blocks...)
-		if part.unknown != nil && content.unknown == nil {
+		if part.unknown != nil && (content.unknown == nil || errors.As(content.unknown, new(noPods))) {
 			content.unknown = fmt.Errorf("childGroups: %s: %w", name, part.unknown)
 		}
 	}
@@ -262,7 +267,7 @@ func (c *core) content(source *groupSource) groupContent {
 	case source.doubt != nil:
 		return groupContent{unknown: source.doubt}
 	case spec.ExternalEntitySelector != nil:
-		return groupContent{unknown: errors.New("externalEntitySelector: is not supported")}
+		return groupContent{unknown: noPods{errors.New("externalEntitySelector: is not supported")}}
 	case len(fields) > 1:
 		return groupContent{unknown: fmt.Errorf("%v: must be only one of them", fields)}
 	case len(spec.IPBlocks) > 0:
@@ -275,11 +280,11 @@ func (c *core) content(source *groupSource) groupContent {
 		}
 		return groupContent{selectors: []groupSelector{{namespace: name.Namespace, pods: labels.SelectorFromSet(selector)}}}
 	case spec.NodeSelector != nil && source.namespace != "":
-		return groupContent{unknown: errors.New("nodeSelector: is not a field of a Group")}
+		return groupContent{unknown: noPods{errors.New("nodeSelector: is not a field of a Group")}}
 	case spec.NodeSelector != nil:
 		pods, err := labelSelector("nodeSelector", spec.NodeSelector)
 		if err != nil {
-			return groupContent{unknown: err}
+			return groupContent{unknown: noPods{err}}
 		}
 		return groupContent{selectors: []groupSelector{{namespace: nodes, pods: pods}}}
 	}
@@ -295,7 +300,7 @@ func blocksContent(blocks []v1beta1.IPBlock) groupContent {
 	for i := range blocks {
 		block, err := antreaIPBlock(&blocks[i])
 		if err != nil {
-			content.unknown = fmt.Errorf("ipBlocks[%d].%w", i, err)
+			content.unknown = noPods{fmt.Errorf("ipBlocks[%d].%w", i, err)}
 			continue
 		}
 		content.blocks = append(content.blocks, block)
