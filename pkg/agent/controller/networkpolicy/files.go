@@ -44,20 +44,30 @@ func (f *files) inventories() [2]string {
 	return [2]string{filepath.Join(f.dir, inventorySuffix), f.dir + inventorySuffix}
 }
 
-func (f *files) path(name string) (string, error) {
-	if name == "" || len(name)+len(temporarySuffix) > maxFileName || strings.HasPrefix(name, ".") || strings.ContainsRune(name, filepath.Separator) || strings.HasSuffix(name, temporarySuffix) {
-		return "", fmt.Errorf("object name %q cannot be a file name", name)
-	}
-	return filepath.Join(f.dir, name), nil
+// namespaceMark stands in names of files for the separator of a Group's name, NAMESPACE/NAME. It is in no name of Kubernetes.
+const namespaceMark = "@"
+
+// fileOf returns where an object with the name is, and nameOf the name for such a file.
+func (f *files) fileOf(name string) string {
+	return filepath.Join(f.dir, strings.ReplaceAll(name, "/", namespaceMark))
 }
 
-// names returns the names of all files that may contain objects.
+func nameOf(file string) string { return strings.ReplaceAll(file, namespaceMark, "/") }
+
+func (f *files) path(name string) (string, error) {
+	if name == "" || len(name)+len(temporarySuffix) > maxFileName || strings.HasPrefix(name, ".") || strings.Contains(name, namespaceMark) || strings.HasSuffix(name, temporarySuffix) {
+		return "", fmt.Errorf("object name %q cannot be a file name", name)
+	}
+	return f.fileOf(name), nil
+}
+
+// names returns the names of all objects of which there may be files.
 func (f *files) names() ([]string, error) {
 	entries, err := os.ReadDir(f.dir)
 	var names []string
 	for _, e := range entries {
 		if e.Name() != inventorySuffix && !strings.HasSuffix(e.Name(), temporarySuffix) {
-			names = append(names, e.Name())
+			names = append(names, nameOf(e.Name()))
 		}
 	}
 	return names, err
@@ -195,7 +205,7 @@ func (f *files) removeOthers() error {
 	}
 	var errs []error
 	for _, e := range present {
-		if f.entries[e.Name()] == nil {
+		if f.entries[nameOf(e.Name())] == nil {
 			errs = append(errs, os.RemoveAll(filepath.Join(f.dir, e.Name())))
 		}
 	}

@@ -56,10 +56,34 @@ func TestFiles(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(filepath.Join(f.dir, "half"+temporarySuffix), []byte("{"), 0o600))
 	requireStored()
-	for _, name := range []string{"", ".", "..", "a/b", "a" + temporarySuffix, strings.Repeat("a", maxFileName)} {
+	for _, name := range []string{"", ".", "..", "a@b", "a" + temporarySuffix, strings.Repeat("a", maxFileName)} {
 		_, err := f.path(name)
 		require.ErrorContains(t, err, "cannot be a file name")
 	}
+}
+
+// A Group has a name with a Namespace. It is stored like others, in a file of its own: an agent that starts without antrea-controller
+// knows its members.
+func TestGroupsOfANamespaceAreStored(t *testing.T) {
+	a := startAgent(t, nil, t.TempDir())
+	dir := filepath.Dir(a.watchers[0].files.dir)
+	a.answer(AppliedToGroups, appliedToGroup("x/applied", memberOf("a1")), appliedToGroup("y/applied"), appliedToGroup("applied"))
+	a.answer(AddressGroups, addressGroup("x/peers", memberOf("p1", "10.0.1.1")), addressGroup("y/peers", memberOf("p2", "10.0.1.2")))
+	a.answer(NetworkPolicies, networkPolicy("np", "x/applied", out(groups("x/peers"))))
+	require.NoError(t, a.realize())
+	require.NoError(t, a.watcher(AddressGroups).enter(watch.Event{
+		Type: watch.Modified, Object: addressGroupPatch("x/peers", []v1beta2.GroupMember{memberOf("p3", "10.0.1.3")}, nil)}))
+	require.NoError(t, a.watcher(AddressGroups).enter(watch.Event{Type: watch.Deleted, Object: addressGroup("y/peers")}))
+	require.NoError(t, a.realize())
+	requireNoProblems(t, a)
+	files, err := os.ReadDir(filepath.Join(dir, directories[AddressGroups]))
+	require.NoError(t, err)
+	require.Len(t, files, 2, "the inventory, and one group")
+
+	b := startAgent(t, nil, dir)
+	b.fallBackAll()
+	require.Equal(t, []string{"Egress [a1@1] peers [10.0.1.1 10.0.1.3] services []"}, b.flows.text())
+	requireNoProblems(t, b)
 }
 
 // Only the object that cannot be written is in doubt.
@@ -68,7 +92,7 @@ func TestNameThatIsNoFile(t *testing.T) {
 	dir := filepath.Dir(a.watchers[0].files.dir)
 	a.answer(AppliedToGroups, watchedApplied)
 	a.answer(AddressGroups, watchedGroup)
-	a.answer(NetworkPolicies, watchedPolicy, networkPolicy("a/b", "applied", out(block("10.0.0.0/8"))))
+	a.answer(NetworkPolicies, watchedPolicy, networkPolicy("a@b", "applied", out(block("10.0.0.0/8"))))
 	require.NoError(t, a.realize())
 	requireNoProblems(t, a)
 
@@ -77,7 +101,7 @@ func TestNameThatIsNoFile(t *testing.T) {
 	require.Equal(t, []string{"Egress [a1@1] peers [] services []", watchedRule}, b.flows.text())
 	problems, _ := b.problems.List()
 	require.Len(t, problems, 1)
-	require.Contains(t, problems[0].Message, `object name "a/b" cannot be a file name`)
+	require.Contains(t, problems[0].Message, `object name "a@b" cannot be a file name`)
 }
 
 // A file that is damaged while the agent runs is repaired by the next change of its object.

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 )
@@ -55,7 +54,7 @@ func (f *files) load() *loaded {
 		l.damaged(f.dir, err, "what should be there is doubted")
 	}
 	for _, name := range sets.List(sets.New(names...).Union(sets.KeySet(known.entries))) {
-		path := filepath.Join(f.dir, name)
+		path := f.fileOf(name)
 		object, last, err := f.loadObject(name)
 		if err == nil && !agreed && known.isBehind(last) {
 			l.damaged(path, fmt.Errorf("the file is not of the time of the only inventory, %+v, but of %+v", known.position, last), lostConsequences[f.resource])
@@ -71,7 +70,7 @@ func (x *inventory) isBehind(last position) bool { return last.Run != x.Run || l
 
 // judge decides whether an object is used, closed, or ignored.
 func (f *files) judge(l *loaded, known *inventory, name string, object any, last position, err error) {
-	path, e := filepath.Join(f.dir, name), known.entries[name]
+	path, e := f.fileOf(name), known.entries[name]
 	// The very last change may be in the object's file only.
 	isLast := err == nil && last == position{known.Run, known.Seq + 1}
 	switch {
