@@ -63,7 +63,7 @@ func (s *state) compileForNode(np *v1beta2.NetworkPolicy) (rules []nodeRule, err
 }
 
 // nodeRuleID returns the id of a rule by its policy, its place and what it says. The sets of an id get new peers before the firewall gets the
-// new rules, and lose others later: in between, the peers of one rule must not be those of another one, which may allow.
+// new rules, and lose others later: in between, a former rule, which may allow, must not get the peers of another one.
 func nodeRuleID(policy string, index int, rule *v1beta2.NetworkPolicyRule) (string, error) {
 	content, err := ruleHash(rule)
 	if err != nil {
