@@ -5,6 +5,7 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 )
 
@@ -23,6 +24,9 @@ type Generator struct {
 	// turnover is described at NewGeneratorWithTurnover; last is the previous World.
 	turnover bool
 	last     *World
+	// antrea is described at NewAntreaGenerator; ruleNumber is for the names of rules.
+	antrea     bool
+	ruleNumber int
 }
 
 // NewGenerator makes a Generator: the same random numbers make the same Worlds. Pods stay the same except for their labels, and each
@@ -39,6 +43,9 @@ func (g *Generator) Next() *World {
 	w := &World{Namespaces: map[string]map[string]string{}}
 	for n := range namespaces {
 		w.Namespaces[namespaceName(n)] = g.labels("team", "red", "blue", "")
+		if g.antrea {
+			maps.Copy(w.Namespaces[namespaceName(n)], g.labels("env", "prod", "dev"))
+		}
 	}
 	for i := range namespaces * podsPerNamespace {
 		w.Pods = append(w.Pods, g.pod(i))
@@ -47,6 +54,9 @@ func (g *Generator) Next() *World {
 		g.turnPods(w)
 	}
 	w.Policies = g.policies()
+	if g.antrea {
+		g.addAntrea(w)
+	}
 	g.last = w
 	return w
 }

@@ -15,16 +15,12 @@ import (
 
 // Allowed reports whether the connection may be opened: egress of the source and ingress of the destination both allow
 // it. Labels are taken from this World, even if the probe was made for another one.
-func (w *World) Allowed(p *Probe) bool {
-	return w.AllowedBy(p, networkingv1.PolicyTypeEgress) && w.AllowedBy(p, networkingv1.PolicyTypeIngress)
-}
+func (w *World) Allowed(p *Probe) bool { return w.Opinion(p)&MayAllow != 0 }
 
 // AllowedBy reports whether the policies of one end allow the connection: of its source (egress) or of its destination
 // (ingress). Pods that are not in the World may be the other end.
 func (w *World) AllowedBy(p *Probe, direction networkingv1.PolicyType) bool {
-	here := *p
-	here.From, here.To = w.pod(p.From), w.pod(p.To)
-	return w.allows(&here, direction)
+	return w.OpinionOf(p, direction)&MayAllow != 0
 }
 
 // pod returns this World's Pod with the name of a Pod of another World.
@@ -39,19 +35,11 @@ func (w *World) pod(other *Pod) *Pod {
 	return other
 }
 
-// allows follows the specification: if no policy selects the Pod in this direction, everything is allowed, else what any rule of any
-// selecting policy allows. Traffic to a Pod from its own Node is always allowed. The behavior of policies for Pods in the network of
-// their Node is undefined. The documentation names two, and this is the more common one: selectors do not match these Pods, and their
-// addresses are treated like any other address.
-func (w *World) allows(p *Probe, direction networkingv1.PolicyType) bool {
-	subject, peer := p.To, p.From
-	if direction == networkingv1.PolicyTypeEgress {
-		subject, peer = p.From, p.To
-	}
-	if subject.HostNetwork || direction == networkingv1.PolicyTypeIngress && peer.HostNetwork && peer.Node == subject.Node {
-		return true
-	}
-	isolated := false
+// kubernetesOpinion follows the specification of Kubernetes' policies: if none selects the Pod in this direction, it is not isolated, else what
+// any rule of any selecting policy allows is allowed. Traffic to a Pod from its own Node is always allowed. The behavior of policies for Pods in
+// the network of their Node is undefined. The documentation names two, and this is the more common one: selectors do not match these Pods, and
+// their addresses are treated like any other address.
+func (w *World) kubernetesOpinion(p *Probe, direction networkingv1.PolicyType, subject, peer *Pod) (isolated, allowed bool) {
 	for _, policy := range w.Policies {
 		if policy.Namespace != subject.Namespace || !matches(&policy.Spec.PodSelector, subject.Labels) || !isOf(policy, direction) {
 			continue
@@ -60,18 +48,18 @@ func (w *World) allows(p *Probe, direction networkingv1.PolicyType) bool {
 		if direction == networkingv1.PolicyTypeIngress {
 			for _, rule := range policy.Spec.Ingress {
 				if w.ruleMatches(policy.Namespace, rule.From, rule.Ports, direction, peer, p) {
-					return true
+					return true, true
 				}
 			}
 			continue
 		}
 		for _, rule := range policy.Spec.Egress {
 			if w.ruleMatches(policy.Namespace, rule.To, rule.Ports, direction, peer, p) {
-				return true
+				return true, true
 			}
 		}
 	}
-	return !isolated
+	return isolated, false
 }
 
 // isOf reports whether a policy applies to a direction. Without policyTypes it applies to ingress, and to egress if it has egress rules.

@@ -22,6 +22,8 @@ var (
 	// numbers are ports that policies and Pods name.
 	numbers = []uint16{79, 80, 81, 443, 8080, 8083}
 	names   = []string{"web", "api", "nothing"}
+	// accounts are the names of ServiceAccounts.
+	accounts = []string{"default", "sa1"}
 )
 
 func nodeName(i int) string { return fmt.Sprint("node-", 1+i%nodes) }
@@ -52,6 +54,7 @@ func (g *Generator) podLabels() map[string]string {
 // with the same name takes its place.
 func (g *Generator) turnPods(w *World) {
 	w.Hosts = g.hosts()
+	defer g.chooseAccounts(w)
 	if g.last == nil {
 		for _, pod := range w.Pods {
 			g.choosePorts(pod)
@@ -80,6 +83,17 @@ func (g *Generator) turnPods(w *World) {
 			w.Ended = append(w.Ended, &ended)
 		}
 		g.choosePorts(next)
+	}
+}
+
+// chooseAccounts gives Pods a ServiceAccount, which stays as long as they live.
+func (g *Generator) chooseAccounts(w *World) {
+	for i, pod := range w.Pods {
+		if g.last != nil && g.last.Pods[i].Life == pod.Life {
+			pod.ServiceAccount = g.last.Pods[i].ServiceAccount
+		} else if g.antrea {
+			pod.ServiceAccount = pick(g.rng, accounts)
+		}
 	}
 }
 

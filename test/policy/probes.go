@@ -25,7 +25,7 @@ func (g *Generator) Probes(w *World) []*Probe {
 	limits := boundaries(w)
 	add := func(from, to *Pod, six bool) {
 		s := g.service(limits, to)
-		probes = append(probes, &Probe{From: from, To: to, IPv6: six, Protocol: s.protocol, Port: s.port})
+		probes = append(probes, &Probe{From: from, To: to, IPv6: six, Protocol: s.protocol, Port: s.port, SourcePort: g.sourcePort(s.protocol)})
 	}
 	for _, from := range w.Pods {
 		for _, to := range w.Pods {
@@ -53,6 +53,9 @@ func (g *Generator) Probes(w *World) []*Probe {
 
 // service returns a port that a policy names or one next to it, a named port of the destination, or a random one.
 func (g *Generator) service(limits []service, to *Pod) service {
+	if g.antrea && g.chance(8) {
+		return service{ICMP, 0}
+	}
 	switch n := g.rng.IntN(10); {
 	case n < 3 && len(limits) > 0:
 		return pick(g.rng, limits)
@@ -85,6 +88,13 @@ func boundaries(w *World) []service {
 				if number > 0 && number <= 65535 {
 					limits = append(limits, service{protocol, uint16(number)})
 				}
+			}
+		}
+	}
+	for _, p := range w.antreaPolicies() {
+		for _, rule := range slices.Concat(p.spec.Ingress, p.spec.Egress) {
+			for _, port := range rule.Ports {
+				add([]networkingv1.NetworkPolicyPort{{Protocol: port.Protocol, Port: port.Port, EndPort: port.EndPort}})
 			}
 		}
 	}

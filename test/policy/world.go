@@ -1,9 +1,10 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy makes random worlds of Pods and NetworkPolicies, and says what the specification of NetworkPolicy
-// (k8s.io/api/networking/v1) allows in them. It shares no code with the controllers that it judges. world.go defines
-// the objects, oracle.go the specification. generate.go makes random worlds, pods.go their Pods, policies.go their
+// Package policy makes random worlds of Pods and policies, and says what the specification of NetworkPolicy
+// (k8s.io/api/networking/v1) and the documentation of Antrea's policies (crd.antrea.io/v1beta1) allow in them. It shares no code with the
+// controllers that it judges. world.go defines the objects, oracle.go the specification, antreaoracle.go, antreagroups.go and antreaports.go
+// what Antrea adds to it. generate.go makes random worlds, pods.go their Pods, policies.go their
 // policies, probes.go the connections to try. The program truthtable compares.
 //
 // Two checks test this package itself. mutants.txt and test/tools/mutants show that the random worlds find faults that are put into the controller
@@ -11,6 +12,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 
@@ -19,6 +21,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	crd "github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
 
 // Pod is a Pod of a World.
@@ -28,6 +32,8 @@ type Pod struct {
 	Life       int
 	Labels     map[string]string
 	IPv4, IPv6 netip.Addr
+	// ServiceAccount is "default" if empty.
+	ServiceAccount string
 	// HostNetwork tells that the Pod has the network and the addresses of its Node.
 	HostNetwork bool
 	// Phase is empty for a running Pod.
@@ -48,14 +54,27 @@ type World struct {
 	// Ended are Pods that have ended whose objects remain, with addresses that other Pods have now.
 	Ended    []*Pod
 	Policies []*networkingv1.NetworkPolicy
+	// What follows is of Antrea's policies. Tiers are those that users have made.
+	Tiers                  []*crd.Tier
+	ClusterNetworkPolicies []*crd.ClusterNetworkPolicy
+	AntreaNetworkPolicies  []*crd.NetworkPolicy
+	ClusterGroups          []*crd.ClusterGroup
+	Groups                 []*crd.Group
+	// Services are named by groups.
+	Services []*corev1.Service
+	// NodeLabels has the labels of each Node.
+	NodeLabels map[string]map[string]string
 }
 
 // Probe is a connection that may be possible.
 type Probe struct {
 	From, To *Pod
 	IPv6     bool
+	// Protocol may be ICMP, then the packet is an echo request.
 	Protocol corev1.Protocol
 	Port     uint16
+	// SourcePort is any port if 0; then it is set before the probe is judged.
+	SourcePort uint16
 }
 
 // Addresses returns the addresses of both ends.
@@ -75,11 +94,13 @@ func (p *Pod) UID() types.UID {
 	return types.UID(uid)
 }
 
+func (p *Pod) account() string { return cmp.Or(p.ServiceAccount, "default") }
+
 // Object returns the Pod as the Kubernetes API has it.
 func (p *Pod) Object() *corev1.Pod {
 	object := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: p.UID(), Labels: p.Labels},
-		Spec:       corev1.PodSpec{NodeName: p.Node, HostNetwork: p.HostNetwork, Containers: []corev1.Container{{Name: "main", Ports: p.Ports}}},
+		Spec:       corev1.PodSpec{NodeName: p.Node, ServiceAccountName: p.account(), HostNetwork: p.HostNetwork, Containers: []corev1.Container{{Name: "main", Ports: p.Ports}}},
 		Status: corev1.PodStatus{
 			Phase: corev1.PodRunning, PodIP: p.IPv4.String(), PodIPs: []corev1.PodIP{{IP: p.IPv4.String()}, {IP: p.IPv6.String()}},
 		},

@@ -64,6 +64,7 @@ func runAgent(in io.Reader, out io.Writer) error {
 		return err
 	}
 	policies := agentpolicy.New(remoteSource{t.Source}, flows, atOnce{}, interfaces, t.Dir, problem.NewRecorder())
+	policies.EnableAntreaPolicies(nil, false)
 	go policies.Run(ctx)
 	<-policies.Synced()
 	if err := n.InstallPods(flows, places(t.Pods)); err != nil {

@@ -36,6 +36,9 @@ func (c *cluster) change(ctx context.Context, before, after *policy.World) error
 	if err := c.setPolicies(ctx, before, after); err != nil {
 		return err
 	}
+	if err := c.changeAntrea(ctx, before, after); err != nil {
+		return err
+	}
 	if err := c.changePods(ctx, before, after); err != nil {
 		return err
 	}

@@ -5,15 +5,19 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"path/filepath"
 	"slices"
 	"sync"
 
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 
 	agentpolicy "github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
@@ -21,17 +25,22 @@ import (
 	agentrules "github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+	"github.com/antrea-oncache/antrea/pkg/client/crd"
 	controller "github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 	"github.com/antrea-oncache/antrea/test/env/switchpair"
 	"github.com/antrea-oncache/antrea/test/policy"
 	"github.com/antrea-oncache/antrea/test/policy/feed"
+	"github.com/antrea-oncache/antrea/test/tools/wire"
 )
 
 // cluster is antrea-controller and the agents' policy controllers of all Nodes.
 type cluster struct {
 	api    *fake.Clientset
-	agents map[string]*agentpolicy.Controller
+	antrea *dynamicfake.FakeDynamicClient
+	// antreaMarker has the objects of the last marker.
+	antreaMarker *policy.World
+	agents       map[string]*agentpolicy.Controller
 	// interfaces are the interfaces that the agents know, by Node.
 	interfaces map[string]interfacestore.InterfaceStore
 	store      *controller.Store
@@ -51,16 +60,21 @@ func (atOnce) WaitRevalidation(context.Context) error { return nil }
 func newCluster(ctx context.Context, world *policy.World, flows map[string]agentpolicy.FlowClient, dir string) (*cluster, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	c := &cluster{
-		api: fake.NewClientset(), agents: map[string]*agentpolicy.Controller{}, interfaces: map[string]interfacestore.InterfaceStore{},
+		api: fake.NewClientset(), antrea: newAntreaAPI(), antreaMarker: &policy.World{}, agents: map[string]*agentpolicy.Controller{}, interfaces: map[string]interfacestore.InterfaceStore{},
 		store: controller.NewStore(), marker: map[string]string{}, cancel: cancel,
 	}
 	if err := c.create(ctx, world); err != nil {
 		return c, err
 	}
-	central, err := controller.NewController(c.api, c.store)
+	objects, err := crd.NewPolicies(c.antrea)
 	if err != nil {
 		return c, err
 	}
+	central, err := controller.NewController(c.api, c.store, objects)
+	if err != nil {
+		return c, err
+	}
+	c.done.Go(func() { objects.Run(ctx) })
 	c.done.Go(func() { central.Run(ctx) })
 	<-central.Synced()
 	for node, client := range flows {
@@ -72,6 +86,7 @@ func newCluster(ctx context.Context, world *policy.World, flows map[string]agent
 		}
 		c.interfaces[node] = interfaces
 		local := agentpolicy.New(&source{c.store, node}, client, atOnce{}, interfaces, filepath.Join(dir, node), problem.NewRecorder())
+		local.EnableAntreaPolicies(nil, false)
 		c.agents[node] = local
 		c.done.Go(func() { local.Run(ctx) })
 		<-local.Synced()
@@ -112,6 +127,15 @@ func (c *cluster) create(ctx context.Context, world *policy.World) error {
 			return err
 		}
 	}
+	if err := c.createNodes(ctx, world); err != nil {
+		return err
+	}
+	if err := c.createNodes(ctx, &policy.World{Hosts: []*policy.Pod{markerNode}}); err != nil {
+		return err
+	}
+	if err := c.changeAntrea(ctx, &policy.World{}, world); err != nil {
+		return err
+	}
 	for _, p := range world.Policies {
 		if _, err := c.api.NetworkingV1().NetworkPolicies(p.Namespace).Create(ctx, p, metav1.CreateOptions{}); err != nil {
 			return err
@@ -124,12 +148,51 @@ var protocolNumbers = map[corev1.Protocol]uint8{
 	corev1.ProtocolTCP: of.IPProtoTCP, corev1.ProtocolUDP: of.IPProtoUDP, corev1.ProtocolSCTP: of.IPProtoSCTP,
 }
 
+// protocolOf returns the IP protocol number of a probe.
+func protocolOf(p *policy.Probe) uint8 {
+	switch {
+	case p.Protocol != policy.ICMP:
+		return protocolNumbers[p.Protocol]
+	case p.IPv6:
+		return unix.IPPROTO_ICMPV6
+	}
+	return unix.IPPROTO_ICMP
+}
+
+// verdicts returns what the rules of the Nodes decide about a probe: at its source and at its destination.
+func (c *cluster) verdicts(p *policy.Probe) (egress, ingress agentrules.Verdict) {
+	from, to := p.Addresses()
+	connection := agentrules.Connection{Source: from, Destination: to, Protocol: protocolOf(p), SourcePort: p.SourcePort, DestinationPort: p.Port}
+	if p.Protocol == policy.ICMP {
+		connection.SourcePort, connection.ICMPType = 0, wire.EchoRequest(p.IPv6)
+	}
+	return agentrules.Evaluate(c.agents[p.From.Node].Rules(), agentrules.Egress, connection),
+		agentrules.Evaluate(c.agents[p.To.Node].Rules(), agentrules.Ingress, connection)
+}
+
 // allows reports whether the rules on the Nodes allow a probe.
 func (c *cluster) allows(p *policy.Probe) bool {
-	from, to := p.Addresses()
-	connection := agentrules.Connection{Source: from, Destination: to, Protocol: protocolNumbers[p.Protocol], DestinationPort: p.Port}
-	return agentrules.Evaluate(c.agents[p.From.Node].Rules(), agentrules.Egress, connection).Allowed() &&
-		agentrules.Evaluate(c.agents[p.To.Node].Rules(), agentrules.Ingress, connection).Allowed()
+	egress, ingress := c.verdicts(p)
+	return egress.Allowed() && ingress.Allowed()
+}
+
+// agrees reports whether the rules on the Nodes decide about a probe as a world does, at both ends. Rules do not know that the Node
+// itself is exempt.
+func (c *cluster) agrees(world *policy.World, p *policy.Probe) bool {
+	egress, ingress := c.verdicts(p)
+	opinions := map[agentrules.Action]policy.Opinion{agentrules.Allow: policy.MayAllow, agentrules.Drop: policy.MayDrop, agentrules.Reject: policy.MayReject}
+	return world.OpinionOf(p, networkingv1.PolicyTypeEgress)&opinions[egress.Action] != 0 &&
+		world.OpinionOf(p, networkingv1.PolicyTypeIngress)&opinions[ingress.Action] != 0
+}
+
+// decision describes the verdict of a Node's rules.
+func (c *cluster) decision(node string, v agentrules.Verdict) string {
+	for _, r := range c.agents[node].Rules() {
+		if r.FlowID == v.FlowID && v.FlowID != 0 {
+			return fmt.Sprintf("%v by rule %d %q %+v", v.Action, r.FlowID, r.Name, r.Effect)
+		}
+	}
+	return fmt.Sprintf("%v by no rule", v.Action)
 }
 
 // source is the connection from the controller to an agent, with the conversion that the API server makes.

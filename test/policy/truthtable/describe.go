@@ -20,10 +20,23 @@ func describe(world *policy.World) {
 		fmt.Println("# Namespace", name, world.Namespaces[name])
 	}
 	for _, pod := range objects(world) {
-		fmt.Println("# Pod", podKey(pod), pod.Node, pod.Labels, pod.IPv4, pod.IPv6, pod.Phase)
+		fmt.Println("# Pod", podKey(pod), pod.Node, pod.Labels, pod.ServiceAccount, pod.IPv4, pod.IPv6, pod.Phase)
 		describePorts("port", pod.Ports)
 		describePorts("port of a sidecar", pod.SidecarPorts)
 		describePorts("port of an init container", pod.InitPorts)
+	}
+	for key, object := range antreaObjects(world) {
+		text, err := yaml.Marshal(object)
+		if err != nil {
+			text = []byte("# " + err.Error())
+		}
+		fmt.Printf("--- # %s\n%s", kinds[key.resource], text)
+	}
+	for _, s := range world.Services {
+		fmt.Println("# Service", s.Namespace, s.Name, s.Spec.Selector)
+	}
+	for name, labels := range world.NodeLabels {
+		fmt.Println("# Node", name, labels)
 	}
 	for _, p := range world.Policies {
 		object := p.DeepCopy()

@@ -132,7 +132,7 @@ func (k *killing) establish(world *policy.World) error {
 		return err
 	}
 	for _, t := range k.open {
-		if !t.right(k.f, true) {
+		if !t.right(k.f, policy.MayAllow) {
 			return fmt.Errorf("%v, which no policy forbids, was %s", t, t.outcome(k.f))
 		}
 	}
@@ -229,12 +229,12 @@ func (k *killing) try(before, after *policy.World, probes []*policy.Probe) error
 	trials := k.f.trials(probes)
 	var frames []switchpair.Outgoing
 	for _, t := range trials {
-		frames = append(frames, switchpair.Outgoing{At: k.f.source(t), Frame: wire.Opening(k.f.leg(t), protocolNumbers[t.Protocol], t.id)})
+		frames = append(frames, switchpair.Outgoing{At: k.f.source(t), Frame: wire.Opening(k.f.leg(t), protocolOf(t.Probe), t.id)})
 	}
 	const step = 3 // of the data of established connections; any one will do
 	for _, t := range k.open {
-		frames = append(frames, switchpair.Outgoing{At: k.f.source(t), Frame: wire.Data(k.f.leg(t), protocolNumbers[t.Protocol], t.id, step, false)},
-			switchpair.Outgoing{At: k.f.destination(t), Frame: wire.Data(k.f.legBack(t), protocolNumbers[t.Protocol], t.id, step+1, true)})
+		frames = append(frames, switchpair.Outgoing{At: k.f.source(t), Frame: wire.Data(k.f.leg(t), protocolOf(t.Probe), t.id, step, false)},
+			switchpair.Outgoing{At: k.f.destination(t), Frame: wire.Data(k.f.legBack(t), protocolOf(t.Probe), t.id, step+1, true)})
 	}
 	arrived, err := k.f.Exchange(frames)
 	if err != nil {
@@ -242,10 +242,14 @@ func (k *killing) try(before, after *policy.World, probes []*policy.Probe) error
 	}
 	for _, t := range trials {
 		t.arrivals = portsOf(arrived[t.id])
-		then, now := before.Allowed(t.Probe), after.Allowed(t.Probe)
-		if then == now && then != t.delivered(k.f) || len(t.arrivals) > 0 && !t.delivered(k.f) {
+		then, now := before.Opinion(t.Probe), after.Opinion(t.Probe)
+		possible := policy.MayDeny
+		if t.delivered(k.f) {
+			possible = policy.MayAllow
+		}
+		if (then|now)&possible == 0 || len(t.arrivals) > 0 && !t.delivered(k.f) {
 			k.r.wrong++
-			fmt.Printf("kill %d: %v: allowed=%t before and allowed=%t after the change; it was %s\n", k.r.kills, t, then, now, t.place(k.f))
+			fmt.Printf("kill %d: %v: %v before and %v after the change; it was %s\n", k.r.kills, t, then, now, t.place(k.f))
 		}
 	}
 	for _, t := range k.open {

@@ -23,6 +23,7 @@ import (
 	"math/rand/v2"
 	"os"
 
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/klog/v2"
 
 	agentpolicy "github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
@@ -51,9 +52,11 @@ func main() {
 	if *seed == 0 {
 		*seed = rand.Uint64()>>1 + 1
 	}
+	if os.Getenv("TTLOG") == "" {
 	klog.SetLogger(klog.Logger{})
 	klog.SetOutput(io.Discard)
 	klog.LogToStderr(false)
+	}
 	var r result
 	h := &switchpair.Program{}
 	err := h.Try(func() error { return run(context.Background(), h, *sets, *seed, *first, &r) })
@@ -76,9 +79,10 @@ type result struct{ sets, probes, wrong int }
 
 // run checks sets of policies one after the other: all, or up to the first one that has a wrong answer.
 func run(ctx context.Context, t ovstest.TB, sets int, seed uint64, first bool, r *result) error {
-	generator := policy.NewGeneratorWithTurnover(rand.New(rand.NewPCG(seed, 0)))
+	generator := policy.NewAntreaGenerator(policy.NewGeneratorWithTurnover(rand.New(rand.NewPCG(seed, 0))))
 	world := generator.Next()
 	c, f, err := start(ctx, t, world)
+	_ = err
 	if err != nil {
 		return err
 	}
@@ -87,7 +91,16 @@ func run(ctx context.Context, t ovstest.TB, sets int, seed uint64, first bool, r
 			return err
 		}
 		trials := f.trials(generator.Probes(world))
-		wrong, err := f.check(world, trials)
+		var wrong []*trial
+		if os.Getenv("TTRULES") != "" {
+			for _, t := range trials {
+				if !c.agrees(world, t.Probe) {
+					wrong = append(wrong, t)
+				}
+			}
+		} else {
+			wrong, err = f.check(world, trials)
+		}
 		if err != nil {
 			return err
 		}
@@ -126,6 +139,9 @@ func start(ctx context.Context, t ovstest.TB, world *policy.World) (*cluster, *f
 			return nil, nil, err
 		}
 		flows[name] = client
+		if os.Getenv("TTRULES") != "" {
+			flows[name] = &onlyKube{client, map[uint32]bool{}}
+		}
 	}
 	if err := f.WaitWire(); err != nil {
 		return nil, nil, err
@@ -141,7 +157,7 @@ func (f *fabric) check(world *policy.World, trials []*trial) (wrong []*trial, er
 		return nil, err
 	}
 	for _, t := range trials {
-		if !t.right(f, world.Allowed(t.Probe)) {
+		if !t.right(f, world.Opinion(t.Probe)) {
 			wrong = append(wrong, t)
 		}
 	}
@@ -154,6 +170,9 @@ func explain(set int, c *cluster, f *fabric, world *policy.World, wrong []*trial
 	describe(world)
 	for i, t := range wrong {
 		fmt.Printf("set %d: %v: want allowed=%t; it was %s; the agents' rules say allowed=%t\n", set, t, world.Allowed(t.Probe), t.outcome(f), c.allows(t.Probe))
+		egress, ingress := c.verdicts(t.Probe)
+		fmt.Printf("\tegress: want %v, the agent says %s\n", world.OpinionOf(t.Probe, networkingv1.PolicyTypeEgress), c.decision(t.From.Node, egress))
+		fmt.Printf("\tingress: want %v, the agent says %s\n", world.OpinionOf(t.Probe, networkingv1.PolicyTypeIngress), c.decision(t.To.Node, ingress))
 		if i < mostTraces {
 			fmt.Println(f.trace(t))
 		}

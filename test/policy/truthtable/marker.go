@@ -37,8 +37,8 @@ const (
 
 // markerPods are on each Node; no packets are sent to them.
 var markerPods = []*policy.Pod{
-	{Namespace: markerNamespace, Name: "marker-1", Node: "node-1", IPv4: netip.MustParseAddr("10.10.1.250"), IPv6: netip.MustParseAddr("fd00:10:10:1::fa")},
-	{Namespace: markerNamespace, Name: "marker-2", Node: "node-2", IPv4: netip.MustParseAddr("10.10.2.250"), IPv6: netip.MustParseAddr("fd00:10:10:2::fa")},
+	{Namespace: markerNamespace, Name: "marker-1", Labels: map[string]string{markerLabel: "0"}, Node: "node-1", IPv4: netip.MustParseAddr("10.10.1.250"), IPv6: netip.MustParseAddr("fd00:10:10:1::fa")},
+	{Namespace: markerNamespace, Name: "marker-2", Labels: map[string]string{markerLabel: "0"}, Node: "node-2", IPv4: netip.MustParseAddr("10.10.2.250"), IPv6: netip.MustParseAddr("fd00:10:10:2::fa")},
 }
 
 func markerName(n int) string { return fmt.Sprint("marker-", n) }
@@ -120,6 +120,9 @@ func (c *cluster) setMarker(ctx context.Context) error {
 		}
 	}
 	c.marks++
+	if err := c.markAntrea(ctx); err != nil {
+		return err
+	}
 	labels := map[string]string{markerLabel: strconv.Itoa(c.marks)}
 	if _, err := c.api.CoreV1().Namespaces().Update(ctx, namespaceObject(markerNamespace, labels), metav1.UpdateOptions{}); err != nil {
 		return err

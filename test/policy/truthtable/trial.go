@@ -20,19 +20,21 @@ import (
 // trial is the packets of a probe, with their outcome.
 type trial struct {
 	*policy.Probe
-	id         uint32
-	sourcePort uint16
+	id uint32
 	// arrivals are the ports that the opening packet has reached; answered tells whether an answer has come back.
 	arrivals []*switchpair.Port
 	answered bool
 }
 
-// trials returns the connections of probes, each with a client port of its own.
+// trials returns the connections of probes, each with a client port of its own if the probe leaves it open.
 func (f *fabric) trials(probes []*policy.Probe) []*trial {
 	trials := make([]*trial, len(probes))
 	for i, p := range probes {
-		id := f.NextID()
-		trials[i] = &trial{Probe: p, id: id, sourcePort: uint16(10000 + id/wire.Step%50000)}
+		id, probe := f.NextID(), *p
+		if probe.SourcePort == 0 {
+			probe.SourcePort = uint16(10000 + id/wire.Step%50000)
+		}
+		trials[i] = &trial{Probe: &probe, id: id}
 	}
 	return trials
 }
@@ -86,7 +88,7 @@ func (f *fabric) run(trials []*trial) error {
 func (f *fabric) runRound(round []*trial) error {
 	var frames []switchpair.Outgoing
 	for _, t := range round {
-		frames = append(frames, switchpair.Outgoing{At: f.source(t), Frame: wire.Opening(f.leg(t), protocolNumbers[t.Protocol], t.id)})
+		frames = append(frames, switchpair.Outgoing{At: f.source(t), Frame: wire.Opening(f.leg(t), protocolOf(t.Probe), t.id)})
 	}
 	arrived, err := f.Exchange(frames)
 	if err != nil {
@@ -95,7 +97,7 @@ func (f *fabric) runRound(round []*trial) error {
 	var answers []switchpair.Outgoing
 	for _, t := range round {
 		if t.arrivals = portsOf(arrived[t.id]); t.delivered(f) {
-			answers = append(answers, switchpair.Outgoing{At: f.destination(t), Frame: wire.Answer(f.legBack(t), protocolNumbers[t.Protocol], t.id)})
+			answers = append(answers, switchpair.Outgoing{At: f.destination(t), Frame: wire.Answer(f.legBack(t), protocolOf(t.Probe), t.id)})
 		}
 	}
 	if arrived, err = f.Exchange(answers); err != nil {
@@ -130,12 +132,12 @@ func (f *fabric) source(t *trial) *switchpair.Port      { return f.port(t.From, 
 func (f *fabric) destination(t *trial) *switchpair.Port { return f.port(t.To, t.From) }
 
 func (f *fabric) leg(t *trial) wire.Leg {
-	source, destination := ends(t.Probe, t.sourcePort)
+	source, destination := ends(t.Probe)
 	return wire.Leg{SourceMAC: f.source(t).MAC, DestinationMAC: f.nextHop(t.From, t.To), Source: source, Destination: destination}
 }
 
 func (f *fabric) legBack(t *trial) wire.Leg {
-	source, destination := ends(t.Probe, t.sourcePort)
+	source, destination := ends(t.Probe)
 	return wire.Leg{SourceMAC: f.destination(t).MAC, DestinationMAC: f.nextHop(t.To, t.From), Source: destination, Destination: source}
 }
 
@@ -153,15 +155,12 @@ func (t *trial) delivered(f *fabric) bool {
 }
 
 // right reports whether the connection's outcome agrees with the specification.
-func (t *trial) right(f *fabric, allowed bool) bool {
-	if allowed {
-		return t.delivered(f) && t.answered
-	}
-	return len(t.arrivals) == 0
+func (t *trial) right(f *fabric, want policy.Opinion) bool {
+	return want&policy.MayAllow != 0 && t.delivered(f) && t.answered || want&policy.MayDeny != 0 && len(t.arrivals) == 0
 }
 
 func (t *trial) String() string {
-	source, destination := ends(t.Probe, t.sourcePort)
+	source, destination := ends(t.Probe)
 	return fmt.Sprintf("%s (%s) to %s (%s), %s, %v -> %v", podKey(t.From), t.From.Node, podKey(t.To), t.To.Node, t.Protocol, source, destination)
 }
 
@@ -203,7 +202,7 @@ func (f *fabric) trace(t *trial) string {
 			}
 		}
 		fmt.Fprintf(&b, "--- %s: the packet\n%s\n", n.Name(), n.OVS.Appctl("ofproto/trace", switchpair.BridgeName, fmt.Sprint("in_port=", inPort),
-			fmt.Sprintf("%x", wire.Opening(l, protocolNumbers[t.Protocol], t.id)), "--ct-next", "trk,new", "--ct-next", "trk,new"))
+			fmt.Sprintf("%x", wire.Opening(l, protocolOf(t.Probe), t.id)), "--ct-next", "trk,new", "--ct-next", "trk,new"))
 	}
 	show(from, f.source(t).OFPort)
 	if to != from {
@@ -214,7 +213,7 @@ func (f *fabric) trace(t *trial) string {
 }
 
 // ends returns the addresses of a probe's connection as its client sees it.
-func ends(p *policy.Probe, sourcePort uint16) (source, destination netip.AddrPort) {
+func ends(p *policy.Probe) (source, destination netip.AddrPort) {
 	from, to := p.Addresses()
-	return netip.AddrPortFrom(from, sourcePort), netip.AddrPortFrom(to, p.Port)
+	return netip.AddrPortFrom(from, p.SourcePort), netip.AddrPortFrom(to, p.Port)
 }

@@ -35,7 +35,8 @@ type Leg struct {
 	Source, Destination       netip.AddrPort
 }
 
-// Opening returns the first packet of the connection with this number, which has this number. The protocol is TCP's, UDP's or SCTP's.
+// Opening returns the first packet of the connection with this number, which has this number. The protocol is TCP's, UDP's, SCTP's, or ICMP's
+// or ICMPv6's for an echo request.
 func Opening(l Leg, protocol uint8, id uint32) []byte {
 	p := packet(l, protocol)
 	switch protocol {
@@ -43,6 +44,8 @@ func Opening(l Leg, protocol uint8, id uint32) []byte {
 		p.Flags, p.Sequence = equality.SYN, id
 	case unix.IPPROTO_UDP:
 		p.Payload = binary.BigEndian.AppendUint32(nil, id)
+	case unix.IPPROTO_ICMP, unix.IPPROTO_ICMPV6:
+		p.Payload = echo(l, protocol, EchoRequest(protocol == unix.IPPROTO_ICMPV6), id)
 	default:
 		const chunkInit = 1
 		p.Payload = sctp(l, 0, chunkInit, id)
@@ -58,6 +61,12 @@ func Answer(l Leg, protocol uint8, id uint32) []byte {
 		p.Flags, p.Sequence, p.Ack = equality.SYN|equality.ACK, id, id+1
 	case unix.IPPROTO_UDP:
 		p.Payload = binary.BigEndian.AppendUint32(nil, id)
+	case unix.IPPROTO_ICMP, unix.IPPROTO_ICMPV6:
+		reply := byte(icmpEchoReply)
+		if protocol == unix.IPPROTO_ICMPV6 {
+			reply = icmp6EchoReply
+		}
+		p.Payload = echo(l, protocol, reply, id)
 	default:
 		const chunkInitAck = 2
 		p.Payload = sctp(l, id, chunkInitAck, id)
@@ -100,6 +109,44 @@ func sctp(l Leg, verificationTag uint32, chunk uint8, initiateTag uint32) []byte
 	b = binary.BigEndian.AppendUint32(b, window)
 	b = append(b, 0, streams, 0, streams, 0, 0, 0, 1)
 	binary.LittleEndian.PutUint32(b[8:], crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
+	return b
+}
+
+// The types of echo messages (RFC 792, RFC 4443).
+const (
+	icmpEchoReply, icmpEchoRequest   = 0, 8
+	icmp6EchoRequest, icmp6EchoReply = 128, 129
+)
+
+// EchoRequest returns the type of an echo request in ICMP or ICMPv6.
+func EchoRequest(six bool) uint8 {
+	if six {
+		return icmp6EchoRequest
+	}
+	return icmpEchoRequest
+}
+
+// echo is an echo message. Its identifier is the number of the connection, which is also its data.
+func echo(l Leg, protocol, kind uint8, id uint32) []byte {
+	b := []byte{kind, 0, 0, 0}
+	b = binary.BigEndian.AppendUint16(b, uint16(id/Step))
+	b = append(b, 0, 1)
+	b = binary.BigEndian.AppendUint32(b, id)
+	sum := uint32(0)
+	add := func(data []byte) {
+		for i := 0; i < len(data); i += 2 {
+			sum += uint32(binary.BigEndian.Uint16(data[i:]))
+		}
+	}
+	add(b)
+	if protocol == unix.IPPROTO_ICMPV6 { // with the pseudo header of RFC 8200, 8.1
+		ends := append(l.Source.Addr().AsSlice(), l.Destination.Addr().AsSlice()...)
+		add(append(ends, 0, byte(len(b)), 0, protocol))
+	}
+	for sum>>16 != 0 {
+		sum = sum>>16 + sum&0xffff
+	}
+	binary.BigEndian.PutUint16(b[2:], ^uint16(sum))
 	return b
 }
 

@@ -66,6 +66,10 @@ func readIP(ip []byte) (h Header, ok bool) {
 	if at < 0 || len(transport) < at+4 {
 		return h, false
 	}
+	if h.Protocol == unix.IPPROTO_ICMP || h.Protocol == unix.IPPROTO_ICMPV6 {
+		h.Source, h.Destination, h.Number = netip.AddrPortFrom(source, 0), netip.AddrPortFrom(destination, 0), binary.BigEndian.Uint32(transport[at:])
+		return h, true
+	}
 	h.Source = netip.AddrPortFrom(source, binary.BigEndian.Uint16(transport))
 	h.Destination = netip.AddrPortFrom(destination, binary.BigEndian.Uint16(transport[2:]))
 	h.Number = binary.BigEndian.Uint32(transport[at:])
@@ -81,7 +85,7 @@ func numberAt(protocol uint8) int {
 	switch protocol {
 	case unix.IPPROTO_TCP:
 		return 4
-	case unix.IPPROTO_UDP:
+	case unix.IPPROTO_UDP, unix.IPPROTO_ICMP, unix.IPPROTO_ICMPV6:
 		return 8
 	case unix.IPPROTO_SCTP:
 		return 16

@@ -1,0 +1,262 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	crd "github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+)
+
+// Opinion is what may happen to a connection. It has several bits where the documentation leaves the order of rules open.
+type Opinion uint8
+
+// The bits of an Opinion.
+const (
+	MayAllow Opinion = 1 << iota
+	MayDrop
+	MayReject
+	mayPass
+)
+
+func (o Opinion) String() string {
+	var all []string
+	for i, name := range []string{"allowed", "dropped", "rejected", "passed"} {
+		if o&(1<<i) != 0 {
+			all = append(all, name)
+		}
+	}
+	return strings.Join(all, " or ")
+}
+
+// MayDeny is the Opinion that the connection is not possible.
+const MayDeny = MayDrop | MayReject
+
+// baselinePriority is the first tier priority that comes after Kubernetes' policies, unknownTier the priority of a tier that does not exist.
+const (
+	baselinePriority = 253
+	unknownTier      = 250
+)
+
+// systemTiers are the tiers that exist in every cluster.
+var systemTiers = map[string]int32{
+	crd.EmergencyTier: 50, crd.SecurityOpsTier: 100, crd.NetworkOpsTier: 150, crd.PlatformTier: 200, crd.ApplicationTier: 250, crd.BaselineTier: 253,
+}
+
+var opinions = map[crd.RuleAction]Opinion{
+	crd.RuleActionAllow: MayAllow, crd.RuleActionDrop: MayDrop, crd.RuleActionReject: MayReject, crd.RuleActionPass: mayPass,
+}
+
+// ordered is a rule that matches, with its place in the order.
+type ordered struct {
+	tier     int32
+	priority float64
+	index    int
+	action   crd.RuleAction
+}
+
+func (o ordered) compare(other ordered) int {
+	return cmp.Or(cmp.Compare(o.tier, other.tier), cmp.Compare(o.priority, other.priority), cmp.Compare(o.index, other.index))
+}
+
+// antreaPolicy is a policy of either kind. Namespace is empty for a ClusterNetworkPolicy.
+type antreaPolicy struct {
+	namespace string
+	spec      *crd.NetworkPolicySpec
+}
+
+func (w *World) antreaPolicies() (all []antreaPolicy) {
+	for _, p := range w.ClusterNetworkPolicies {
+		all = append(all, antreaPolicy{"", &p.Spec})
+	}
+	for _, p := range w.AntreaNetworkPolicies {
+		all = append(all, antreaPolicy{p.Namespace, &p.Spec})
+	}
+	return all
+}
+
+// tierPriority returns the priority of a tier.
+func (w *World) tierPriority(name string) int32 {
+	if name == "" {
+		name = crd.ApplicationTier
+	}
+	if priority, ok := systemTiers[name]; ok {
+		return priority
+	}
+	for _, tier := range w.Tiers {
+		if tier.Name == name {
+			return tier.Spec.Priority
+		}
+	}
+	return unknownTier
+}
+
+// Opinion returns what may happen: egress rules at the source and ingress rules at the destination are two decisions, and
+// both must allow. Labels are taken from this World, even if the probe was made for another one.
+func (w *World) Opinion(p *Probe) Opinion {
+	egress, ingress := w.OpinionOf(p, networkingv1.PolicyTypeEgress), w.OpinionOf(p, networkingv1.PolicyTypeIngress)
+	denied := egress & MayDeny
+	if egress&MayAllow == 0 {
+		return denied
+	}
+	return denied | ingress
+}
+
+// OpinionOf returns what the policies of one end decide: of the connection's source (egress) or of its destination
+// (ingress). Tiers before baseline come first, then Kubernetes' policies, then the baseline tier; the first rule that
+// matches decides. Pass continues with Kubernetes' policies.
+func (w *World) OpinionOf(p *Probe, direction networkingv1.PolicyType) Opinion {
+	here := *p
+	here.From, here.To = w.pod(p.From), w.pod(p.To)
+	subject, peer := here.To, here.From
+	if direction == networkingv1.PolicyTypeEgress {
+		subject, peer = here.From, here.To
+	}
+	if subject.HostNetwork || direction == networkingv1.PolicyTypeIngress && peer.HostNetwork && peer.Node == subject.Node {
+		return MayAllow
+	}
+	first := w.antreaOpinion(&here, direction, subject, peer, func(tier int32) bool { return tier < baselinePriority })
+	if first != 0 && first&mayPass == 0 {
+		return first
+	}
+	return first&^mayPass | w.afterTiers(&here, direction, subject, peer)
+}
+
+func (w *World) afterTiers(p *Probe, direction networkingv1.PolicyType, subject, peer *Pod) Opinion {
+	if isolated, allowed := w.kubernetesOpinion(p, direction, subject, peer); allowed {
+		return MayAllow
+	} else if isolated {
+		return MayDrop
+	}
+	last := w.antreaOpinion(p, direction, subject, peer, func(tier int32) bool { return tier >= baselinePriority })
+	if last == 0 {
+		return MayAllow
+	}
+	return last
+}
+
+// antreaOpinion returns the actions of the first rule that matches, or of all first ones if several have the same place.
+func (w *World) antreaOpinion(p *Probe, direction networkingv1.PolicyType, subject, peer *Pod, counts func(tier int32) bool) (opinion Opinion) {
+	var matching []ordered
+	for _, policy := range w.antreaPolicies() {
+		tier, rules := w.tierPriority(policy.spec.Tier), policy.spec.Ingress
+		if direction == networkingv1.PolicyTypeEgress {
+			rules = policy.spec.Egress
+		}
+		if !counts(tier) {
+			continue
+		}
+		for i := range rules {
+			if w.appliesTo(policy, &rules[i], subject) && w.antreaRuleMatches(policy.namespace, &rules[i], direction, subject, peer, p) {
+				matching = append(matching, ordered{tier, policy.spec.Priority, i, *rules[i].Action})
+			}
+		}
+	}
+	if len(matching) == 0 {
+		return 0
+	}
+	first := slices.MinFunc(matching, ordered.compare)
+	for _, rule := range matching {
+		if rule.compare(first) == 0 {
+			opinion |= opinions[rule.action]
+		}
+	}
+	return opinion
+}
+
+// appliesTo reports whether a rule applies to a Pod: the policy says to which, or each of its rules does.
+func (w *World) appliesTo(policy antreaPolicy, rule *crd.Rule, pod *Pod) bool {
+	entries := policy.spec.AppliedTo
+	if len(entries) == 0 {
+		entries = rule.AppliedTo
+	}
+	return slices.ContainsFunc(entries, func(entry crd.AppliedTo) bool {
+		switch {
+		case entry.Group != "":
+			return w.groupHas(policy.namespace, entry.Group, pod)
+		case entry.ServiceAccount != nil:
+			return isOfAccount(entry.ServiceAccount, pod)
+		}
+		return w.selected(policy.namespace, entry.NamespaceSelector, entry.PodSelector, pod)
+	})
+}
+
+func isOfAccount(account *crd.NamespacedName, pod *Pod) bool {
+	return !pod.HostNetwork && pod.Namespace == account.Namespace && pod.account() == account.Name
+}
+
+// selected evaluates a pair of selectors. Without selector of Namespaces, they are the policy's own, or all of them for an
+// object of the cluster.
+func (w *World) selected(namespace string, namespaces, pods *metav1.LabelSelector, pod *Pod) bool {
+	inNamespace := namespace == "" || pod.Namespace == namespace
+	if namespaces != nil {
+		inNamespace = matches(namespaces, w.Namespaces[pod.Namespace])
+	}
+	return !pod.HostNetwork && inNamespace && (pods == nil || matches(pods, pod.Labels))
+}
+
+// antreaRuleMatches reports whether one of the peers and one of the ports or protocols match.
+func (w *World) antreaRuleMatches(namespace string, rule *crd.Rule, direction networkingv1.PolicyType, subject, peer *Pod, p *Probe) bool {
+	peers := rule.From
+	if direction == networkingv1.PolicyTypeEgress {
+		peers = rule.To
+	}
+	if len(peers) == 0 {
+		return antreaPortMatches(rule, p, true)
+	}
+	for i := range peers {
+		byObject, byAddress := w.antreaPeerMatches(namespace, &peers[i], subject, peer, p)
+		// Addresses have no names of ports.
+		if byObject && antreaPortMatches(rule, p, true) || byAddress && antreaPortMatches(rule, p, direction == networkingv1.PolicyTypeIngress) {
+			return true
+		}
+	}
+	return false
+}
+
+// antreaPeerMatches reports whether a peer selects a Pod or Node as an object, and whether it contains its address.
+func (w *World) antreaPeerMatches(namespace string, peer *crd.NetworkPolicyPeer, subject, pod *Pod, p *Probe) (byObject, byAddress bool) {
+	switch {
+	case peer.IPBlock != nil:
+		return false, inAntreaBlock(peer.IPBlock, pod, p)
+	case peer.Group != "":
+		return w.groupHas(namespace, peer.Group, pod) || w.groupHasNode(namespace, peer.Group, pod), w.groupContains(namespace, peer.Group, pod, p)
+	case peer.ServiceAccount != nil:
+		return isOfAccount(peer.ServiceAccount, pod), false
+	case peer.NodeSelector != nil:
+		return w.isNode(peer.NodeSelector, pod), false
+	case peer.Namespaces != nil:
+		return w.related(peer.Namespaces, subject, pod) && w.selected("", nil, peer.PodSelector, pod), false
+	}
+	return w.selected(namespace, peer.NamespaceSelector, peer.PodSelector, pod), false
+}
+
+// related reports whether the Namespaces of two Pods are the same, or have the same values of labels that both have.
+func (w *World) related(by *crd.PeerNamespaces, subject, pod *Pod) bool {
+	if by.Match == crd.NamespaceMatchSelf {
+		return subject.Namespace == pod.Namespace
+	}
+	for _, key := range by.SameLabels {
+		a, ok := w.Namespaces[subject.Namespace][key]
+		b, both := w.Namespaces[pod.Namespace][key]
+		if !ok || !both || a != b {
+			return false
+		}
+	}
+	return true
+}
+
+// isNode reports whether a Pod in the network of its Node has the address of a selected Node.
+func (w *World) isNode(selector *metav1.LabelSelector, pod *Pod) bool {
+	return pod.HostNetwork && matches(selector, w.NodeLabels[pod.Node])
+}
+
+func inAntreaBlock(block *crd.IPBlock, pod *Pod, p *Probe) bool {
+	return inBlock(&networkingv1.IPBlock{CIDR: block.CIDR, Except: block.Except}, pod, p)
+}
