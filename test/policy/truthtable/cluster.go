@@ -13,7 +13,6 @@ import (
 
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -70,8 +69,11 @@ func newCluster(ctx context.Context, world *policy.World, flows map[string]agent
 	if err != nil {
 		return c, err
 	}
-	central, err := controller.NewController(c.api, c.store, objects)
+	central, err := controller.NewController(c.api, c.store)
 	if err != nil {
+		return c, err
+	}
+	if err := central.FollowAntrea(objects); err != nil {
 		return c, err
 	}
 	c.done.Go(func() { objects.Run(ctx) })
@@ -174,15 +176,6 @@ func (c *cluster) verdicts(p *policy.Probe) (egress, ingress agentrules.Verdict)
 func (c *cluster) allows(p *policy.Probe) bool {
 	egress, ingress := c.verdicts(p)
 	return egress.Allowed() && ingress.Allowed()
-}
-
-// agrees reports whether the rules on the Nodes decide about a probe as a world does, at both ends. Rules do not know that the Node
-// itself is exempt.
-func (c *cluster) agrees(world *policy.World, p *policy.Probe) bool {
-	egress, ingress := c.verdicts(p)
-	opinions := map[agentrules.Action]policy.Opinion{agentrules.Allow: policy.MayAllow, agentrules.Drop: policy.MayDrop, agentrules.Reject: policy.MayReject}
-	return world.OpinionOf(p, networkingv1.PolicyTypeEgress)&opinions[egress.Action] != 0 &&
-		world.OpinionOf(p, networkingv1.PolicyTypeIngress)&opinions[ingress.Action] != 0
 }
 
 // decision describes the verdict of a Node's rules.
