@@ -127,12 +127,13 @@ func (r *ruleReader) depend(applied []groupReference) {
 
 // concerns reports whether a change of a Namespace's labels, nil meaning that it does not exist, changes rules.
 func (d *namespaceDependency) concerns(name string, before, after labels.Set) bool {
-	selects := func(set labels.Set) bool {
-		return set != nil && slices.ContainsFunc(d.selectors, func(s groupSelector) bool { return s.selectsNamespace(name, set) })
-	}
-	was, is := selects(before), selects(after)
-	if was != is {
-		return true
+	is := false
+	for _, s := range d.selectors {
+		was, now := before != nil && s.selectsNamespace(name, before), after != nil && s.selectsNamespace(name, after)
+		if was != now {
+			return true
+		}
+		is = is || now
 	}
 	if !is {
 		return false
