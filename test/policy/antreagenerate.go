@@ -165,7 +165,7 @@ func (g *Generator) addAntreaPolicies(w *World) {
 		}
 	}
 	for i := range policyNames {
-		// The names are those of Kubernetes' policies, too.
+		// Kubernetes' policies also have these names.
 		name, namespace := fmt.Sprint("np", i), namespaceName(g.rng.IntN(namespaces))
 		if !taken["/"+name] && g.chance(45) {
 			w.ClusterNetworkPolicies = append(w.ClusterNetworkPolicies, &crd.ClusterNetworkPolicy{ObjectMeta: g.meta("cnp", "", name), Spec: g.antreaSpec("")})

@@ -9,7 +9,7 @@ import (
 	crd "github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
 
-// sources returns the specs of a group, or those of its children: a child has no children. A group that does not exist has
+// sources returns the specs of a group, or of its children: a child has no children. A group that does not exist has
 // none. Namespace is empty for a ClusterGroup.
 func (w *World) sources(namespace, name string) (specs []*crd.GroupSpec) {
 	spec := w.group(namespace, name)

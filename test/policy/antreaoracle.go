@@ -14,7 +14,7 @@ import (
 	crd "github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
 
-// Opinion is what may happen to a connection. It has several bits where the documentation leaves the order of rules open.
+// Opinion contains the permitted results of a connection. It has several bits where the documentation leaves the order of rules open.
 type Opinion uint8
 
 // The bits of an Opinion.

@@ -50,7 +50,7 @@ func sourcePortMatches(port *crd.NetworkPolicyPort, source uint16) bool {
 	return int32(source) >= *port.SourcePort && int32(source) <= last
 }
 
-// icmpMatches compares with an echo request: the numbers are those of ICMP in IPv4, of ICMPv6 in IPv6.
+// icmpMatches compares with an echo request: the numbers are ICMP's in IPv4, ICMPv6's in IPv6.
 func icmpMatches(icmp *crd.ICMPProtocol, six bool) bool {
 	kind := int32(echoRequest)
 	if six {

@@ -4,8 +4,8 @@
 // Package policy makes random worlds of Pods and policies, and says what the specification of NetworkPolicy
 // (k8s.io/api/networking/v1) and the documentation of Antrea's policies (crd.antrea.io/v1beta1) allow in them. It shares no code with the
 // controllers that it judges. world.go defines the objects, oracle.go the specification, antreaoracle.go, antreagroups.go and antreaports.go
-// what Antrea adds to it. generate.go makes random worlds, pods.go their Pods, policies.go their
-// policies, probes.go the connections to try. The program truthtable compares.
+// what Antrea adds to it. generate.go and antreagenerate.go make random worlds, pods.go their Pods, policies.go and antrearules.go
+// their policies, probes.go the connections to try. The program truthtable compares.
 //
 // Two checks test this package itself. mutants.txt and test/tools/mutants show that the random worlds find faults that are put into the controller
 // and the agent. The module in the directory cyclonus compares the oracle with the matcher of another project.
@@ -54,7 +54,7 @@ type World struct {
 	// Ended are Pods that have ended whose objects remain, with addresses that other Pods have now.
 	Ended    []*Pod
 	Policies []*networkingv1.NetworkPolicy
-	// What follows is of Antrea's policies. Tiers are those that users have made.
+	// The objects of Antrea's policies. Tiers are only the tiers of users.
 	Tiers                  []*crd.Tier
 	ClusterNetworkPolicies []*crd.ClusterNetworkPolicy
 	AntreaNetworkPolicies  []*crd.NetworkPolicy

@@ -323,6 +323,23 @@ func TestGroupsChangeUnderPolicies(t *testing.T) {
 	require.Equal(t, []string{"0/1 {service x/s}", "In0 Drop 10.0.0.0/8-10.2.0.0/16"}, antreaText(c, p))
 }
 
+// TestNamespaceLeavesOneOfTwoSelectors: a rule about the Pod's own Namespace follows each entry of appliedTo.
+func TestNamespaceLeavesOneOfTwoSelectors(t *testing.T) {
+	const spec = `{priority: 1, appliedTo: [{namespaceSelector: {matchLabels: {team: a}}, podSelector: {matchLabels: {pod: a}}}, {podSelector: {matchLabels: {pod: b}}}],
+ingress: [{action: Allow, from: [{namespaces: {match: Self}}]}]}`
+	c := antreaWorld(t)
+	p, err := setAntreaText(t, c, "p", spec, nil)
+	require.NoError(t, err)
+	before := antreaText(c, p)
+	c.SetNamespace(makeNamespace("x", "team=b"))
+	fresh := antreaWorld(t)
+	fresh.SetNamespace(makeNamespace("x", "team=b"))
+	want, err := setAntreaText(t, fresh, "p", spec, nil)
+	require.NoError(t, err)
+	require.NotEqual(t, before, antreaText(c, p))
+	require.Equal(t, antreaText(fresh, want), antreaText(c, p))
+}
+
 // TestNodesAsPeers: the addresses of a Node's own packets.
 func TestNodesAsPeers(t *testing.T) {
 	c := antreaWorld(t)

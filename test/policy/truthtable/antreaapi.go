@@ -63,7 +63,7 @@ func antreaObjects(world *policy.World) map[antreaKey]metav1.Object {
 	return all
 }
 
-// changeAntrea turns the objects of one world into those of another: all deletions come first.
+// changeAntrea turns the objects of one world into the objects of another: all deletions come first.
 func (c *cluster) changeAntrea(ctx context.Context, before, after *policy.World) error {
 	had, has := antreaObjects(before), antreaObjects(after)
 	for key := range had {
@@ -131,7 +131,7 @@ func (c *cluster) changeServicesAndNodes(ctx context.Context, before, after *pol
 	return nil
 }
 
-// createNodes makes the Nodes, whose addresses are those of Pods in their network.
+// createNodes makes the Nodes, with addresses of Pods in their network.
 func (c *cluster) createNodes(ctx context.Context, world *policy.World) error {
 	for _, host := range world.Hosts {
 		if _, err := c.api.CoreV1().Nodes().Create(ctx, nodeObject(host, world.NodeLabels[host.Node]), metav1.CreateOptions{}); err != nil {

@@ -8,7 +8,7 @@
 // opens a connection from one Pod to another, and the answer to it. It needs root, for network namespaces. With -kills there is a
 // second part, in which the agents are processes of their own and are killed.
 //
-// cluster.go, change.go and marker.go are the control plane; package switchpair has the Nodes' switches, fabric.go connects the Pods to
+// cluster.go, change.go, marker.go, antreaapi.go and antreamarker.go are the control plane; package switchpair has the Nodes' switches, fabric.go connects the Pods to
 // them. trial.go turns probes into packets. kills.go kills agents: agent.go is one, transport.go its connection to antrea-controller.
 // describe.go prints.
 //
