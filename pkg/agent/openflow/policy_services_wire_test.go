@@ -4,7 +4,9 @@
 package openflow_test
 
 import (
+	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,6 +52,7 @@ func TestWireRuleAppliedToNodePort(t *testing.T) {
 	}{
 		"Pod of this Node":   {oftest.LocalEndpoint, oftest.PodAPort, "198.51.100.7:5000"},
 		"Pod of another one": {oftest.ElsewhereEndpoint, oftest.TunnelPort, "10.10.0.1:5000"},
+		"another host":       {openflow.Endpoint{Address: netip.MustParseAddrPort("192.168.77.103:8080")}, oftest.GWPort, "169.254.0.253:5000"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWire(t, false)
@@ -63,11 +66,33 @@ func TestWireRuleAppliedToNodePort(t *testing.T) {
 			require.NoError(t, w.C.UpdatePolicyRules([]*policy.Rule{orderedRule(rule, policy.Drop, 5, 0)}, nil))
 			w.settle()
 			w.drop(oftest.GWPort, segment{"192.0.2.7:4000", dialed.String(), "S"})
+			for _, c := range w.connectionsOf("192.0.2.7") {
+				require.Contains(t, c, "mark=16,", "the connection has not passed the policies")
+				require.Contains(t, c, fmt.Sprintf("reply=(src=%s,dst=192.0.2.7,", test.endpoint.Address.Addr()), "its source is not translated")
+			}
+			from := test.at
+			w.drop(from, segment{test.endpoint.Address.String(), "192.0.2.7:4000", "SA"})
 			w.pass(oftest.GWPort, segment{"198.51.100.7:5000", dialed.String(), "S"}, test.at, segment{test.source, test.endpoint.Address.String(), "S"})
 			require.False(t, w.links[test.at].pending(), "the dropped packet has arrived")
+			passed := w.connectionsOf("198.51.100.7")
+			require.NotEmpty(t, passed)
+			for _, c := range passed {
+				require.NotContains(t, c, "mark=16,")
+			}
 			if test.at == oftest.PodAPort {
 				w.pass(oftest.PodBPort, segment{"10.10.0.12:5000", oftest.ClusterIP.String(), "S"}, test.at, segment{"10.10.0.12:5000", test.endpoint.Address.String(), "S"})
 			}
 		})
 	}
+}
+
+// connectionsOf returns what conntrack knows about connections of a client.
+func (w *wire) connectionsOf(client string) (connections []string) {
+	w.T.Helper()
+	for line := range strings.Lines(w.Appctl("dpctl/dump-conntrack")) {
+		if strings.Contains(line, "orig=(src="+client+",") {
+			connections = append(connections, line)
+		}
+	}
+	return connections
 }

@@ -59,7 +59,7 @@ func (n *Node) wayOf(p *openflow.PolicyPacket, packet *ippacket.Packet) (way, er
 	case p.Translated && client.local() && client.port == p.InPort:
 		return n.toOwnClient(server), nil
 	case p.Translated:
-		return n.toForeignClient(p, server), nil
+		return n.toForeignClient(server), nil
 	case p.InPort == n.Gateway.OFPort:
 		w := way{RejectPath: openflow.RejectPath{Entry: openflow.RejectDirectly, InPort: server.port, OutPort: n.Gateway.OFPort}, dst: n.Gateway.MAC}
 		if !server.local() {
@@ -84,15 +84,13 @@ func (n *Node) toOwnClient(server end) way {
 	return way{openflow.RejectPath{Entry: openflow.RejectFromStart, InPort: n.Gateway.OFPort}, n.Gateway.MAC, nil}
 }
 
-// toForeignClient is the way to a client outside of this Node's Pods that has sent the packet to a Service.
-func (n *Node) toForeignClient(p *openflow.PolicyPacket, server end) way {
-	switch {
-	case server.local():
+// toForeignClient is the way to a client outside of this Node's Pods that has sent the packet to a Service. The answer of a server elsewhere
+// seems to come from another Node: it leaves through the gateway, and no packet leaves through the port at which it has arrived.
+func (n *Node) toForeignClient(server end) way {
+	if server.local() {
 		return way{openflow.RejectPath{Entry: openflow.RejectFromStart, InPort: server.port}, server.mac, n.Gateway.MAC}
-	case p.ToTunnel:
-		return way{openflow.RejectPath{Entry: openflow.RejectFromStart, InPort: n.remotePort()}, nil, config.GlobalVirtualMAC}
 	}
-	return way{openflow.RejectPath{Entry: openflow.RejectFromStart, InPort: n.Gateway.OFPort}, nil, n.Gateway.MAC}
+	return way{openflow.RejectPath{Entry: openflow.RejectFromStart, InPort: n.remotePort()}, nil, n.Gateway.MAC}
 }
 
 // remotePort is the port at which packets of other Nodes arrive.

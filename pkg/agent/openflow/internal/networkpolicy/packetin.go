@@ -41,8 +41,6 @@ type PolicyPacket struct {
 	PodPort uint32
 	// InPort and OutPort are OpenFlow ports. OutPort is 0 if the destination is not known yet.
 	InPort, OutPort uint32
-	// ToTunnel says that the packet was on its way to another Node.
-	ToTunnel bool
 	// Translated says that the pipeline of this Node has chosen the destination among the Endpoints of a Service.
 	Translated bool
 	// Generated says that the agent itself has sent the packet, as the answer to a rejected one.
@@ -94,7 +92,7 @@ func parsePolicyPacket(p *of.PacketIn, names map[uint8]string) (PolicyPacket, er
 	}
 	r := registers{p}
 	parsed := PolicyPacket{
-		InPort: p.InPort(), OutPort: r.value(pipeline.TargetOFPortField), ToTunnel: r.holds(pipeline.ToTunnel), Translated: r.holds(pipeline.ServiceSelected),
+		InPort: p.InPort(), OutPort: r.value(pipeline.TargetOFPortField), Translated: r.holds(pipeline.ServiceSelected),
 		Generated: r.holds(pipeline.GeneratedReject), Operations: PolicyOperations(r.value(pipeline.PacketInOperationField)), Frame: p.Data,
 	}
 	var err error

@@ -43,8 +43,8 @@ func TestPolicyPacket(t *testing.T) {
 	}{
 		"rejected and logged": {"\x01\x03", map[uint8]uint32{0: log | reject | denied | rejected, 1: 12, 2: 8, 3: 77, 4: 2 << 16, 5: 5, 6: 6},
 			PolicyPacket{Operations: OperationLog | OperationReject, Direction: policy.Ingress, Action: policy.Reject, FlowID: 77, Table: "AntreaPolicyIngressRule", PodPort: 12, OutPort: 12, Translated: true}},
-		"dropped by a rule of egress": {"\x01\x01", map[uint8]uint32{0: log | denied | drop | 0x10, 2: 9, 3: 78},
-			PolicyPacket{Operations: OperationLog, Direction: policy.Egress, Action: policy.Drop, FlowID: 78, Table: "AntreaPolicyEgressRule", PodPort: 11, ToTunnel: true}},
+		"dropped by a rule of egress": {"\x01\x01", map[uint8]uint32{0: log | denied | drop, 2: 9, 3: 78},
+			PolicyPacket{Operations: OperationLog, Direction: policy.Egress, Action: policy.Drop, FlowID: 78, Table: "AntreaPolicyEgressRule", PodPort: 11}},
 		"denied, without a disposition": {"\x01\x01", map[uint8]uint32{0: log | denied, 2: 9, 3: 78, 5: 5},
 			PolicyPacket{Operations: OperationLog, Direction: policy.Egress, Action: policy.Drop, FlowID: 78, Table: "AntreaPolicyEgressRule", PodPort: 11}},
 		"dropped by isolation, with the address of an Endpoint in the register": {"\x01\x01", map[uint8]uint32{0: log | drop, 1: 12, 2: 10, 3: 0x0a0a000c},

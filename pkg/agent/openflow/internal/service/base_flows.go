@@ -81,19 +81,15 @@ func translatedFlows(g *pipeline.Generator, f pipeline.Family) []of.Flow {
 // the tables behind it see only that zone's. UnSNAT undoes the translation for replies.
 func sourceTranslationFlows(g *pipeline.Generator, f pipeline.Family) []of.Flow {
 	const category = pipeline.CookieService
-	newConnection := of.CTState("+new+trk")
-	fromGatewayTo := func(destination pipeline.FieldValue) []of.Match {
-		return pipeline.Matches(f.EthType, newConnection, pipeline.ServiceCT.Match(), pipeline.FromGateway.Match(), destination.Match())
-	}
 	toSNAT := func(priority uint16, match []of.Match, source netip.Addr, marks ...pipeline.FieldValue) of.Flow {
-		return g.Flow(category, pipeline.TableSNAT, priority, append(match, f.EthType, newConnection),
-			of.CT{Commit: true, Zone: f.SNATZone, Table: g.Next(pipeline.TableSNAT), NATTo: &of.NATTo{Source: true, First: source},
-				Exec: loads(append(marks, pipeline.ServiceCT, pipeline.SNATCT))})
+		return g.Flow(category, pipeline.TableSNAT, priority, append(match, f.EthType, of.CTState("+new+trk")),
+			translateSource(f, g.Next(pipeline.TableSNAT), source, marks...))
 	}
-	flows := []of.Flow{
-		g.Flow(category, pipeline.TableSNATMark, pipeline.PriorityNormal, fromGatewayTo(pipeline.ToGateway), markSNAT(g, f, pipeline.SNATCT, pipeline.HairpinCT)),
-		g.Flow(category, pipeline.TableSNATMark, pipeline.PriorityNormal, append(fromGatewayTo(pipeline.ToTunnel), pipeline.ExternalAddress.Match(), pipeline.DSRField.Is(0).Match()),
-			markSNAT(g, f, pipeline.SNATCT)),
+	var flows []of.Flow
+	for _, t := range gatewayTranslations(f) {
+		flows = append(flows, g.Flow(category, pipeline.TableSNATMark, pipeline.PriorityNormal, t.match, markSNAT(g, f, append([]pipeline.FieldValue{pipeline.SNATCT}, t.marks...)...)))
+	}
+	flows = append(flows,
 		toSNAT(pipeline.PriorityNormal, pipeline.Matches(pipeline.HairpinCT.Match(), pipeline.FromGateway.Match()), f.ServiceSource, pipeline.HairpinCT),
 		toSNAT(pipeline.PriorityNormal, pipeline.Matches(pipeline.HairpinCT.Match(), pipeline.FromPod.Match()), f.Gateway, pipeline.HairpinCT),
 		toSNAT(pipeline.PriorityLow, pipeline.Matches(pipeline.SNATCT.Match(), pipeline.FromGateway.Match()), f.Gateway),
@@ -101,7 +97,7 @@ func sourceTranslationFlows(g *pipeline.Generator, f pipeline.Family) []of.Flow 
 			of.CT{Zone: f.SNATZone, NAT: true, Table: g.Next(pipeline.TableSNAT)}),
 		g.Flow(category, pipeline.TableSNAT, pipeline.PriorityHigh, pipeline.Matches(f.EthType, errorOfClient, pipeline.SNATCT.Match()),
 			of.CT{Commit: true, Zone: f.SNATZone, NAT: true, Table: g.Next(pipeline.TableSNAT)}),
-	}
+	)
 	for _, source := range []netip.Addr{f.ServiceSource, f.Gateway} {
 		flows = append(flows, g.Flow(category, pipeline.TableUnSNAT, pipeline.PriorityNormal, pipeline.Matches(f.EthType, f.Dst(pipeline.Host(source))),
 			of.CT{Zone: f.SNATZone, NAT: true, Table: g.Next(pipeline.TableUnSNAT)}))
@@ -109,9 +105,32 @@ func sourceTranslationFlows(g *pipeline.Generator, f pipeline.Family) []of.Flow 
 	return flows
 }
 
+// sourceTranslation says how the sources of some new connections from the gateway are translated.
+type sourceTranslation struct {
+	match  []of.Match
+	source netip.Addr
+	// marks are those of the connection, besides the one of all translated connections.
+	marks []pipeline.FieldValue
+}
+
+func gatewayTranslations(f pipeline.Family) []sourceTranslation {
+	to := func(destination pipeline.FieldValue, more ...of.Match) []of.Match {
+		return append(pipeline.Matches(f.EthType, of.CTState("+new+trk"), pipeline.ServiceCT.Match(), pipeline.FromGateway.Match(), destination.Match()), more...)
+	}
+	return []sourceTranslation{
+		{to(pipeline.ToGateway), f.ServiceSource, []pipeline.FieldValue{pipeline.HairpinCT}},
+		{to(pipeline.ToTunnel, pipeline.ExternalAddress.Match(), pipeline.DSRField.Is(0).Match()), f.Gateway, nil},
+	}
+}
+
+// translateSource enters the translated connection into the second zone.
+func translateSource(f pipeline.Family, next uint8, source netip.Addr, marks ...pipeline.FieldValue) of.CT {
+	return of.CT{Commit: true, Zone: f.SNATZone, Table: next, NATTo: &of.NATTo{Source: true, First: source}, Exec: loads(append(marks, pipeline.ServiceCT, pipeline.SNATCT))}
+}
+
 // markSNAT marks the connection for source translation, and saves its source and the egress rule that admitted it, as ConntrackCommit
 // does for others.
-func markSNAT(g *pipeline.Generator, f pipeline.Family, marks ...pipeline.FieldValue) of.Action {
+func markSNAT(g *pipeline.Generator, f pipeline.Family, marks ...pipeline.FieldValue) of.CT {
 	return of.CT{Commit: true, Zone: f.CTZone, Table: g.Next(pipeline.TableSNATMark), Exec: append(loads(marks),
 		pipeline.MoveBits(pipeline.PacketSourceField, pipeline.ConnSourceField), pipeline.MoveBits(pipeline.EgressConjunctionID, pipeline.EgressRuleCTLabel))}
 }
@@ -122,23 +141,4 @@ func loads(values []pipeline.FieldValue) []of.Action {
 		actions = append(actions, v.Load())
 	}
 	return actions
-}
-
-// nodePortFlows makes Antrea's policies see connections to NodePorts that leave through the gateway or the tunnel, and recognizes
-// connections that the host has translated.
-func nodePortFlows(g *pipeline.Generator, f pipeline.Family) []of.Flow {
-	if !g.Features.ProxyAll {
-		return nil
-	}
-	flows := []of.Flow{nodePortMarkFlow(g, f, f.NodePort)}
-	if g.Features.AntreaPolicy {
-		flows = append(flows, g.Flow(pipeline.CookieService, pipeline.TableIngressSecurityClassifier, pipeline.PriorityNormal+1,
-			pipeline.Matches(f.EthType, pipeline.NodePortAddress.Match()), g.ToTable(pipeline.TableAntreaPolicyIngressRule)))
-	}
-	return flows
-}
-
-// nodePortMarkFlow marks packets to an address that serves NodePorts.
-func nodePortMarkFlow(g *pipeline.Generator, f pipeline.Family, address netip.Addr) of.Flow {
-	return g.Flow(pipeline.CookieService, pipeline.TableNodePortMark, pipeline.PriorityNormal, pipeline.Matches(f.EthType, f.Dst(pipeline.Host(address))), pipeline.NodePortAddress.Load())
 }
