@@ -28,7 +28,7 @@
 // The package guarantees the following. At start no policy of an earlier agent is removed before all present ones can
 // replace it. A stored object that cannot be read opens nothing, and closes only what it concerns. An edited policy
 // replaces its former version in one instant. A version does not replace the one before while a group of its peers, or all of its Pods' groups,
-// are missing. A policy that
+// are missing; nor while groups of Pods are not followed and one is missing that the version before did not have. A policy that
 // the switch refuses, or that is invalid, costs others nothing; its Pods are isolated, except for the part of it that was
 // in force. At start, a Pod for which that is also refused is closed before the rules of an earlier agent go. The policies
 // of a new Pod that are known at that time are in force before its first packet can pass.

@@ -34,8 +34,11 @@ func (s *state) fellBack(r Resource, lost bool) {
 // answered records that the resource has the content that antrea-controller has sent.
 func (s *state) answered(r Resource) {
 	s.doubt.stored.Delete(r)
-	if r == NetworkPolicies {
+	switch r {
+	case NetworkPolicies:
 		s.doubt.policiesLost = false
+	case AppliedToGroups:
+		s.targetsBehind = false
 	}
 }
 

@@ -32,6 +32,9 @@ type state struct {
 	byAddressGroup, byAppliedToGroup, byService, byName index
 	dirty                                               sets.Set[string]
 
+	// targetsBehind is set while no watch tells of AppliedToGroups.
+	targetsBehind bool
+
 	doubt   doubt
 	effects effects
 	// built says which parts of rules other parts of the agent implement.
@@ -243,10 +246,23 @@ func (s *state) resolve(name string) (version *v1beta2.NetworkPolicy, ok bool) {
 	if p == nil {
 		return nil, true
 	}
-	if p.latest != p.effective && s.complete(p.latest) {
+	if p.latest != p.effective && s.complete(p.latest) && !s.missesTargets(p) {
 		s.note(name, func(p *policyState) { p.effective = p.latest })
 	}
 	return p.effective, p.effective != nil && s.complete(p.effective)
+}
+
+// missesTargets reports whether the latest version of a policy may apply to Pods of this Node by groups that the effective one does not have
+// and that may be on their way. The rules of the effective version may deny what these Pods may not do.
+func (s *state) missesTargets(p *policyState) bool {
+	if !s.targetsBehind || p.effective == nil {
+		return false
+	}
+	former := appliedToGroupsOf(p.effective)
+	return slices.ContainsFunc(appliedToGroupsOf(p.latest), func(name string) bool {
+		_, known := s.appliedToGroups[name]
+		return !known && !slices.Contains(former, name)
+	})
 }
 
 // note is reindex for changes that do not make the policy dirty.

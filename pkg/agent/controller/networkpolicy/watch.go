@@ -271,6 +271,8 @@ func (w *watcher) applyAll(changes []change, note func(*state)) {
 func (w *watcher) setConnected(connected bool, reason error) {
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
-	w.connected = connected
+	if w.connected = connected; w.resource == AppliedToGroups && !connected {
+		w.c.state.targetsBehind = true
+	}
 	w.c.noteLink(reason)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -284,4 +285,43 @@ func TestControllerThatDoesNotAnswer(t *testing.T) {
 			require.Empty(t, a.flows.text())
 		})
 	}
+}
+
+// While the groups that policies apply to are not followed, a new version does not replace the one before if it names groups that may be on
+// their way: their Pods would lose what the former version denies them.
+func TestNewVersionWaitsForItsTargets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := newFakeSource()
+		a := newAgent(t, source, t.TempDir(), iface("a1", "a1", 1, "10.0.0.1"), iface("b1", "b1", 2, "10.0.0.2"))
+		a.EnableAntreaPolicies(nil, false)
+		a.run()
+		all, some, moved := appliedToGroup("all", memberOf("a1"), memberOf("b1")), appliedToGroup("some", memberOf("a1")), appliedToGroup("moved", memberOf("b1"))
+		one := tierPolicy("np", 50, 1, "Drop", "all", in(everywhere()))
+		streams := source.sendAll(all, some, one)
+		const both = "Ingress [a1@1 b1@2] peers [0.0.0.0/0 ::/0] services [] Drop 50/1/0"
+		requireText := func(want string) {
+			t.Helper()
+			synctest.Wait()
+			require.Equal(t, []string{want}, a.flows.text())
+		}
+		requireText(both)
+
+		streams[AppliedToGroups].Stop()
+		synctest.Wait()
+		two := atGeneration(one, 2)
+		two.AppliedToGroups = []string{"some", "moved", "elsewhere"}
+		streams[NetworkPolicies].Modify(two)
+		requireText(both)
+		again := <-source.streams[AppliedToGroups]
+		again.Add(some)
+		again.Add(moved)
+		again.Action(watch.Bookmark, &v1beta2.AppliedToGroup{})
+		requireText(both)
+		require.Equal(t, two, a.state.policies["np"].accepted)
+
+		three := atGeneration(two, 3)
+		three.AppliedToGroups = []string{"some", "elsewhere too"}
+		streams[NetworkPolicies].Modify(three)
+		requireText("Ingress [a1@1] peers [0.0.0.0/0 ::/0] services [] Drop 50/1/0")
+	})
 }
