@@ -101,7 +101,7 @@ func (c *Controller) save() {
 	}
 	saved := make([]savedAddress, len(entries))
 	for i, e := range entries {
-		saved[i] = savedAddress{e.Name, e.Address, e.Expires}
+		saved[i] = savedAddress(e)
 	}
 	if err := writeSaved(c.config.File, saved); err != nil {
 		klog.V(2).InfoS("Failed to save the addresses of names in policies", "file", c.config.File, "err", err)

@@ -86,7 +86,7 @@ func newNodePolicy(f family, rules []NodePolicyRule) (*nodePolicy, error) {
 	p := &nodePolicy{sets: map[string]map[netip.Prefix]bool{}}
 	for _, r := range rules {
 		if err := r.validate(); err != nil {
-			return nil, fmt.Errorf("Node policy rule %s (%s): %w", r.ID, r.Comment, err)
+			return nil, fmt.Errorf("rule %s for the Node (%s): %w", r.ID, r.Comment, err)
 		}
 		address, ok := p.addressMatch(f, r)
 		if !ok {

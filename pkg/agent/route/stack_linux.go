@@ -109,12 +109,6 @@ func (s *stack) initializeFirewall(ctx context.Context) error {
 	return s.firewall.apply(ctx)
 }
 
-func (s *stack) syncFirewall(ctx context.Context) error {
-	s.firewallMutex.Lock()
-	defer s.firewallMutex.Unlock()
-	return s.firewall.apply(ctx)
-}
-
 func (s *stack) syncSets() error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

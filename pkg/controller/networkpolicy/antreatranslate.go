@@ -125,7 +125,7 @@ func (t *translator) rule(direction controlplane.Direction, index int, source *v
 		EnableLogging: source.EnableLogging, Name: source.Name, LogLabel: source.LogLabel,
 	}
 	if action == controlplane.RuleActionPass && *t.out.tierPriority >= v1beta1.DefaultTiers[v1beta1.BaselineTier] {
-		r.cannot(r.place+".action", errors.New("Pass: no policy comes after the baseline tier"))
+		r.cannot(r.place+".action", errors.New("action Pass: no policy comes after the baseline tier"))
 		return
 	}
 	r.doubtfulPeers = t.source.doubt != nil

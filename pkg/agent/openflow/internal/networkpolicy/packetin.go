@@ -162,8 +162,6 @@ var decisionTables = map[string]policy.Direction{
 // registers are the registers of a packet-in.
 type registers struct{ packet *of.PacketIn }
 
-func registersOf(p *of.PacketIn) registers { return registers{p} }
-
 // value returns a field's value, shifted to bit 0.
 func (r registers) value(f pipeline.BitField) uint32 {
 	return r.packet.Reg(uint8(f.Field-of.FieldReg0)) & f.Mask() >> f.Bits.From

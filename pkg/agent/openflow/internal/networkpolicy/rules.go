@@ -162,7 +162,7 @@ func validatePolicyRule(r *policy.Rule) error {
 func validateServices(r *policy.Rule) error {
 	switch {
 	case slices.Contains(r.PeerServices, 0) || slices.Contains(r.AppliedToServices, 0):
-		return fmt.Errorf("Services as peers %v, or to which the rule is applied %v: group ids are not 0", r.PeerServices, r.AppliedToServices)
+		return fmt.Errorf("peers that are Services %v, or to which the rule is applied %v: group ids are not 0", r.PeerServices, r.AppliedToServices)
 	case len(r.PeerServices) > 0 && (r.Direction != policy.Egress || !ordered(r)):
 		return fmt.Errorf("%v rule of stage %d with Services as peers: only egress rules with an order have them", r.Direction, r.Effect.Order.Stage)
 	case len(r.AppliedToServices) > 0 && (r.Direction != policy.Ingress || r.Effect.Order.Stage != policy.StageTiers || len(r.AppliedTo) > 0):
