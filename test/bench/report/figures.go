@@ -19,8 +19,7 @@ func (d *document) figures(run *result.Run) {
 		d.plot(run, "paper-figure-5", "throughput, transactions and CPU time relative to the overlay without the cache, here and in the paper", plot)
 		d.printf(`
 Relative to the overlay without the cache, because machines and NICs differ: the bed ` + "`native`" + ` with the gate off here, Antrea there. Green are numbers in
-the paper's text, a band where it has one range for several numbers of flows; crosses are from "about 11 %%" and "around 29 %%" less
-than bare metal. Nothing was read from its picture. Throughput that only its NIC limits is left out (TCP from 4 flows, UDP from 16).
+the paper's text, a band where it has one range for several numbers of flows; crosses are bare metal.
 
 Not the same are the slow path (the kernel's router here, Open vSwitch there), parallel flows (on one CPU per Node here, each with a Pod pair there),
 requests (14 bytes here, 1 there), datagrams (1300 bytes here, not given there) and bare metal (without connection tracking and netfilter here, with both

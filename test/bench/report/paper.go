@@ -33,24 +33,6 @@ var paperRatios = map[string]paperRatio{
 	"nginx":     {onOff: 1.2743, onBare: 1 - 0.1312},
 }
 
-// paperSegment is a row of the paper's Table 2, in nanoseconds per packet, egress and ingress: bare metal, Antrea, ONCache.
-type paperSegment struct {
-	name            string
-	egress, ingress [3]float64
-}
-
-var paperTable2 = []paperSegment{
-	{"application stack, buffers", [3]float64{1461, 1505, 1509}, [3]float64{780, 715, 714}},
-	{"application stack, conntrack", [3]float64{788, 778, 763}, [3]float64{600, 616, 592}},
-	{"application stack, netfilter", [3]float64{305, 0, 0}, [3]float64{173, 0, 0}},
-	{"application stack, others", [3]float64{547, 423, 519}, [3]float64{979, 838, 982}},
-	{"veth pair", [3]float64{0, 562, 489}, [3]float64{0, 400, 0}},
-	{"eBPF", [3]float64{0, 0, 511}, [3]float64{0, 0, 289}},
-	{"Open vSwitch", [3]float64{0, 872 + 354 + 92, 0}, [3]float64{0, 758 + 308 + 66, 0}},
-	{"VXLAN stack", [3]float64{0, 667 + 50 + 319, 0}, [3]float64{0, 466 + 294 + 619, 0}},
-	{"link layer", [3]float64{1799, 1858, 1700}, [3]float64{2800, 2790, 2737}},
-}
-
 // paperFlows are the numbers of parallel flows in the paper's Figure 5.
 var paperFlows = []float64{1, 2, 4, 8, 16, 32}
 

@@ -163,17 +163,23 @@ func (v variant) removed(run *result.Run, name string) string {
 	return fmt.Sprintf("%s (%.1f %%)", middle(m, v.state), 100*removed.Median)
 }
 
-// shortfalls lists the targets that are missed, and what is slower than in another state.
+// shortfalls counts the targets that are missed, and lists what is slower than in another state.
 func (d *document) shortfalls(runs map[string]*result.Run) {
-	var missing, slow []string
+	var slow []string
+	missing, measured := 0, 0
 	for _, bed := range Beds {
 		run := runs[bed]
 		if run == nil {
 			continue
 		}
 		for _, t := range targets[bed] {
-			if s, bound, verdict := t.verdict(run); verdict == missed {
-				missing = append(missing, fmt.Sprintf("| %s | %s | %s %.4g | `%s` |\n", t.name, interval(s), t.relation(), bound, bed))
+			switch _, _, verdict := t.verdict(run); verdict {
+			case missed:
+				missing++
+				measured++
+			case notMeasured:
+			default:
+				measured++
 			}
 		}
 		for _, pair := range comparisons {
@@ -182,9 +188,7 @@ func (d *document) shortfalls(runs map[string]*result.Run) {
 			}
 		}
 	}
-	d.printf("\n## Missed targets\n\n")
-	d.rows("[benchmarking.md](../develop/benchmarking.md#missed-targets-and-their-causes) explains the causes.\n\n"+
-		"| Target | Measured | Bound | [Bed](../develop/benchmarking.md#beds-and-states) |\n|---|---|---|---|\n", missing, "No target is missed.\n")
+	d.printf("\n## Missed targets\n\n%d of %d targets are missed: [each with its cause](../develop/benchmarking.md#missed-targets-and-their-causes).\n", missing, measured)
 	d.printf("\n## Slower workloads\n\n")
 	d.rows("These workloads are slower in the first state than in the second one, and the confidence interval does not include 1. The ratio of speed is in parentheses.\n\n"+
 		"| State | Slower than | Workloads | Which |\n|---|---|---|---|\n", slow, "No workload is slower in one state than in another.\n")

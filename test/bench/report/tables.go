@@ -81,14 +81,13 @@ func (d *document) verdicts(run *result.Run) {
 	for _, pair := range comparisons {
 		names, compared := slower(run, pair)
 		verdict, which := met, "none"
-		if len(names) > 0 {
-			verdict, which = missed, strings.Join(names, ", ")
-		}
 		if compared == 0 {
-			verdict, which = notMeasured, "-"
+			continue
 		}
-		d.printf("| workloads that are slower with %s than with %s, beyond the confidence interval, of %d | none | %s | %s |\n",
-			label(pair[0]), label(pair[1]), compared, which, verdict)
+		if len(names) > 0 {
+			verdict, which = missed, fmt.Sprintf("[%d](%s#slower-workloads)", len(names), summaryPage)
+		}
+		d.printf("| workloads that are slower with %s than with %s, of %d | none | %s | %s |\n", label(pair[0]), label(pair[1]), compared, which, verdict)
 	}
 }
 
@@ -106,8 +105,7 @@ func interval(s stats.Summary) string {
 // results puts all results into a data file beside the plots, and links to it.
 func (d *document) results(run *result.Run) {
 	file := run.Bed + "-results.csv"
-	d.printf("\n### All results\n\n[%s](%s/%s) has the median of each state with half its interquartile range. Ratios are of speed: above 1 is better. "+
-		"\"=\" means that 1 lies within the interval. *rewritten* is the share of hits that were rewritten, in the state of that name.\n", file, Plots, file)
+	d.printf("\nAll results: [%s](%s/%s)\n", file, Plots, file)
 	d.data(file, resultRows(run))
 	d.failures(run)
 }
@@ -293,27 +291,11 @@ func breakdownRows(b *result.Breakdown) [][]string {
 	return append(rows, row("sum", sum))
 }
 
-// paper draws its figures beside the results of the bed native, nil if there are none, and quotes its numbers that have no counterpart in a plot.
+// paper draws its figures beside the results of the bed native, nil if there are none.
 func (d *document) paper(native *result.Run) {
 	d.printf("\n## The paper's numbers\n\n%s: %s. In the plots its ratios are the green diamonds; they were measured on other hardware and with another slow path, so\n"+
 		"only their order of magnitude can be compared.\n", paperSource, paperSetting)
 	if native != nil {
 		d.figures(native)
 	}
-	d.printf("\n### Its Table 2: where the time goes\n\nNanoseconds per packet of a 1-byte TCP round trip, by segment:\n\n")
-	d.printf("| Segment | bare egress | ingress | Antrea egress | ingress | ONCache egress | ingress |\n|---|---|---|---|---|---|---|\n")
-	var sum paperSegment
-	row := func(s paperSegment) {
-		d.printf("| %s | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f |\n", s.name, s.egress[0], s.ingress[0], s.egress[1], s.ingress[1], s.egress[2], s.ingress[2])
-	}
-	for _, s := range paperTable2 {
-		row(s)
-		for i := range 3 {
-			sum.egress[i] += s.egress[i]
-			sum.ingress[i] += s.ingress[i]
-		}
-	}
-	sum.name = "sum"
-	row(sum)
-	d.printf("| latency, us | %.2f | | %.2f | | %.2f | |\n", 16.57, 22.97, 17.49)
 }
