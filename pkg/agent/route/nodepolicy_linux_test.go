@@ -46,7 +46,7 @@ func everyNodePolicyRule() []NodePolicyRule {
 		{ID: "2", Comment: "all", Direction: policy.Egress, Action: policy.Reject, Peers: prefixes("0.0.0.0/0", "10.0.0.0/8", "::/0"), Services: icmp},
 		{ID: "3", Comment: "passes", Direction: policy.Egress, Action: policy.Pass, Peers: prefixes("0.0.0.0/0", "::/0"), Services: sctp},
 		{ID: "4", Comment: "only IPv6", Direction: policy.Ingress, Action: policy.Drop, Baseline: true, Peers: prefixes("2001:db8::1/128")},
-		{ID: "5", Comment: `quoted "name" \`, Direction: policy.Egress, Action: policy.Drop, Baseline: true, Peers: prefixes("0.0.0.0/0", "::/0"), Services: source},
+		{ID: "5", Comment: "quoted \"name\" \\ in\n-A two\x00lines\r", Direction: policy.Egress, Action: policy.Drop, Baseline: true, Peers: prefixes("0.0.0.0/0", "::/0"), Services: source},
 		{ID: "6", Comment: "no peers", Direction: policy.Ingress, Action: policy.Drop},
 	}
 }

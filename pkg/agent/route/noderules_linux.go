@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode"
 
 	"golang.org/x/sys/unix"
 
@@ -101,7 +103,7 @@ func newNodePolicy(f family, rules []NodePolicyRule) (*nodePolicy, error) {
 		}
 		for _, match := range matches {
 			if r.LogPrefix != "" {
-				t.addPolicy(target, r.comment(), slices.Concat(address, match, []string{"-j", "LOG", "--log-prefix", cut(r.LogPrefix, maxLogPrefix)}))
+				t.addPolicy(target, r.comment(), slices.Concat(address, match, []string{"-j", "LOG", "--log-prefix", printable(r.LogPrefix, maxLogPrefix)}))
 			}
 			t.addPolicy(target, r.comment(), slices.Concat(address, match, r.verdict()))
 		}
@@ -142,9 +144,19 @@ func (r NodePolicyRule) chain() string {
 	return chainIngress
 }
 
-func (r NodePolicyRule) comment() string { return cut("Antrea: "+r.Comment, maxComment) }
+func (r NodePolicyRule) comment() string { return printable("Antrea: "+r.Comment, maxComment) }
 
-func cut(text string, length int) string { return text[:min(len(text), length)] }
+// printable returns the beginning of a text, with spaces instead of control characters: a line feed in one rule would make iptables-restore
+// refuse all.
+func printable(text string, length int) string {
+	text = strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return ' '
+		}
+		return c
+	}, text)
+	return text[:min(len(text), length)]
+}
 
 // addressMatch returns the match of the rule's peers. ok is false if none is of the family.
 func (p *nodePolicy) addressMatch(f family, r NodePolicyRule) (match []string, ok bool) {
