@@ -6,6 +6,8 @@ package auditlog
 import (
 	"cmp"
 	"fmt"
+	"strings"
+	"unicode"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/ippacket"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
@@ -37,7 +39,7 @@ func line(decision *openflow.PolicyPacket, pod string, packet *ippacket.Packet) 
 		priority = fmt.Sprint(decision.Priority)
 	}
 	if rule := decision.Rule; rule != nil {
-		name, label = cmp.Or(rule.Name, none), cmp.Or(rule.LogLabel, none)
+		name, label = field(rule.Name), field(rule.LogLabel)
 	}
 	srcPort, dstPort := none, none
 	if src, dst, ok := packet.Ports(); ok && packet.Protocol != ippacket.SCTP {
@@ -49,6 +51,23 @@ func line(decision *openflow.PolicyPacket, pod string, packet *ippacket.Packet) 
 	}
 	return fmt.Sprintf("%s %s %s %v %v %s %s %v %s %v %s %s %d %s", decision.Table, policy, name, decision.Direction, decision.Action, priority, pod,
 		packet.Src, srcPort, packet.Dst, dstPort, protocol, len(packet.IP), label)
+}
+
+// maxField is the number of bytes of a user's text in a line.
+const maxField = 253
+
+// field returns a text of the user so that it stays in its line, with spaces instead of control characters.
+func field(text string) string {
+	if len(text) > maxField {
+		text = strings.ToValidUTF8(text[:maxField], "")
+	}
+	text = strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return ' '
+		}
+		return c
+	}, text)
+	return cmp.Or(text, none)
 }
 
 // suppressedLine returns a line, in the same format, in place of those beyond a share.

@@ -5,6 +5,7 @@ package auditlog
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,6 +37,11 @@ func TestLine(t *testing.T) {
 			Rule: &policy.Rule{Name: "egress-pass-1a2b3c4", LogLabel: "audit"}},
 			packet("10.10.1.13", "10.10.1.7", ippacket.SCTP, 60, 0xde, 0xda, 0, 80),
 			"AntreaPolicyEgressRule AntreaClusterNetworkPolicy:web egress-pass-1a2b3c4 Egress Pass 14500 default/nettool 10.10.1.13 <nil> 10.10.1.7 <nil> SCTP 60 audit"},
+		{"by a rule with a name that would be another line", openflow.PolicyPacket{
+			Direction: policy.Egress, Action: policy.Drop, FlowID: 5, Reference: "AntreaNetworkPolicy:ns/p", Table: "AntreaPolicyEgressRule", Priority: 14500,
+			Rule: &policy.Rule{Name: "x\n2026/11/25 12:31:02.801442\r" + strings.Repeat("a", 1<<20)}},
+			packet("10.10.1.13", "10.10.1.7", ippacket.TCP, 60, 0xde, 0xda, 0, 80),
+			"AntreaPolicyEgressRule AntreaNetworkPolicy:ns/p x 2026/11/25 12:31:02.801442 " + strings.Repeat("a", 224) + " Egress Drop 14500 default/nettool 10.10.1.13 57050 10.10.1.7 80 TCP 60 <nil>"},
 		{"by a rule that is gone", openflow.PolicyPacket{Direction: policy.Ingress, Action: policy.Drop, FlowID: 5, Table: "IngressDefaultRule"},
 			packet("10.10.1.13", "10.10.1.7", ippacket.TCP, 60, 0xde, 0xda, 0, 80), "IngressDefaultRule <nil> <nil> Ingress Drop <nil> default/nettool 10.10.1.13 57050 10.10.1.7 80 TCP 60 <nil>"},
 		{"dropped", dropped, packet("10.10.1.13", "10.10.1.7", ippacket.ICMP, 84, 8, 0, 0, 0),
