@@ -170,6 +170,9 @@ func (c *client) send(ctx context.Context, method, path string, query url.Values
 	defer response.Body.Close()
 	target := response.Request.URL
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
+	if err == nil {
+		err = ctx.Err() // A server that notices the end of the time first may end its answer in order.
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the answer of %s: %w", target, err)
 	}
