@@ -205,7 +205,7 @@ func (c *controllers) addNames(o *options, n *node) error {
 	}
 	c.names = fqdn.New(fqdn.Config{
 		Switch: n.openFlow, Flows: n.flows, Asks: resolver, File: filepath.Join(o.policyDir, fqdn.FileName),
-		MinTTL: time.Duration(o.config.FQDNCacheMinTTL) * time.Second,
+		MinTTL: time.Duration(o.config.FQDNCacheMinTTL) * time.Second, MTU: n.Node.MTU,
 	})
 	c.policyNames = true
 	c.names.SetRealizer(c.policies)

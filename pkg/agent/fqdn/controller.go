@@ -4,6 +4,7 @@
 package fqdn
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"sync"
@@ -28,14 +29,17 @@ type Config struct {
 	Asks Resolver
 	// MinTTL is the least time for which an address is kept.
 	MinTTL time.Duration
+	// MTU is the MTU of Pods. Larger answers reach them in fragments; 0: none do.
+	MTU int
 	// File saves the addresses for the next agent; empty: nothing is saved.
 	File  string
 	Clock clock.WithTicker
 }
 
-// Flows makes the switch hold answers (openflow.DNSClient).
+// Flows makes the switch hold answers, and sends parts of large ones (openflow.DNSClient).
 type Flows interface {
 	HoldDNS(ports map[string]uint32) error
+	SendDNSFragment(ctx context.Context, from, to uint32, frame []byte) error
 }
 
 // Controller implements Names. Events change its cache under mu; what follows from them is done by Run.

@@ -92,6 +92,8 @@ type world struct {
 	mu      sync.Mutex
 	held    map[string]uint32
 	resumed [][]byte
+	// fragments is the number of frames sent in place of resumed packets.
+	fragments int
 	// requests are open; automatic ones succeed at once.
 	requests  []request
 	automatic bool
@@ -120,6 +122,14 @@ func (w *world) HoldDNS(ports map[string]uint32) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.held = maps.Clone(ports)
+	return nil
+}
+
+func (w *world) SendDNSFragment(_ context.Context, _, to uint32, _ []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	require.EqualValues(w.t, podPort, to)
+	w.fragments++
 	return nil
 }
 
@@ -159,7 +169,7 @@ func newWorld(t *testing.T, file string) *world {
 	w := &world{t: t, fake: of.NewFake(), automatic: true, answers: map[string]map[netip.Addr]time.Duration{}}
 	_, err := w.fake.Connect(t.Context())
 	require.NoError(t, err)
-	w.c = New(Config{Switch: w, Flows: w, Asks: w, File: file})
+	w.c = New(Config{Switch: w, Flows: w, Asks: w, File: file, MTU: 1450})
 	w.c.SetRealizer(w)
 	return w
 }

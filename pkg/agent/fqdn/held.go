@@ -221,6 +221,10 @@ func (l *loop) drop(why string, asker Asker, err error) {
 func (l *loop) resume(ctx context.Context, p *of.PacketIn) {
 	ctx, cancel := context.WithTimeout(ctx, holdTime)
 	defer cancel()
+	if l.exceedsMTU(p.Data) {
+		l.fragment(ctx, p)
+		return
+	}
 	if err := l.config.Switch.Resume(ctx, p); err != nil {
 		klog.V(2).InfoS("Failed to let an answer of DNS pass", "ofPort", p.Reg(1), "err", err)
 	}

@@ -27,6 +27,7 @@ import (
 var (
 	podMAC, gatewayMAC = net.HardwareAddr{0x0a, 0, 0, 0, 0, 0x11}, net.HardwareAddr{0x0a, 0, 0, 0, 0, 1}
 	podIP, serverIP    = netip.MustParseAddr("10.10.0.11"), netip.MustParseAddr("10.10.1.20")
+	podIP6, serverIP6  = netip.MustParseAddr("fd00:10:0:a::11"), netip.MustParseAddr("fd00:10:0:b::20")
 )
 
 // installer makes one rule with the addresses of the pattern, on the switch.
@@ -50,30 +51,45 @@ func (i *installer) RealizeNames(selectors []Selector, done func(map[Selector]er
 	}()
 }
 
-// When an answer reaches the Pod, the switch has the rules for its addresses, also after a restart of the switch.
-func TestAnswersOnOVS(t *testing.T) {
+// onOVS is a Controller whose switch is Open vSwitch, with one Pod under a rule.
+type onOVS struct {
+	*Controller
+	*ovstest.OVS
+	flows       openflow.Client
+	reconnected <-chan struct{}
+}
+
+func startOnOVS(t *testing.T) *onOVS {
+	t.Helper()
 	o := ovstest.Start(t)
 	sw := of.NewSwitch(o.AddBridge("br-int"))
 	for name, port := range map[string]uint32{"antrea-tun0": config.TunnelOFPort, "antrea-gw0": config.GatewayOFPort, "pod-a": podPort} {
 		o.Vsctl("add-port", "br-int", name, "--", "set", "interface", name, "type=dummy", fmt.Sprintf("ofport_request=%d", port))
 	}
 	flows := openflow.NewClient(sw, func(map[uint8]string) error { return nil }, openflow.Features{AntreaProxy: true, AntreaPolicy: true, ONCache: true, PacketInRate: 5000})
-	node := &config.NodeConfig{Name: "node-a", OVSBridge: "br-int", TunnelOFPort: config.TunnelOFPort, PodIPv4CIDR: netip.MustParsePrefix("10.10.0.0/24"),
-		Gateway: config.GatewayConfig{Name: "antrea-gw0", MAC: gatewayMAC, OFPort: config.GatewayOFPort, IPv4: netip.MustParseAddr("10.10.0.1")}}
+	node := &config.NodeConfig{Name: "node-a", OVSBridge: "br-int", TunnelOFPort: config.TunnelOFPort,
+		PodIPv4CIDR: netip.MustParsePrefix("10.10.0.0/24"), PodIPv6CIDR: netip.MustParsePrefix("fd00:10:0:a::/64"),
+		Gateway: config.GatewayConfig{Name: "antrea-gw0", MAC: gatewayMAC, OFPort: config.GatewayOFPort, IPv4: netip.MustParseAddr("10.10.0.1"), IPv6: netip.MustParseAddr("fd00:10:0:a::1")}}
 	reconnected, err := flows.Initialize(t.Context(), openflow.RoundInfo{RoundNum: 1}, node, &config.NetworkConfig{TrafficEncapMode: config.TrafficEncapModeEncap})
 	require.NoError(t, err)
-	defer func() { require.NoError(t, flows.Disconnect()) }()
-	require.NoError(t, flows.InstallPodFlows(t.Context(), "pod-a", []netip.Addr{podIP}, podMAC, podPort))
-	c := New(Config{Switch: sw, Flows: flows})
+	t.Cleanup(func() { require.NoError(t, flows.Disconnect()) })
+	require.NoError(t, flows.InstallPodFlows(t.Context(), "pod-a", []netip.Addr{podIP, podIP6}, podMAC, podPort))
+	c := New(Config{Switch: sw, Flows: flows, MTU: 1450})
 	c.SetRealizer(&installer{flows, c})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx) }()
-	defer func() {
+	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-done)
-	}()
+	})
 	require.NoError(t, c.Declare(map[string]Use{"p": {Selectors: []Selector{"*.test"}, Pods: []policy.Pod{{InterfaceName: "pod-a", OFPort: podPort}}}}))
+	return &onOVS{c, o, flows, reconnected}
+}
+
+// When an answer reaches the Pod, the switch has the rules for its addresses, also after a restart of the switch.
+func TestAnswersOnOVS(t *testing.T) {
+	o := startOnOVS(t)
 	capture := o.Capture("pod-a")
 	// resolve asks again until an answer arrives: Run may not listen yet.
 	resolve := func(n int) {
@@ -99,21 +115,81 @@ func TestAnswersOnOVS(t *testing.T) {
 	}
 	o.KillVswitchd()
 	o.StartVswitchd()
-	<-reconnected
-	require.NoError(t, flows.ReplayFlows(func() {}))
+	<-o.reconnected
+	require.NoError(t, o.flows.ReplayFlows(func() {}))
 	for n := range 3 {
 		resolve(100 + n)
 	}
-	require.Equal(t, 23, c.Addresses("*.test").Len())
+	require.Equal(t, 23, o.Addresses("*.test").Len())
+}
+
+// An answer that is larger than the MTU of the Pod's interface, as conntrack of the kernel puts it together, reaches the Pod in fragments, behind
+// its rules. Ports of type dummy have an MTU of 1500, and drop what is larger.
+func TestLargeAnswersOnOVS(t *testing.T) {
+	o := startOnOVS(t)
+	capture := o.Capture("pod-a")
+	for i, ends := range [][2]netip.Addr{{podIP, serverIP}, {podIP6, serverIP6}} {
+		var records []record
+		for n := range 200 {
+			records = append(records, record{fmt.Sprintf("10.20.%d.%d", i+1, n), 60})
+		}
+		answer := message(t, fmt.Sprintf("n%d.test.", i), dnsmessage.TypeA, records...)
+		require.Greater(t, len(answer), 3*1000)
+		var whole []byte
+		for deadline := time.Now().Add(20 * time.Second); whole == nil; {
+			require.True(t, time.Now().Before(deadline), "no answer")
+			o.Inject("pod-a", wired(t, podMAC, gatewayMAC, ends[0], ends[1], 4000, 53, []byte("?")))
+			o.Inject("antrea-tun0", wired(t, gatewayMAC, config.GlobalVirtualMAC, ends[1], ends[0], 53, 4000, answer))
+			for again := time.Now().Add(time.Second); whole == nil && time.Now().Before(again); time.Sleep(time.Millisecond) {
+				if capture.Pending() {
+					require.Contains(t, strings.Join(o.DumpFlows("br-int"), "\n"), "nw_dst="+records[199].address, "the answer has overtaken its rule")
+					whole = joined(t, capture)
+				}
+			}
+		}
+		require.Equal(t, answer, whole[8:], "behind the UDP header")
+	}
+}
+
+// joined puts the fragments of one packet together.
+func joined(t *testing.T, capture *ovstest.Capture) (transport []byte) {
+	t.Helper()
+	for n := 1; ; n++ {
+		frame := capture.Next()
+		require.LessOrEqual(t, len(frame), 14+1450)
+		packet := gopacket.NewPacket(frame, layers.LayerTypeEthernet, gopacket.Default)
+		require.Equal(t, podMAC, packet.Layer(layers.LayerTypeEthernet).(*layers.Ethernet).DstMAC)
+		var offset int
+		var more bool
+		var part []byte
+		if ip, is := packet.Layer(layers.LayerTypeIPv4).(*layers.IPv4); is {
+			offset, more, part = int(ip.FragOffset)*8, ip.Flags&layers.IPv4MoreFragments != 0, ip.Payload
+		} else {
+			fragment := packet.Layer(layers.LayerTypeIPv6Fragment).(*layers.IPv6Fragment)
+			offset, more, part = int(fragment.FragmentOffset)*8, fragment.MoreFragments, fragment.Payload
+		}
+		require.Equal(t, len(transport), offset, "fragment %d", n)
+		if transport = append(transport, part...); !more {
+			require.Greater(t, n, 1)
+			return transport
+		}
+	}
 }
 
 func wired(t *testing.T, src, dst net.HardwareAddr, from, to netip.Addr, sport, dport uint16, data []byte) []byte {
 	t.Helper()
-	ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: from.AsSlice(), DstIP: to.AsSlice()}
 	udp := &layers.UDP{SrcPort: layers.UDPPort(sport), DstPort: layers.UDPPort(dport)}
+	etherType := layers.EthernetTypeIPv4
+	var ip interface {
+		gopacket.SerializableLayer
+		gopacket.NetworkLayer
+	} = &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: from.AsSlice(), DstIP: to.AsSlice()}
+	if from.Is6() {
+		etherType, ip = layers.EthernetTypeIPv6, &layers.IPv6{Version: 6, HopLimit: 64, NextHeader: layers.IPProtocolUDP, SrcIP: from.AsSlice(), DstIP: to.AsSlice()}
+	}
 	require.NoError(t, udp.SetNetworkLayerForChecksum(ip))
 	b := gopacket.NewSerializeBuffer()
 	require.NoError(t, gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true},
-		&layers.Ethernet{SrcMAC: src, DstMAC: dst, EthernetType: layers.EthernetTypeIPv4}, ip, udp, gopacket.Payload(data)))
+		&layers.Ethernet{SrcMAC: src, DstMAC: dst, EthernetType: etherType}, ip, udp, gopacket.Payload(data)))
 	return b.Bytes()
 }

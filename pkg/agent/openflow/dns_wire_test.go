@@ -215,4 +215,5 @@ func TestHoldDNSNeedsTheFeatureGate(t *testing.T) {
 	require.ErrorContains(t, c.HoldDNS(map[string]uint32{"pod-a": oftest.PodAPort}), "AntreaPolicy, which is off")
 	c, _ = oftest.NewTestClient(t, oftest.DefaultFeatures)
 	require.ErrorContains(t, c.HoldDNS(map[string]uint32{"pod-a": 0}), "interface pod-a")
+	require.ErrorContains(t, c.SendDNSFragment(t.Context(), oftest.TunnelPort, 0, nil), "fragment of an answer")
 }

@@ -4,6 +4,7 @@
 package dns
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -36,6 +37,9 @@ type DNSClient interface {
 	// HoldDNS makes the switch hold the answers of DNS to exactly these interfaces, given with their OpenFlow ports. They go to
 	// DNSController, paused.
 	HoldDNS(ports map[string]uint32) error
+	// SendDNSFragment sends a part of a held answer to the interface with the OpenFlow port to, past all flows. from is the port at which the
+	// answer has arrived.
+	SendDNSFragment(ctx context.Context, from, to uint32, frame []byte) error
 }
 
 // Interception is the feature that holds answers.
@@ -78,6 +82,13 @@ func (i *Interception) HoldDNS(ports map[string]uint32) error {
 		}
 		return i.hold(t, ports)
 	})
+}
+
+func (i *Interception) SendDNSFragment(ctx context.Context, from, to uint32, frame []byte) error {
+	if err := pipeline.ValidateOFPort(to); err != nil {
+		return fmt.Errorf("fragment of an answer of DNS: %w", err)
+	}
+	return i.socket.PacketOut(ctx, of.PacketOut{InPort: from, Actions: []of.Action{of.Output{Port: to}}, Data: frame})
 }
 
 func (i *Interception) hold(t pipeline.Turn, ports map[string]uint32) error {
