@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
 
 	"github.com/vmware/go-ipfix/pkg/entities"
@@ -130,6 +131,9 @@ func newTemplate(id uint16, elements []element) (*template, error) {
 	return t, nil
 }
 
+// maxText is the number of bytes of a text in a record. The name of a rule can be longer than a message, which would hold up all records.
+const maxText = 1024
+
 // encode makes the record's values.
 func (t *template) encode(r *flows.Record) entities.Record {
 	values := make([]entities.InfoElementWithValue, len(t.elements))
@@ -152,5 +156,9 @@ func withValue(e *entities.InfoElement, value any) entities.InfoElementWithValue
 	case netip.Addr:
 		return entities.NewIPAddressInfoElement(e, net.IP(v.AsSlice()))
 	}
-	return entities.NewStringInfoElement(e, value.(string))
+	text := value.(string)
+	if len(text) > maxText {
+		text = strings.ToValidUTF8(text[:maxText], "")
+	}
+	return entities.NewStringInfoElement(e, text)
 }

@@ -145,7 +145,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// Messages over UDP are as long as every path carries, unless one record is longer.
+// Messages over UDP are as long as every path carries, unless one record is longer. No text makes a record longer than a message can be.
 func TestMessages(t *testing.T) {
 	s, _ := listen(t, UDP, "127.0.0.1:0")
 	session := dial(t, s, UDP, time.Hour)
@@ -155,6 +155,7 @@ func TestMessages(t *testing.T) {
 		records = append(records, record(false, uint64(i)))
 	}
 	records[20].Source.Name, records[20].Ingress.Name = strings.Repeat("a", 1000), strings.Repeat("b", 1000)
+	records[30].Egress.Rule = strings.Repeat("r", 1<<17) // A user chooses it.
 	go func() { _, _ = session.Send(records) }()
 	next, messages := uint64(0), 0
 	for next < uint64(len(records)) {
@@ -165,6 +166,9 @@ func TestMessages(t *testing.T) {
 		require.True(t, m.GetMessageLen() <= udpMessage || len(inMessage) == 1, "a message of %d bytes with %d records", m.GetMessageLen(), len(inMessage))
 		for _, r := range inMessage {
 			require.Equal(t, next, r.GetElementMap()["packetDeltaCount"])
+			if next == 30 {
+				require.Equal(t, strings.Repeat("r", maxText), r.GetElementMap()["egressNetworkPolicyRuleName"])
+			}
 			next++
 		}
 		messages++
