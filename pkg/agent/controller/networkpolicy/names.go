@@ -65,14 +65,15 @@ func (c *Controller) realizeNames(selectors []fqdn.Selector) (failed map[fqdn.Se
 	return failed
 }
 
-// unrealizedNames returns the reasons for the selectors of which a rule is not in force. err is the error of the last realization.
+// unrealizedNames returns the reasons for the selectors of which a rule is not in force. err is the error of the last realization. The guard of a
+// refused policy is as good as its rules: it denies them the addresses, and others with the selector must not wait for it.
 func (c *Controller) unrealizedNames(selectors []fqdn.Selector, err error) map[fqdn.Selector]error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	failed := map[fqdn.Selector]error{}
 	for _, selector := range selectors {
 		for name := range c.state.byName[fqdn.Normalize(selector)] {
-			if r := c.refusals[name]; r != nil {
+			if r := c.refusals[name]; r != nil && r.open {
 				failed[selector] = fmt.Errorf("%v: %w", r.subject, r.err)
 			} else if c.state.dirty.Has(name) || c.realizing.Has(name) {
 				failed[selector] = errors.Join(fmt.Errorf("policy %s: %w", name, errNotRealized), err)
