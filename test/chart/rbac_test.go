@@ -45,7 +45,7 @@ func granted(scope string, rules []rbacv1.PolicyRule) (lines []string) {
 }
 
 var (
-	rbacRow  = regexp.MustCompile("(?m)^\\| (cluster|Namespace|URL) \\| `([^`]+)` \\|([^|]*)\\| ([^|]+) \\| ([^|]+) \\|$")
+	rbacRow  = regexp.MustCompile("(?m)^\\| (cluster|Namespace|URL) \\| (`[^|]+`) \\|([^|]*)\\| ([^|]+) \\| ([^|]+) \\|$")
 	rbacCode = regexp.MustCompile("^`((?:pkg|cmd)/[^`]+\\.go)`|^the same")
 )
 
@@ -62,13 +62,18 @@ func documented(t *testing.T, account string) (lines []string) {
 			_, err := os.Stat(filepath.Join(root, m[1]))
 			require.NoError(t, err)
 		}
-		for _, verb := range strings.Split(row[4], ", ") {
-			if row[1] == "URL" {
-				lines = append(lines, fmt.Sprintf("URL %s %s", row[2], verb))
-				continue
-			}
-			for _, name := range strings.Split(strings.ReplaceAll(strings.TrimSpace(row[3]), "`", ""), ", ") {
-				lines = append(lines, fmt.Sprintf("%s %s %s %s", row[1], row[2], name, verb))
+		list := func(cell string) []string {
+			return strings.Split(strings.ReplaceAll(strings.TrimSpace(cell), "`", ""), ", ")
+		}
+		for _, resource := range list(row[2]) {
+			for _, verb := range list(row[4]) {
+				if row[1] == "URL" {
+					lines = append(lines, fmt.Sprintf("URL %s %s", resource, verb))
+					continue
+				}
+				for _, name := range list(row[3]) {
+					lines = append(lines, fmt.Sprintf("%s %s %s %s", row[1], resource, name, verb))
+				}
 			}
 		}
 	}

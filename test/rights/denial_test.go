@@ -125,11 +125,13 @@ func rows(t *testing.T) (all []listed) {
 			if len(cells) != 5 || !slices.Contains([]string{"cluster", "Namespace", "URL"}, strings.TrimPrefix(cells[0], "| ")) {
 				continue
 			}
-			row := listed{account: account, scope: strings.TrimPrefix(cells[0], "| "), resource: cells[1], verbs: strings.Split(cells[3], ", ")}
-			if cells[2] != "all" {
-				row.objects = strings.Split(cells[2], ", ")
+			for _, resource := range strings.Split(cells[1], ", ") {
+				row := listed{account: account, scope: strings.TrimPrefix(cells[0], "| "), resource: resource, verbs: strings.Split(cells[3], ", ")}
+				if cells[2] != "all" {
+					row.objects = strings.Split(cells[2], ", ")
+				}
+				all = append(all, row)
 			}
-			all = append(all, row)
 		}
 	}
 	require.NotEmpty(t, all)

@@ -71,7 +71,7 @@ var (
 	traceflowInformer = library{module + "pkg/client/crd.Informer", []string{"traceflows.crd.antrea.io list", "traceflows.crd.antrea.io watch"}}
 )
 
-var row = regexp.MustCompile("(?m)^\\| (?:cluster|Namespace) \\| `([^`]+)` \\|[^|]*\\| ([^|]+) \\| [^|]+ \\|$")
+var row = regexp.MustCompile("(?m)^\\| (?:cluster|Namespace) \\| `([^|]+)` \\|[^|]*\\| ([^|]+) \\| [^|]+ \\|$")
 
 // documented returns the rights that docs/operate/rbac.md gives an account.
 func documented(t *testing.T, account string) (rights []string) {
@@ -81,8 +81,10 @@ func documented(t *testing.T, account string) (rights []string) {
 	require.True(t, found, account)
 	section, _, _ = strings.Cut(section, "\n## ")
 	for _, m := range row.FindAllStringSubmatch(section, -1) {
-		for _, verb := range strings.Split(m[2], ", ") {
-			rights = append(rights, m[1]+" "+verb)
+		for _, resource := range strings.Split(m[1], "`, `") {
+			for _, verb := range strings.Split(m[2], ", ") {
+				rights = append(rights, resource+" "+verb)
+			}
 		}
 	}
 	slices.Sort(rights)
