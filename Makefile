@@ -386,7 +386,7 @@ test: export FUZZTIME := 100000x
 test: export OBJECTS_SEED := 1
 test: export SERVICES_SEED := 1
 test: export SERVICES_SETS := 40
-test: export POLICY_SETS := 50
+test: export POLICY_SETS := 100
 test: export POLICY_SEED := 1
 # Ten kinds of events: agents restarted and killed, Open vSwitch restarted and killed, policies, addresses, another Node's Pods.
 test: export FAULTS_SEED := 1186
