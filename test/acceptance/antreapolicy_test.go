@@ -176,7 +176,7 @@ type verdictCase struct {
 const (
 	acnpKind = v1beta1.ClusterNetworkPolicyKind
 	annpKind = v1beta1.NetworkPolicyKind
-	// here are the server's Pod as target, and the clients as peers.
+	// toServer is the server's Pod as target, fromOther the client on the other Node as peer.
 	toServer  = "appliedTo: [{podSelector: {matchLabels: {app: server}}, namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NS}}}]"
 	fromOther = "from: [{podSelector: {matchLabels: {app: other}}, namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NS}}}]"
 	port80    = "ports: [{protocol: TCP, port: 80}]"
@@ -296,17 +296,15 @@ func (c *cluster) testAuditLogging(t *testing.T) {
 	require.NoError(t, err)
 	c.realized(t, b.namespace, policy)
 	require.Equal(t, verdictDropped, c.verdictOf(t, b.clients["other"], b.server.Status.PodIP, 80))
-	line := fmt.Sprintf(`AntreaPolicyIngressRule AntreaClusterNetworkPolicy:%s DropOther Ingress Drop [0-9]+ %s/server %s [0-9]+ %s 80 TCP [0-9]+ testLogLabel`,
-		policy.GetName(), b.namespace, b.clients["other"].Status.PodIP, b.server.Status.PodIP)
+	line := regexp.MustCompile(fmt.Sprintf(`AntreaPolicyIngressRule AntreaClusterNetworkPolicy:%s DropOther Ingress Drop [0-9]+ %s/server %s [0-9]+ %s 80 TCP [0-9]+ testLogLabel`,
+		policy.GetName(), b.namespace, b.clients["other"].Status.PodIP, b.server.Status.PodIP))
 	eventually(t, policyDelay, func() error {
 		log := c.exec(t, c.agentOn(t, c.nodes[1]), agentContainer, "cat", "/var/log/antrea/networkpolicy/np.log")
 		for entry := range strings.Lines(log) {
-			if matched(line, entry) {
+			if line.MatchString(entry) {
 				return nil
 			}
 		}
 		return fmt.Errorf("np.log has no line %s:\n%s", line, log)
 	})
 }
-
-func matched(expression, text string) bool { return regexp.MustCompile(expression).MatchString(text) }

@@ -109,7 +109,7 @@ func sourceTranslationFlows(g *pipeline.Generator, f pipeline.Family) []of.Flow 
 type sourceTranslation struct {
 	match  []of.Match
 	source netip.Addr
-	// marks are those of the connection, besides the one of all translated connections.
+	// marks belong to the connection, besides the mark of all translated connections.
 	marks []pipeline.FieldValue
 }
 
