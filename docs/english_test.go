@@ -4,6 +4,7 @@
 package docs_test
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,6 +22,23 @@ var coined = []string{
 	"stamp", "ticket", "template", "lease", "probe", "share", "mode", "key", "restore", "oracle", "super-packet", "round",
 }
 
+// mostWords and mostCoined are as much as readers can be asked to read, and to learn first.
+const mostWords, mostCoined = 60_000, 25
+
+// TestDocumentsStayShort counts the words of docs, separated by spaces as wc counts them.
+func TestDocumentsStayShort(t *testing.T) {
+	total, pages := 0, []string(nil)
+	for file, text := range documents(t) {
+		if strings.HasPrefix(file, "docs/") {
+			n := len(strings.Fields(text))
+			total += n
+			pages = append(pages, fmt.Sprintf("%6d %s", n, file))
+		}
+	}
+	slices.Sort(pages)
+	require.LessOrEqual(t, total, mostWords, "a page that grows has to lose something else:\n%s", strings.Join(pages, "\n"))
+}
+
 // glossaryRow is "| word | meaning | [page](link) |"; the header and the rule below it have no link.
 var glossaryRow = regexp.MustCompile(`(?m)^\| ([a-z][a-z -]*) \| ([^|]+) \| (\[[^|]+\]\([^|]+\)) \|$`)
 
@@ -33,6 +51,7 @@ func TestEveryCoinedWordIsDefinedOnce(t *testing.T) {
 		seen[row[1]] = true
 	}
 	requireSameNames(t, slices.Clone(coined), names(seen))
+	require.LessOrEqual(t, len(coined), mostCoined, "use a standard term instead")
 	for _, page := range []string{"README.md", "ARCHITECTURE.md", "docs/design/oncache.md"} {
 		require.Regexp(t, `\]\([a-z./]*glossary\.md\)`, read(t, page), page)
 	}
