@@ -197,6 +197,7 @@ func pipelineFeatures(o *options) openflow.Features {
 		ProxyAll:       o.proxiesAll(),
 		AntreaPolicy:   o.gates.Enabled(features.AntreaPolicy),
 		Egress:         o.gates.Enabled(features.Egress),
+		TrafficControl: o.gates.Enabled(features.TrafficControl),
 		ONCache:        o.gates.Enabled(features.ONCache),
 		CutConnections: o.cutsConnections(),
 		Traceflow:      o.gates.Enabled(features.Traceflow),

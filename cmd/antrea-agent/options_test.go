@@ -6,6 +6,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -97,5 +98,18 @@ func TestFlagsSurvive(t *testing.T) {
 			require.Equal(t, "vxlan", o.config.TunnelType)
 			require.True(t, o.cutsConnections())
 		})
+	}
+}
+
+// TestConfigurationReachesEveryFeature: a field that no configuration sets would be a table that no Node can have.
+func TestConfigurationReachesEveryFeature(t *testing.T) {
+	o, err := completeOptions(t, "featureGates: {TrafficControl: true, ONCache: true, Traceflow: true, FlowExporter: true}\n"+
+		"networkPolicy: {establishedConnections: Cut}\nantreaProxy: {proxyAll: true}\nkubeAPIServerOverride: https://192.0.2.1:6443\nflowExporter: {enable: true, flowCollectorAddr: \"192.0.2.2:4739:tcp\"}\n")
+	require.NoError(t, err)
+	set := reflect.ValueOf(pipelineFeatures(o))
+	for i := range set.NumField() {
+		if name := set.Type().Field(i).Name; name != "IPv6" { // the client finds that out
+			require.False(t, set.Field(i).IsZero(), name)
+		}
 	}
 }

@@ -79,6 +79,7 @@ const (
 	ONCache                       featuregate.Feature = "ONCache"
 	PreferSameTrafficDistribution featuregate.Feature = "PreferSameTrafficDistribution"
 	Traceflow                     featuregate.Feature = "Traceflow"
+	TrafficControl                featuregate.Feature = "TrafficControl"
 )
 
 var (
@@ -145,5 +146,5 @@ var table = []gate{
 		page: "docs/use/antrea-proxy.md#which-endpoints"},
 	{name: Traceflow, spec: beta, in: both, about: "Traces of the way that a packet takes.",
 		page: "docs/use/traceflow-guide.md"},
-	{name: "TrafficControl", spec: alpha, in: agent, about: "Mirrors and redirections of Pod traffic."},
+	{name: TrafficControl, spec: alpha, in: agent, about: "Mirrors and redirections of Pod traffic."},
 }
