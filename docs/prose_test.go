@@ -19,12 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// unswept lists folders (and files) whose comments and messages still contain habits. Remove a row once its sweep is done:
-// the test then lists every hit that is left. A path belongs to the longest row that is a prefix of it.
-var unswept = []string{
-	"pkg/agent/openflow",
-}
-
 // habits are patterns of comments, log lines, errors and help at which a reader in a hurry stops, with what to write instead.
 // A pattern with groups does not count if one of them is a word in idiomatic.
 var habits = []habit{
@@ -157,9 +151,8 @@ func goPassages(text []byte) (out []passage) {
 	}
 }
 
-// TestSourcesReadWell lists the habits in comments and messages of all swept folders, and counts those of the rest (with -v).
+// TestSourcesReadWell lists the habits in comments and messages of all folders.
 func TestSourcesReadWell(t *testing.T) {
-	left := map[string]int{}
 	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -173,32 +166,16 @@ func TestSourcesReadWell(t *testing.T) {
 			return nil
 		}
 		text, err := os.ReadFile(path)
-		row := unsweptRow(name)
 		for _, p := range passagesOf(path, text) {
 			if !strings.Contains(p.text, " ") {
 				continue // a name
 			}
 			for _, habit := range habitsIn(p.text) {
-				if left[row]++; row == "" {
-					t.Errorf("%s:%d: %s", name, p.line, habit)
-				}
+				t.Errorf("%s:%d: %s", name, p.line, habit)
 			}
 		}
 		return err
 	}))
-	for _, row := range unswept {
-		t.Logf("%5d left in %s", left[row], row)
-	}
-}
-
-// unsweptRow is the longest row of unswept that contains a file, or "".
-func unsweptRow(name string) (row string) {
-	for _, folder := range unswept {
-		if (name == folder || strings.HasPrefix(name, folder+"/")) && len(folder) > len(row) {
-			row = folder
-		}
-	}
-	return row
 }
 
 // TestHabits: each habit is found, and good English is left alone.

@@ -321,7 +321,7 @@ func TestOtherTablesReplaceTheFlowsOfFormerRounds(t *testing.T) {
 		kept                bool
 	}{
 		{name: "the same tables", former: namesOf(withoutProxy), want: []string{"20 names"}, kept: true},
-		{name: "the same but for those of ONCache", former: namesOf(openflow.Features{ONCache: true}), want: []string{"20 names"}, kept: true},
+		{name: "the same except the tables of ONCache", former: namesOf(openflow.Features{ONCache: true}), want: []string{"20 names"}, kept: true},
 		{name: "other tables", former: namesOf(withProxy), want: []string{"0 names", "20 names"}},
 		{name: "the former agent has failed in between", former: map[uint8]string{}, want: []string{"0 names", "20 names"}},
 		{name: "the bundle is refused", former: namesOf(withProxy), commitFail: oftest.ErrRefused, want: []string{"0 names"}, kept: true},

@@ -132,7 +132,7 @@ func (w *wire) serviceErrors(port openflow.ServicePort, c translated, version in
 		w.errorsArrive(name, c, "A", kinds[version])
 		w.errorsArrive(name, c, "", kinds[version])
 	}
-	require.Equal(w.T, connections, w.connections(), "errors are no connections")
+	require.Equal(w.T, connections, w.connections(), "errors do not count as connections")
 	require.NoError(w.T, w.C.UninstallService(udp.Name))
 	require.NoError(w.T, w.C.UninstallService(port.Name))
 }

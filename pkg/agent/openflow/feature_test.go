@@ -210,7 +210,7 @@ func TestFeaturesDoNotClash(t *testing.T) {
 		want string
 	}{
 		{"a table that exists", pipeline.TableSpec{Name: pipeline.TableOutput, Stage: pipeline.StageOutput, Before: pipeline.TableOutput}, "two tables are named Output"},
-		{"a stage that has tables", pipeline.TableSpec{Name: metertest.Table, Stage: pipeline.StageOutput}, "table PodMeter must be placed before or after another one: a different feature has tables in its stage, too"},
+		{"a stage that has tables", pipeline.TableSpec{Name: metertest.Table, Stage: pipeline.StageOutput}, "table PodMeter must be placed before or after another one: its stage also has tables of another feature"},
 		{"next to a table that does not exist", pipeline.TableSpec{Name: metertest.Table, Stage: pipeline.StageOutput, After: pipeline.TableSNAT},
 			"table PodMeter must be next to SNAT, but its stage has no such table"},
 		{"next to a table of another stage", pipeline.TableSpec{Name: metertest.Table, Stage: pipeline.StageOutput, After: pipeline.TableL3DecTTL},

@@ -267,5 +267,5 @@ func TestHitsOfThisAgentAreNotEnded(t *testing.T) {
 	require.NoError(t, oftest.InstallPodA(c))
 	require.False(t, r.Changes[0].All, "a flow of the former round is renewed")
 	require.NoError(t, c.DeleteStaleFlows())
-	require.True(t, r.Changes[len(r.Changes)-1].All, "those of Pod B are left")
+	require.True(t, r.Changes[len(r.Changes)-1].All, "flows of Pod B are left")
 }

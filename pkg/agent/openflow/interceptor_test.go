@@ -78,7 +78,7 @@ func TestAcceptedReplay(t *testing.T) {
 	sw.FailNext(of.ErrDisconnected)
 	require.ErrorIs(t, c.ReplayFlows(accepted), of.ErrDisconnected)
 	require.Equal(t, []string{"begin", "commit", "end with error"}, r.Events)
-	require.True(t, inEffect(), "no replay is going on")
+	require.True(t, inEffect(), "no replay is running")
 }
 
 // holdPodA holds the answers of DNS to Pod A, or with 2 to Pod A and Pod B.

@@ -33,7 +33,7 @@ func TestGatewayIsMarked(t *testing.T) {
 		{"Pods have their own", oftest.PodAToRemote + ",ct_mark=3", []string{oftest.CTEstablished}, 7},
 
 		{"new, out", oftest.GWToRemote, []string{oftest.CTNew, oftest.CTNew}, oftest.EpochUnset},
-		{"new, and committed meanwhile", oftest.GWToRemote, []string{oftest.CTNew, oftest.CTEstablished}, oftest.EpochUnset},
+		{"new, then committed by another packet", oftest.GWToRemote, []string{oftest.CTNew, oftest.CTEstablished}, oftest.EpochUnset},
 		{"related", remoteToGW + ",ct_mark=2", []string{oftest.CTNew, "trk,rel,rpl"}, oftest.EpochUnset},
 		{"not committed", oftest.GWToRemote, []string{oftest.CTEstablished}, oftest.EpochUnset},
 		{"opened from the tunnel, out", oftest.GWToRemote + ",ct_mark=1", []string{oftest.CTReply}, oftest.EpochUnset},
@@ -55,7 +55,7 @@ func TestGatewayIsMarked(t *testing.T) {
 			}
 		})
 	}
-	t.Run("the host's packets are not routed, those to the host keep their source MAC address", func(t *testing.T) {
+	t.Run("packets of the host are not routed, packets to the host keep their source MAC address", func(t *testing.T) {
 		w := b.Trace(oftest.GWToRemote+",ct_mark=2", oftest.CTEstablished)
 		require.Equal(t, []int{oftest.TunnelPort}, w.Outputs)
 		require.Regexp(t, fmt.Sprintf("dl_src=%v,dl_dst=aa:bb:cc:dd:ee:ff,.*nw_ttl=64", oftest.GWMAC), w.FinalFlow())

@@ -33,7 +33,7 @@ func TestOnlyCacheablePacketsAreMarked(t *testing.T) {
 
 		{"new, out", oftest.PodAToRemote, []string{oftest.CTNew, oftest.CTNew}, oftest.EpochUnset},
 		{"new, in", oftest.RemoteToPodA, []string{oftest.CTNew, oftest.CTNew}, oftest.EpochUnset},
-		{"new, and committed meanwhile", oftest.PodAToRemote, []string{oftest.CTNew, oftest.CTEstablished}, oftest.EpochUnset},
+		{"new, then committed by another packet", oftest.PodAToRemote, []string{oftest.CTNew, oftest.CTEstablished}, oftest.EpochUnset},
 		{"related", oftest.PodAToRemote + ",ct_mark=3", []string{"trk,rel"}, oftest.EpochUnset},
 		{"established and related", oftest.PodAToRemote + ",ct_mark=3", []string{"trk,est,rel"}, oftest.EpochUnset},
 		{"not committed", oftest.PodAToRemote, []string{oftest.CTEstablished}, oftest.EpochUnset},
@@ -95,7 +95,7 @@ func TestLocalPacketsHaveTwoEpochs(t *testing.T) {
 		{"from a remote Pod", oftest.RemoteToPodA + ",ct_mark=3", []string{oftest.CTReply}, 7, oftest.EpochUnset},
 
 		{"new", oftest.PodAToPodB, []string{oftest.CTNew, oftest.CTNew}, oftest.EpochUnset, oftest.EpochUnset},
-		{"new, and committed meanwhile", oftest.PodAToPodB, []string{oftest.CTNew, oftest.CTEstablished}, oftest.EpochUnset, oftest.EpochUnset},
+		{"new, then committed by another packet", oftest.PodAToPodB, []string{oftest.CTNew, oftest.CTEstablished}, oftest.EpochUnset, oftest.EpochUnset},
 		{"related", oftest.PodAToPodB + ",ct_mark=3", []string{"trk,rel"}, oftest.EpochUnset, oftest.EpochUnset},
 		{"established and related", oftest.PodAToPodB + ",ct_mark=3", []string{"trk,est,rel"}, oftest.EpochUnset, oftest.EpochUnset},
 		{"not committed", oftest.PodAToPodB, []string{oftest.CTEstablished}, oftest.EpochUnset, oftest.EpochUnset},

@@ -116,7 +116,7 @@ func TestWireDenyDoesNotNeedItsCounter(t *testing.T) {
 	w.nothingElse(oftest.PodAPort)
 }
 
-// What rules with an order report about a packet, and that a meter that is exhausted changes no verdict.
+// Rules with an order report each packet, and an exhausted meter changes no verdict.
 func TestWireOrderedRulesReport(t *testing.T) { eachDatapath(t, testOrderedReports) }
 
 func testOrderedReports(t *testing.T, w *wire) {

@@ -57,7 +57,7 @@ func TestCountersOfRules(t *testing.T) {
 	replays, done := w.C.Replays()
 	require.True(t, done)
 	require.NoError(t, w.C.ReplayFlows(func() {}))
-	require.Equal(t, third.Counter, pass(3, 3).Counter, "sent again, with counters that begin anew")
+	require.Equal(t, third.Counter, pass(3, 3).Counter, "sent again, with counters that start from zero")
 	again, done := w.C.Replays()
 	require.True(t, done)
 	require.Equal(t, replays+1, again)

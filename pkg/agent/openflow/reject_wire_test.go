@@ -197,7 +197,7 @@ var families = []family{
 
 // rejectCase is a place of client and server, and of the policy between them.
 type rejectCase struct {
-	// at is where the policy is: a Pod's egress or ingress, or the NodePort of a Service.
+	// at is the place of the policy: a Pod's egress or ingress, or the NodePort of a Service.
 	at       string
 	endpoint netip.Addr
 	probe

@@ -19,7 +19,7 @@ func (s *Store) SetMeters(meters []of.MeterEntry) {
 	s.meters = meters
 }
 
-// AddMeters adds meters for the flows of the change to come, or gives those with the same ids other rates.
+// AddMeters adds meters for the flows of the change to come, or changes the rates of meters that exist.
 func (t Turn) AddMeters(meters []of.MeterEntry) error {
 	s := t.store
 	s.mu.Lock()
@@ -54,7 +54,7 @@ func (t Turn) AddMeters(meters []of.MeterEntry) error {
 	case fateUnknown(err):
 		s.setResync(true)
 	case err != nil:
-		s.SetMeters(former) // What the switch refuses must not make every later resend fail.
+		s.SetMeters(former) // A refused meter must not make every later resend fail.
 	}
 	return err
 }

@@ -55,7 +55,7 @@ func PeerClauses(g *pipeline.Generator, r *policy.Rule) uint8 {
 	return policyFlows{g}.layout(r).peers.clauses
 }
 
-// ShrinkNumbers leaves the tables of tiers so many priorities.
+// ShrinkNumbers limits the tables of tiers to size priorities.
 func ShrinkNumbers(t *testing.T, size uint16) {
 	t.Helper()
 	before := tierNumbers

@@ -11,8 +11,8 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// ReadFormer reads the numbers that a former agent has given to rules with an order. Until all rules are installed, its rules and those of this
-// agent are in force together. They are in one order if each rule keeps its number, and the flows stay the same.
+// ReadFormer reads the numbers that a former agent has given to rules with an order. Until all rules are installed, its rules and the rules of
+// this agent are in force together. They are in one order if each rule keeps its number, and the flows stay the same.
 func (n *Policies) ReadFormer(tables map[string]uint8, flows []of.FlowStats) {
 	numbered := map[uint8]bool{}
 	for _, d := range []policy.Direction{policy.Ingress, policy.Egress} {

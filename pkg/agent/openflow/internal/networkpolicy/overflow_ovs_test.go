@@ -29,7 +29,7 @@ func TestManyRulesOnOVS(t *testing.T) {
 				all = append(all, test.Rule(i))
 			}
 			require.NoError(t, b.C.UpdatePolicyRules(all, nil))
-			require.NoError(t, oftest.Install(oftest.Ingress(5, oftest.PolicyPodB, oftest.Everybody))(b.C), "a later policy is realized, too")
+			require.NoError(t, oftest.Install(oftest.Ingress(5, oftest.PolicyPodB, oftest.Everybody))(b.C), "a later policy is also realized")
 			for _, i := range []int{0, 4_089, 4_090, rules - 1} {
 				w := b.Trace(oftest.Opening(test.To(i)), oftest.CTNew, oftest.CTNew)
 				require.NotEmpty(t, w.Outputs, "rule %d allows it: %s", i, w.Text)

@@ -11,7 +11,7 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// PolicyOperations is what the agent shall do with a packet that policies have decided about: bits of reg0[25-31]. The values are Antrea's.
+// PolicyOperations tells the agent how to handle a packet that policies have decided about: bits of reg0[25-31]. The values are Antrea's.
 type PolicyOperations uint8
 
 const (
@@ -116,7 +116,7 @@ func parsePolicyPacket(p *of.PacketIn, names map[uint8]string) (PolicyPacket, er
 func (p *PolicyPacket) ofRuleFlow(userData []byte, r registers) error {
 	p.Operations, p.Direction, p.Reference = OperationLog, policy.Direction(userData[1]), string(userData[policyLogHeader:])
 	if p.Direction != policy.Ingress && p.Direction != policy.Egress {
-		return fmt.Errorf("packet-in with the user data %#x: %v is no direction", userData, p.Direction)
+		return fmt.Errorf("packet-in with the user data %#x: %v is not a direction", userData, p.Direction)
 	}
 	tables := tablesOf(p.Direction)
 	p.Action, p.Table = policy.Drop, tables.defaultRule

@@ -12,7 +12,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 )
 
-// tablePlace is a place in one of the tables that number their rules. The zero value is no place.
+// tablePlace is a place in one of the tables that number their rules. The zero value is not a place.
 type tablePlace struct {
 	table string
 	place place

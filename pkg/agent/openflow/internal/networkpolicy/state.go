@@ -92,7 +92,7 @@ func (c *policyChange) rule(id uint32) *policy.Rule {
 	return c.state.rules[id]
 }
 
-// replace makes a change: it removes rules by id, and installs others in place of those with the same id. After an error the change must be
+// replace makes a change: it removes rules by id, and installs others, each in place of the rule with its id. After an error the change must be
 // discarded.
 func (c *policyChange) replace(install []*policy.Rule, remove []uint32) error {
 	for _, id := range remove {

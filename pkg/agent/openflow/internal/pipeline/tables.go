@@ -126,7 +126,7 @@ func anchors(features [][]TableSpec) []TableSpec {
 				continue
 			}
 			if owner, owned := owners[spec.Stage]; owned && owner != i {
-				panic(fmt.Sprintf("table %s must be placed before or after another one: a different feature has tables in its stage, too", spec.Name))
+				panic(fmt.Sprintf("table %s must be placed before or after another one: its stage also has tables of another feature", spec.Name))
 			}
 			owners[spec.Stage] = i
 			placed = append(placed, spec)

@@ -332,7 +332,7 @@ func TestAffinityToAnEndpointOfAnotherPort(t *testing.T) {
 		deletes bool
 	}{
 		{"another port has it", []service.ServicePort{other}, oftest.ClusterPort(oftest.LocalEndpoint), true},
-		{"nobody has it: its flow is gone", nil, oftest.ClusterPort(oftest.LocalEndpoint), false},
+		{"no port has it: its flow is gone", nil, oftest.ClusterPort(oftest.LocalEndpoint), false},
 		{"it stays", []service.ServicePort{other}, oftest.ClusterPort(oftest.LocalEndpoint, oftest.ElsewhereEndpoint, oftest.HostEndpoint), false},
 		{"another port has its address in another protocol", []service.ServicePort{oftest.With(other, oftest.Over(corev1.ProtocolUDP))}, oftest.ClusterPort(oftest.LocalEndpoint), false},
 	} {
