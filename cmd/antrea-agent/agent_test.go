@@ -181,6 +181,9 @@ func TestAgent(t *testing.T) {
 	}
 }
 
+// stopLimit is the time that a Pod has to end by default. An idle machine needs less than a second.
+const stopLimit = 30 * time.Second
+
 func testAgentRun(t *testing.T, o *options, clients *kubernetes.Clients, ovs *ovstest.OVS, dir string, round int) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -233,15 +236,13 @@ func testAgentRun(t *testing.T, o *options, clients *kubernetes.Clients, ovs *ov
 		return nil
 	})
 
-	begin := time.Now()
 	cancel()
 	select {
 	case err := <-done:
 		require.NoError(t, err)
-	case <-time.After(10 * time.Second):
+	case <-time.After(stopLimit):
 		t.Fatal("the agent does not stop")
 	}
-	require.Less(t, time.Since(begin), 3*time.Second)
 	flows := strings.Join(ovs.DumpFlows("br-int"), "\n")
 	require.Contains(t, flows, "10.10.2.0/24", "flows stay when the agent stops")
 	require.Contains(t, flows, "nw_dst=10.96.0.1,tp_dst=80", "flows of Services also stay")
@@ -285,7 +286,7 @@ func TestAgentStopsWhileItWaitsForOVS(t *testing.T) {
 	select {
 	case err := <-done:
 		require.ErrorIs(t, err, context.Canceled)
-	case <-time.After(5 * time.Second):
+	case <-time.After(stopLimit):
 		t.Fatal("the agent does not stop")
 	}
 }

@@ -114,10 +114,12 @@ var errNoAnswer = errors.New("no answer in time")
 func (s dnsServer) overUDP(ctx context.Context, id uint16, name string, question []byte) (a answer, truncated bool, err error) {
 	attempt, cancel := context.WithTimeout(ctx, s.attempt)
 	defer cancel()
+	defer func() {
+		if isTimeout(err) {
+			err = errors.Join(errNoAnswer, err)
+		}
+	}()
 	conn, err := dial(attempt, "udp", s.address)
-	if isTimeout(err) {
-		err = errors.Join(errNoAnswer, err)
-	}
 	if err != nil {
 		return a, false, err
 	}
@@ -129,9 +131,6 @@ func (s dnsServer) overUDP(ctx context.Context, id uint16, name string, question
 	for {
 		n, err := conn.Read(buffer)
 		if err != nil {
-			if attempt.Err() != nil || errors.Is(err, context.DeadlineExceeded) || isTimeout(err) {
-				err = errors.Join(errNoAnswer, err)
-			}
 			return a, false, err
 		}
 		if a, truncated, err = readReply(buffer[:n], id, name); !errors.Is(err, errOther) {

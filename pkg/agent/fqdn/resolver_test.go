@@ -56,11 +56,23 @@ func reply(t *testing.T, question []byte, tcp bool) []byte {
 	return m
 }
 
+// listen returns listeners on one port for both protocols. Another program may have the port of one of them.
+func listen(t *testing.T) (udp net.PacketConn, tcp net.Listener) {
+	for range 100 {
+		var err error
+		udp, err = net.ListenPacket("udp", "127.0.0.1:0")
+		require.NoError(t, err)
+		if tcp, err = net.Listen("tcp", udp.LocalAddr().String()); err == nil {
+			return udp, tcp
+		}
+		_ = udp.Close()
+	}
+	t.Fatal("no port is free for UDP and TCP")
+	return nil, nil
+}
+
 func newServer(t *testing.T) *server {
-	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
-	require.NoError(t, err)
-	tcp, err := net.Listen("tcp", udp.LocalAddr().String())
-	require.NoError(t, err)
+	udp, tcp := listen(t)
 	t.Cleanup(func() { _, _ = udp.Close(), tcp.Close() })
 	s := &server{address: udp.LocalAddr().String()}
 	go func() {
@@ -114,7 +126,7 @@ func TestResolver(t *testing.T) {
 	require.ErrorContains(t, err, "the answer's code is")
 
 	s.lost.Store(1000)
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	r.attempt = 20 * time.Millisecond
 	_, err = r.Lookup(ctx, "small.test")

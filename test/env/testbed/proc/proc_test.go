@@ -29,9 +29,9 @@ func TestStopEndsTheWholeGroup(t *testing.T) {
 	grandchild, err := strconv.Atoi(strings.TrimSpace(out.String()))
 	require.NoError(t, err)
 
-	require.NoError(t, p.Stop(5*time.Second))
+	require.NoError(t, p.Stop(time.Minute))
 	require.Equal(t, 128+int(syscall.SIGTERM), p.ExitCode())
-	require.Eventually(t, func() bool { return gone(grandchild) }, 5*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return gone(grandchild) }, time.Minute, 10*time.Millisecond)
 }
 
 // gone reports whether no process has this id, or only one that its parent has not waited for yet.

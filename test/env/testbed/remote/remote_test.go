@@ -161,7 +161,7 @@ func TestLostClientEndsTheCommand(t *testing.T) {
 	out := &frameWriter{w: conn}
 	script := "trap 'touch " + cleaned + "; exit 0' TERM; touch " + ready + "; while :; do sleep 0.01; done"
 	require.NoError(t, out.writeJSON(frameRequest, request{Secret: to.Secret, Args: []string{"sh", "-c", script}, Env: os.Environ()}))
-	require.Eventually(t, func() bool { _, err := os.Stat(ready); return err == nil }, 5*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { _, err := os.Stat(ready); return err == nil }, time.Minute, 5*time.Millisecond)
 	require.NoError(t, conn.Close())
-	require.Eventually(t, func() bool { _, err := os.Stat(cleaned); return err == nil }, 5*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { _, err := os.Stat(cleaned); return err == nil }, time.Minute, 5*time.Millisecond)
 }
