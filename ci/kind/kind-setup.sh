@@ -9,8 +9,7 @@
 #   kind-setup.sh destroy CLUSTER
 #
 # It needs kind, kubectl, helm and docker in PATH, the kernel modules openvswitch and geneve (or vxlan) on this host, and what `make images`
-# writes into bin/images for the architecture of docker's host. The images are never pulled: docker.io has images of upstream Antrea under the
-# same names.
+# writes into bin/images for the architecture of docker's host. The images are never pulled.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

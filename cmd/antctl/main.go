@@ -8,8 +8,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 
 	"github.com/antrea-oncache/antrea/pkg/antctl"
 	"github.com/antrea-oncache/antrea/pkg/apis"
@@ -19,7 +18,7 @@ import (
 var tokenFile = apis.LoopbackTokenFile
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := antctl.NewCommand(antctl.DetectEnvironment(os.Getenv("POD_NAME")), tokenFile).ExecuteContext(ctx); err != nil {
 		os.Exit(1) // cobra has printed the error

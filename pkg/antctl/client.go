@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -108,6 +109,9 @@ func restConfig(conn connection) (*rest.Config, error) {
 	overrides := &clientcmd.ConfigOverrides{}
 	overrides.ClusterInfo.Server = conn.server
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, errors.New("finding the Kubernetes API: no kubeconfig; name one with --kubeconfig or in the environment variable KUBECONFIG")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("finding the Kubernetes API: %w", err)
 	}

@@ -5,6 +5,7 @@ package antctl
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"net/url"
@@ -183,6 +184,9 @@ func (d *Definition) execute(cmd *cobra.Command, args []string, endpoint *Endpoi
 	}
 	body, err := ask(cmd.Context(), query)
 	if err != nil {
+		if d.Unanswered != nil {
+			return errors.Join(err, write(cmd.OutOrStdout(), d.Unanswered(), format))
+		}
 		return err
 	}
 	result, err := endpoint.response(query).Read(body)

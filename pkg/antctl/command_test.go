@@ -119,8 +119,8 @@ func TestOutput(t *testing.T) {
 		{"ovsflows, a switch off", []string{"get", "of", "--table-names-only=false"}, url.Values{}, "\nz\na\n"},
 		{"featuregates", []string{"get", "featuregates"}, url.Values{},
 			"Antrea Agent Feature Gates\nFEATUREGATE STATUS   VERSION\nAntreaProxy Enabled  GA\nONCache     Disabled ALPHA\n"},
-		{"version", []string{"version"}, url.Values{}, "agentVersion: v0.1.0\nantctlVersion: v0.2.0\n"},
-		{"version as JSON", []string{"version", "-o", "json"}, url.Values{}, "{\n  \"agentVersion\": \"v0.1.0\",\n  \"antctlVersion\": \"v0.2.0\"\n}\n"},
+		{"version", []string{"version"}, url.Values{}, "agentVersion: v0.1.0\nantctlVersion: v0.2.0\nproduct: antrea-oncache\n"},
+		{"version as JSON", []string{"version", "-o", "json"}, url.Values{}, "{\n  \"product\": \"antrea-oncache\",\n  \"agentVersion\": \"v0.1.0\",\n  \"antctlVersion\": \"v0.2.0\"\n}\n"},
 		{"version as table", []string{"version", "-o", "table"}, url.Values{}, "ANTCTL-VERSION AGENT-VERSION\nv0.2.0         v0.1.0\n"},
 		{"log-level", []string{"log-level"}, url.Values{}, "level: 2\n"},
 		{"log-level set", []string{"log-level", "2"}, url.Values{"level": {"2"}}, "level: 2\n"},
@@ -128,7 +128,7 @@ func TestOutput(t *testing.T) {
 		{"mode set", []string{"oncache", "mode", "observe"}, url.Values{"mode": {"observe"}}, "MODE\nobserve\n"},
 		{"flush a Pod", []string{"oncache", "flush", "--pod", "ns1/pod1"}, url.Values{"pod": {"ns1/pod1"}}, "FLUSHED      ENTRIES\nPod ns1/pod1 12\n"},
 		{"flush all, JSON", []string{"oncache", "flush", "--all", "-o", "json"}, url.Values{"all": {"true"}}, "{\n  \"scope\": \"Pod ns1/pod1\",\n  \"entries\": 12\n}\n"},
-		{"server as URL", []string{"version", "-s", "https://" + address}, url.Values{}, "agentVersion: v0.1.0\nantctlVersion: v0.2.0\n"},
+		{"server as URL", []string{"version", "-s", "https://" + address}, url.Values{}, "agentVersion: v0.1.0\nantctlVersion: v0.2.0\nproduct: antrea-oncache\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			stdout, stderr, err := run(inAgent, tokenFile, append([]string{"-s", address}, tc.args...)...)
@@ -137,6 +137,21 @@ func TestOutput(t *testing.T) {
 			require.Equal(t, tc.want, stdout)
 			require.Equal(t, tc.query, *lastQuery)
 		})
+	}
+}
+
+// TestVersionWithoutServer: the first command after a download needs no cluster to name what was downloaded.
+func TestVersionWithoutServer(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "absent"))
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	defer func(v, status string) { antreaversion.Version, antreaversion.ReleaseStatus = v, status }(antreaversion.Version, antreaversion.ReleaseStatus)
+	antreaversion.Version, antreaversion.ReleaseStatus = "v0.2.0", "released"
+	for format, want := range map[string]string{"yaml": "antctlVersion: v0.2.0\nproduct: antrea-oncache\n", "table": "ANTCTL-VERSION\nv0.2.0\n"} {
+		stdout, stderr, err := run(Environment{Mode: ModeController}, "", "version", "-o", format)
+		require.ErrorContains(t, err, "no kubeconfig; name one with --kubeconfig or in the environment variable KUBECONFIG")
+		require.Contains(t, stderr, "no kubeconfig")
+		require.Equal(t, want, stdout)
 	}
 }
 
@@ -151,8 +166,8 @@ func TestErrors(t *testing.T) {
 	}{
 		{"absent object", tokenFile, []string{"get", "pi", "absent"}, "Error: podinterface \"absent\" not found\n"},
 		{"feature off", tokenFile, []string{"get", "of", "-G", "all"}, "Error: groups is not enabled\n"},
-		{"wrong token", wrongToken, []string{"version"}, "Error: Unauthorized\n"},
-		{"no token file", tokenFile + "x", []string{"version"}, "is it running?"},
+		{"wrong token", wrongToken, []string{"get", "pi"}, "Error: Unauthorized\n"},
+		{"no token file", tokenFile + "x", []string{"get", "pi"}, "is it running?"},
 		{"answer is not JSON", tokenFile, []string{"get", "of", "-T", "garbage"}, "decoding the server's answer"},
 		{"answer says nothing", tokenFile, []string{"get", "of", "-T", "silent"}, "the server answers 502 Bad Gateway"},
 		{"timeout", tokenFile, []string{"get", "of", "-T", "slow", "-t", "50ms"}, "deadline exceeded"},
@@ -160,7 +175,7 @@ func TestErrors(t *testing.T) {
 		{"no format for featuregates", tokenFile, []string{"get", "featuregates", "-o", "json"}, "unknown shorthand flag"},
 		{"unknown command", tokenFile, []string{"get", "nonsense"}, "unknown command"},
 		{"too many arguments", tokenFile, []string{"get", "podinterface", "a", "b"}, "accepts at most 1 arg"},
-		{"server is not an address", tokenFile, []string{"version", "-s", "http://x"}, `--server: "http://x" is not an address`},
+		{"server is not an address", tokenFile, []string{"get", "pi", "-s", "http://x"}, `--server: "http://x" is not an address`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			stdout, stderr, err := run(inAgent, tc.token, append([]string{"-s", address}, tc.args...)...)

@@ -35,6 +35,8 @@ type Definition struct {
 	Flags []Flag
 	// Watch is set for the command that has --watch (addWatch).
 	Watch bool
+	// Unanswered, when set, is what the command prints beside the error when no server answers.
+	Unanswered func() Result
 	// Agent and Controller answer the command in these modes; nil if the command does not exist there.
 	Agent, Controller *Endpoint
 }

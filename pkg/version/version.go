@@ -10,6 +10,9 @@ import (
 	"runtime"
 )
 
+// Product is the name of the project. Programs, chart and objects have Antrea's names, which its users know, so this tells them apart.
+const Product = "antrea-oncache"
+
 var (
 	// Version is the semantic version with a leading v, for example v0.1.0 or v0.2.0-dev.
 	Version = ""
@@ -38,7 +41,7 @@ func GetFullVersion() string {
 	}
 }
 
-// GetFullVersionWithRuntimeInfo adds the platform and the Go release: "<version> linux/amd64 go1.26.0".
+// GetFullVersionWithRuntimeInfo adds the product, the platform and the Go release: "antrea-oncache <version> linux/amd64 go1.26.0".
 func GetFullVersionWithRuntimeInfo() string {
-	return fmt.Sprintf("%s %s/%s %s", GetFullVersion(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+	return fmt.Sprintf("%s %s %s/%s %s", Product, GetFullVersion(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 }

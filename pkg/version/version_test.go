@@ -23,5 +23,5 @@ func TestGetFullVersion(t *testing.T) {
 		Version, GitSHA, GitTreeState, ReleaseStatus = tc.version, tc.sha, tc.tree, tc.status
 		require.Equal(t, tc.want, GetFullVersion())
 	}
-	require.Contains(t, GetFullVersionWithRuntimeInfo(), "linux/")
+	require.Regexp(t, `^antrea-oncache v\S+ linux/\S+ go\S+`, GetFullVersionWithRuntimeInfo())
 }

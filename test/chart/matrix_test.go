@@ -104,7 +104,7 @@ func TestMatrix(t *testing.T) {
 		"images": {[]string{"agentImage.tag=v9", "controllerImage.repository=other/controller", "agentImage.pullPolicy=Never"},
 			func(t *testing.T, all objects, _ files) {
 				for _, container := range agentPod(t, all).Spec.Containers {
-					require.Equal(t, "antrea/antrea-agent-ubuntu:v9", container.Image)
+					require.Equal(t, "ghcr.io/antrea-oncache/antrea-agent-ubuntu:v9", container.Image)
 					require.Equal(t, corev1.PullNever, container.ImagePullPolicy)
 				}
 				require.Equal(t, "other/controller:latest", controllerPod(t, all).Spec.Containers[0].Image)

@@ -10,16 +10,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNotesWarnOfUpstreamImages: with the default names of the images, a Node can get another project's.
+// TestNotesWarnOfUpstreamImages: a values file of upstream's chart names upstream's images, which are another project's programs.
 func TestNotesWarnOfUpstreamImages(t *testing.T) {
 	for name, tc := range map[string]struct {
 		set  []string
 		want int
 	}{
-		"defaults":             {nil, 2},
-		"a registry":           {[]string{"agentImage.repository=registry.example.com/a", "controllerImage.repository=registry.example.com/c"}, 0},
-		"imported":             {[]string{"agentImage.pullPolicy=Never", "controllerImage.pullPolicy=Never"}, 0},
-		"only one is imported": {[]string{"agentImage.pullPolicy=Never"}, 1},
+		"defaults":     {nil, 0},
+		"a registry":   {[]string{"agentImage.repository=registry.example.com/a", "controllerImage.repository=registry.example.com/c"}, 0},
+		"upstream's":   {[]string{"agentImage.repository=antrea/antrea-agent-ubuntu", "controllerImage.repository=antrea/antrea-controller-ubuntu"}, 2},
+		"with a host":  {[]string{"agentImage.repository=docker.io/antrea/antrea-agent-ubuntu"}, 1},
+		"one, by hand": {[]string{"agentImage.repository=antrea/antrea-agent-ubuntu", "agentImage.pullPolicy=Never"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := []string{"install", "antrea", chartDir, "--namespace", "kube-system", "--dry-run=client"}
@@ -30,7 +31,7 @@ func TestNotesWarnOfUpstreamImages(t *testing.T) {
 			require.NoError(t, err)
 			_, notes, found := strings.Cut(out, "\nNOTES:\n")
 			require.True(t, found)
-			require.Equal(t, tc.want, strings.Count(notes, "pulls upstream Antrea's"), notes)
+			require.Equal(t, tc.want, strings.Count(notes, "is upstream Antrea's"), notes)
 		})
 	}
 }

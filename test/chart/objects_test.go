@@ -101,11 +101,11 @@ func TestObjects(t *testing.T) {
 		requireWhole(t, pod)
 	}
 	for _, container := range append(agent.InitContainers, agent.Containers...) {
-		require.Equal(t, "antrea/antrea-agent-ubuntu:latest", container.Image)
+		require.Equal(t, "ghcr.io/antrea-oncache/antrea-agent-ubuntu:latest", container.Image)
 		privileged := container.SecurityContext.Privileged
 		require.Equal(t, container.Name == "antrea-agent", privileged != nil && *privileged, container.Name)
 	}
-	require.Equal(t, "antrea/antrea-controller-ubuntu:latest", controller.Containers[0].Image)
+	require.Equal(t, "ghcr.io/antrea-oncache/antrea-controller-ubuntu:latest", controller.Containers[0].Image)
 
 	// The controller publishes its CA in all APIServices that there are: one without it is an API that cannot be reached.
 	for _, name := range certificate.APIServices {

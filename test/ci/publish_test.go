@@ -114,7 +114,7 @@ func (p *publisher) makeImages(version string) {
 			made, err := assemble.Image(layers, assemble.Settings{Architecture: arch, Labels: map[string]string{"org.opencontainers.image.version": "v" + version}})
 			require.NoError(p.t, err)
 			file := filepath.Join(p.dir, "bin/images", image+"_"+arch+".tar")
-			require.NoError(p.t, assemble.WriteArchive(file, made, []string{"antrea/" + image + ":latest"}))
+			require.NoError(p.t, assemble.WriteArchive(file, made, []string{"ghcr.io/antrea-oncache/" + image + ":latest"}))
 			p.images[image+"/"+arch] = made
 		}
 	}
@@ -222,7 +222,7 @@ func TestPublishRefused(t *testing.T) {
 		"former images": {version: "7.8.9-dev", spoil: func(p *publisher) { p.makeImages("7.8.8") }, args: []string{"127.0.0.1:1/path"}, want: `has version "v7.8.8", want "v7.8.9-dev"`, built: true},
 		"failed build":  {version: "7.8.9-dev", spoil: func(p *publisher) { p.standIn("standins/make", "exit 1") }, args: []string{"127.0.0.1:1/path"}, built: true},
 		"image elsewhere": {version: "7.8.9-dev", spoil: func(p *publisher) {
-			p.write("build/charts/antrea/values.yaml", strings.ReplaceAll(p.read("build/charts/antrea/values.yaml"), "repository: antrea/", "repository: other/"))
+			p.write("build/charts/antrea/values.yaml", strings.ReplaceAll(p.read("build/charts/antrea/values.yaml"), "repository: ghcr.io/antrea-oncache/", "repository: other/"))
 		}, args: []string{"127.0.0.1:1/path"}, want: "the chart would install these images: other/antrea-agent-ubuntu:latest, other/antrea-controller-ubuntu:latest", built: true},
 	} {
 		t.Run(name, func(t *testing.T) {

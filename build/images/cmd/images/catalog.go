@@ -42,7 +42,7 @@ var wget = map[string]string{"etc/wgetrc": "tries = 1\n"}
 // project are the images of an installation.
 var project = map[string]definition{
 	"antrea-agent-ubuntu": {
-		names: []string{"antrea/antrea-agent-ubuntu:latest", "antrea/antrea-agent-ubuntu:{}"},
+		names: []string{"ghcr.io/antrea-oncache/antrea-agent-ubuntu:latest", "ghcr.io/antrea-oncache/antrea-agent-ubuntu:{}"},
 		base:  true, packagesFile: "agent/packages", overlay: "agent/rootfs",
 		programs: map[string]string{
 			"usr/local/bin/antrea-agent": "antrea-agent",
@@ -52,7 +52,7 @@ var project = map[string]definition{
 		},
 	},
 	"antrea-controller-ubuntu": {
-		names:    []string{"antrea/antrea-controller-ubuntu:latest", "antrea/antrea-controller-ubuntu:{}"},
+		names:    []string{"ghcr.io/antrea-oncache/antrea-controller-ubuntu:latest", "ghcr.io/antrea-oncache/antrea-controller-ubuntu:{}"},
 		base:     true,
 		programs: map[string]string{"usr/local/bin/antrea-controller": "antrea-controller", "usr/local/bin/antctl": "antctl"},
 	},
