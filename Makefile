@@ -172,6 +172,10 @@ image-programs: ### Build the programs of the images for IMAGE_ARCHS into bin/im
 images: image-programs ### Make the images of agent and controller for IMAGE_ARCHS into bin/images, without an engine
 	$(GO) run ./build/images/cmd/images --arch $(subst $(space),$(comma),$(IMAGE_ARCHS)) --programs $(IMAGE_PROGRAMS) $(IMAGES_ARGS) project
 
+.PHONY: release-assets
+release-assets: bin/helm ### Make the files of a release into bin/release: antctl for six platforms, chart, manifests, bill of materials, checksums: REGISTRY=host/path
+	GO=$(GO) LDFLAGS='$(ldflags)' ci/release-assets.sh $(or $(REGISTRY),ghcr.io/antrea-oncache) bin/release
+
 .PHONY: test-images
 test-images: IMAGE_ARCHS := $(shell $(GO) env GOARCH)
 test-images: image-programs ### Make the images that a test cluster needs into bin/images, for this machine's architecture

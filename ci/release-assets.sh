@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Copyright 2026 The antrea-oncache Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Makes the files of a release from this commit; make release-assets runs it:
+#
+#   release-assets.sh REGISTRY DIRECTORY
+#
+# DIRECTORY, which must not exist, gets antctl for ANTCTL_PLATFORMS (default: Linux, macOS and Windows on amd64 and arm64), the chart and the
+# manifests with the images of REGISTRY, the CRDs, a software bill of materials (CycloneDX) with the licences of all linked modules, and
+# SHA256SUMS. ci/publish.sh pushes the images; the workflow signs SHA256SUMS and records its provenance.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+chart=build/charts/antrea
+platforms=${ANTCTL_PLATFORMS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64}
+
+die() {
+	printf 'release-assets: %s\n' "$*" >&2
+	exit 1
+}
+
+# build_antctl builds one static program. LDFLAGS comes from the Makefile, so that its version is the images'.
+build_antctl() {
+	local os=${1%/*} arch=${1#*/} suffix=''
+	[ "$os" != windows ] || suffix=.exe
+	GOOS=$os GOARCH=$arch CGO_ENABLED=0 "${GO:-go}" build -trimpath -ldflags "${LDFLAGS:-}" -o "$directory/antctl-$os-$arch$suffix" ./cmd/antctl
+}
+
+# package_chart makes the chart and the manifests, which name the same images.
+package_chart() {
+	cp -r "$chart" "$work/antrea"
+	sed -i "s#ghcr.io/antrea-oncache/\(antrea-[a-z]*-ubuntu\)#$registry/\1#" "$work/antrea/values.yaml" "$work/antrea/README.md"
+	bin/helm package "$work/antrea" --destination "$directory" >/dev/null
+	bin/helm template antrea "$work/antrea" --namespace kube-system --include-crds >"$directory/antrea.yml"
+	bin/helm show crds "$work/antrea" >"$directory/antrea-crds.yml"
+	grep -q '^kind: CustomResourceDefinition$' "$directory/antrea-crds.yml" || die "$chart has no CRDs"
+	grep -q "image: \"$registry/antrea-agent-ubuntu:" "$directory/antrea.yml" || die "the manifest does not name the agent's image in $registry"
+}
+
+# list_modules writes the bill of materials of all programs.
+list_modules() {
+	(cd hack/sbom && "${GO:-go}" build -o "$work/" github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod)
+	"$work/cyclonedx-gomod" mod -json -licenses -output "$directory/antrea-oncache.cdx.json" .
+}
+
+[ $# -eq 2 ] || {
+	sed -n '6s/^#   //p' "${BASH_SOURCE[0]}" >&2
+	exit 2
+}
+registry=$1 directory=$2
+[[ $registry =~ ^[a-z0-9.:-]+(/[a-z0-9._-]+)+$ ]] || die "the registry is \"$registry\", must be a host with a path in lower case, like ghcr.io/antrea-oncache"
+for platform in $platforms; do
+	[[ $platform =~ ^(linux|darwin|windows)/(amd64|arm64)$ ]] || die "ANTCTL_PLATFORMS has \"$platform\", must be like linux/amd64"
+done
+[ ! -e "$directory" ] || die "$directory exists: remove it, or choose another directory"
+mkdir -p "$directory"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+for platform in $platforms; do
+	build_antctl "$platform"
+done
+package_chart
+list_modules
+cp LICENSE "$directory/"
+(cd "$directory" && sha256sum -- * >"$work/SHA256SUMS" && mv "$work/SHA256SUMS" .)
