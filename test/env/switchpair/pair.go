@@ -169,11 +169,8 @@ func (f *Pair) toOtherNode(n *Node, id uint32) []byte {
 // packet from each gateway through the tunnel, after what takes the tunnel and after the gateway's own frames. Then one to each port, after
 // whatever leaves there: an ARP request from the gateway to its Pods, and one from each Pod to the gateway, where the gateway's own frames
 // may leave again. late are answers of an agent to these frames, which no fence follows: they are waited for, and missing in what is
-// returned if they do not come.
+// returned if they do not come. What an agent has sent since the last call is also returned.
 func (f *Pair) Exchange(frames []Outgoing, late ...Fence) (map[uint32][]Arrival, error) {
-	f.mu.Lock()
-	clear(f.arrived)
-	f.mu.Unlock()
 	fences, err := f.fencesToGateways(frames)
 	if err != nil {
 		return nil, err

@@ -21,6 +21,7 @@ import (
 
 	agentpolicy "github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	agentrules "github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
@@ -46,6 +47,7 @@ type cluster struct {
 	marks      int
 	// marker is the id of the last marker's rule, by Node.
 	marker map[string]string
+	ctx    context.Context
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 }
@@ -56,11 +58,11 @@ type atOnce struct{}
 func (atOnce) WaitRevalidation(context.Context) error { return nil }
 
 // newCluster starts a cluster whose agents install their rules with flows, by the name of the Node. dir is for the agents' files.
-func newCluster(ctx context.Context, world *policy.World, flows map[string]agentpolicy.FlowClient, dir string) (*cluster, error) {
+func newCluster(ctx context.Context, world *policy.World, flows map[string]openflow.Client, dir string) (*cluster, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	c := &cluster{
 		api: fake.NewClientset(), antrea: newAntreaAPI(), antreaMarker: &policy.World{}, agents: map[string]*agentpolicy.Controller{}, interfaces: map[string]interfacestore.InterfaceStore{},
-		store: controller.NewStore(), marker: map[string]string{}, cancel: cancel,
+		store: controller.NewStore(), marker: map[string]string{}, ctx: ctx, cancel: cancel,
 	}
 	if err := c.create(ctx, world); err != nil {
 		return c, err
@@ -105,7 +107,7 @@ func (c *cluster) stop() {
 func connected(pod *policy.Pod, place int) *interfacestore.InterfaceConfig {
 	return &interfacestore.InterfaceConfig{
 		Type: interfacestore.ContainerInterface, InterfaceName: switchpair.InterfaceName(place), IPs: []netip.Addr{pod.IPv4, pod.IPv6},
-		OVSPortConfig:            &interfacestore.OVSPortConfig{OFPort: switchpair.PodPort(place)},
+		MAC: switchpair.PodMAC(place), OVSPortConfig: &interfacestore.OVSPortConfig{OFPort: switchpair.PodPort(place)},
 		ContainerInterfaceConfig: &interfacestore.ContainerInterfaceConfig{PodNamespace: pod.Namespace, PodName: pod.Name},
 	}
 }

@@ -26,7 +26,6 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/klog/v2"
 
-	agentpolicy "github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
@@ -116,9 +115,10 @@ func start(ctx context.Context, t ovstest.TB, world *policy.World) (*cluster, *f
 	if err != nil {
 		return nil, nil, err
 	}
-	flows := map[string]agentpolicy.FlowClient{}
+	bridges, flows := map[string]of.Switch{}, map[string]openflow.Client{}
 	for name, n := range f.Nodes {
-		client, err := n.StartPipeline(ctx, of.NewSwitch(n.OVS.MgmtSocket(switchpair.BridgeName)), openflow.RoundInfo{RoundNum: 1}, false)
+		bridges[name] = of.NewSwitch(n.OVS.MgmtSocket(switchpair.BridgeName))
+		client, err := n.StartPipeline(ctx, bridges[name], openflow.RoundInfo{RoundNum: 1}, false)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -133,16 +133,23 @@ func start(ctx context.Context, t ovstest.TB, world *policy.World) (*cluster, *f
 	}
 	c, err := newCluster(ctx, world, flows, dir)
 	t.Cleanup(c.stop)
-	return c, f, err
+	if err != nil {
+		return nil, nil, err
+	}
+	c.respond(c.ctx, f, bridges, flows)
+	return c, f, nil
 }
 
 // check runs the trials and returns the trials whose outcome contradicts the specification.
 func (f *fabric) check(world *policy.World, trials []*trial) (wrong []*trial, err error) {
+	for _, t := range trials {
+		t.want = world.Opinion(t.Probe)
+	}
 	if err := f.run(trials); err != nil {
 		return nil, err
 	}
 	for _, t := range trials {
-		if !t.right(f, world.Opinion(t.Probe)) {
+		if !t.right(f) {
 			wrong = append(wrong, t)
 		}
 	}
@@ -154,7 +161,7 @@ func explain(set int, c *cluster, f *fabric, world *policy.World, wrong []*trial
 	fmt.Printf("set %d:\n", set)
 	describe(world)
 	for i, t := range wrong {
-		fmt.Printf("set %d: %v: want allowed=%t; it was %s; the agents' rules say allowed=%t\n", set, t, world.Allowed(t.Probe), t.outcome(f), c.allows(t.Probe))
+		fmt.Printf("set %d: %v: want %v; it was %s; the agents' rules say allowed=%t\n", set, t, t.want, t.outcome(f), c.allows(t.Probe))
 		egress, ingress := c.verdicts(t.Probe)
 		fmt.Printf("\tegress: want %v, the agent says %s\n", world.OpinionOf(t.Probe, networkingv1.PolicyTypeEgress), c.decision(t.From.Node, egress))
 		fmt.Printf("\tingress: want %v, the agent says %s\n", world.OpinionOf(t.Probe, networkingv1.PolicyTypeIngress), c.decision(t.To.Node, ingress))

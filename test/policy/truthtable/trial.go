@@ -21,9 +21,14 @@ import (
 type trial struct {
 	*policy.Probe
 	id uint32
+	// want is what may happen.
+	want policy.Opinion
 	// arrivals are the ports that the opening packet has reached; answered tells whether an answer has come back.
 	arrivals []*switchpair.Port
 	answered bool
+	// rejected is set if the agent has answered that a policy forbids the connection; stray describes such an answer that is wrong.
+	rejected bool
+	stray    string
 }
 
 // trials returns the connections of probes, each with a client port of its own if the probe leaves it open.
@@ -74,26 +79,36 @@ func (f *fabric) run(trials []*trial) error {
 	for _, n := range f.Nodes {
 		n.ForgetMegaflows()
 	}
+	byID := map[uint32]*trial{}
+	for _, t := range trials {
+		byID[t.id] = t
+	}
 	for _, round := range rounds(trials) {
 		for _, n := range f.Nodes {
 			n.ForgetConnections()
 		}
-		if err := f.runRound(round); err != nil {
+		if err := f.runRound(round, byID); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *fabric) runRound(round []*trial) error {
+// runRound opens some of the connections of a run.
+func (f *fabric) runRound(round []*trial, all map[uint32]*trial) error {
 	var frames []switchpair.Outgoing
+	var late []switchpair.Fence
 	for _, t := range round {
 		frames = append(frames, switchpair.Outgoing{At: f.source(t), Frame: wire.Opening(f.leg(t), protocolOf(t.Probe), t.id)})
+		if t.want == policy.MayReject {
+			late = append(late, switchpair.Fence{ID: t.id, At: f.source(t)})
+		}
 	}
-	arrived, err := f.Exchange(frames)
+	arrived, err := f.Exchange(frames, late...)
 	if err != nil {
 		return err
 	}
+	f.takeRejections(all, arrived)
 	var answers []switchpair.Outgoing
 	for _, t := range round {
 		if t.arrivals = portsOf(arrived[t.id]); t.delivered(f) {
@@ -103,6 +118,7 @@ func (f *fabric) runRound(round []*trial) error {
 	if arrived, err = f.Exchange(answers); err != nil {
 		return err
 	}
+	f.takeRejections(all, arrived)
 	for _, t := range round {
 		t.answered = slices.Equal(portsOf(arrived[t.id]), []*switchpair.Port{f.source(t)})
 	}
@@ -155,8 +171,16 @@ func (t *trial) delivered(f *fabric) bool {
 }
 
 // right reports whether the connection's outcome agrees with the specification.
-func (t *trial) right(f *fabric, want policy.Opinion) bool {
-	return want&policy.MayAllow != 0 && t.delivered(f) && t.answered || want&policy.MayDeny != 0 && len(t.arrivals) == 0
+func (t *trial) right(f *fabric) bool {
+	switch {
+	case t.stray != "":
+		return false
+	case t.rejected:
+		return t.want&policy.MayReject != 0 && len(t.arrivals) == 0
+	case len(t.arrivals) == 0:
+		return t.want&policy.MayDrop != 0
+	}
+	return t.want&policy.MayAllow != 0 && t.delivered(f) && t.answered
 }
 
 func (t *trial) String() string {
@@ -167,6 +191,10 @@ func (t *trial) String() string {
 // outcome describes what happened to the connection.
 func (t *trial) outcome(f *fabric) string {
 	switch {
+	case t.stray != "":
+		return t.place(f) + ", and " + t.stray
+	case t.rejected:
+		return t.place(f) + " and rejected"
 	case !t.delivered(f):
 		return t.place(f)
 	case !t.answered:

@@ -53,12 +53,18 @@ func TestRejections(t *testing.T) {
 			opening := Opening(Leg{mac, mac, client, service}, protocol, id)
 			got, err := Read(opening)
 			require.NoError(t, err)
-			require.Equal(t, Header{client, service, protocol, id, false}, got)
+			require.Equal(t, Header{Source: client, Destination: service, Protocol: protocol, Number: id}, got)
 			reply, err := servicereject.Reply(opening)
 			require.NoError(t, err)
 			got, err = Read(reply)
 			require.NoError(t, err)
-			require.Equal(t, Header{service, client, protocol, id, true}, got)
+			reset := protocol == unix.IPPROTO_TCP
+			require.Equal(t, Header{Source: service, Destination: client, Protocol: protocol, Number: id, Rejection: true, Prohibition: reset}, got)
+			reply, err = servicereject.Prohibited(opening)
+			require.NoError(t, err)
+			got, err = Read(reply)
+			require.NoError(t, err)
+			require.Equal(t, Header{Source: service, Destination: client, Protocol: protocol, Number: id, Rejection: reset, Prohibition: true}, got)
 		}
 	}
 }

@@ -13,13 +13,14 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/equality"
 )
 
-// Header is the part of a frame that the test reads. A rejection is a TCP reset or an ICMP message that a port is
-// unreachable: it has the number of the packet that it rejects, and the addresses of an answer to that packet.
+// Header is the part of a frame that the test reads. A rejection is a TCP reset or an ICMP message that a port is unreachable, a prohibition
+// a TCP reset or an ICMP message that a policy forbids the communication: it has the number of the packet that it answers, and the addresses of
+// an answer to that packet.
 type Header struct {
-	Source, Destination netip.AddrPort
-	Protocol            uint8
-	Number              uint32
-	Rejection           bool
+	Source, Destination    netip.AddrPort
+	Protocol               uint8
+	Number                 uint32
+	Rejection, Prohibition bool
 }
 
 // Read returns the header of an IP packet that has a number.
@@ -33,11 +34,12 @@ func Read(frame []byte) (Header, error) {
 }
 
 const (
-	ipv4Length, ipv6Length  = 20, 40
-	icmpLength              = 8
-	icmpUnreachable, ofPort = 3, 3 // RFC 792
-	icmp6Unreachable        = 1    // RFC 4443
-	ofPort6                 = 4
+	ipv4Length, ipv6Length = 20, 40
+	icmpLength             = 8
+	icmpUnreachable        = 3     // RFC 792
+	ofPort, prohibited     = 3, 10 // RFC 792, RFC 1122
+	icmp6Unreachable       = 1     // RFC 4443
+	ofPort6, prohibited6   = 4, 1
 )
 
 func readIP(ip []byte) (h Header, ok bool) {
@@ -53,13 +55,11 @@ func readIP(ip []byte) (h Header, ok bool) {
 	default:
 		return h, false
 	}
-	unreachable := h.Protocol == unix.IPPROTO_ICMP && len(transport) >= icmpLength && transport[0] == icmpUnreachable && transport[1] == ofPort ||
-		h.Protocol == unix.IPPROTO_ICMPV6 && len(transport) >= icmpLength && transport[0] == icmp6Unreachable && transport[1] == ofPort6
-	if unreachable {
+	if port, forbidden := unreachable(h.Protocol, transport); port || forbidden {
 		quoted, ok := readIP(transport[icmpLength:])
 		return Header{
 			Source: netip.AddrPortFrom(source, quoted.Destination.Port()), Destination: netip.AddrPortFrom(destination, quoted.Source.Port()),
-			Protocol: quoted.Protocol, Number: quoted.Number, Rejection: true,
+			Protocol: quoted.Protocol, Number: quoted.Number, Rejection: port, Prohibition: forbidden,
 		}, ok
 	}
 	at := numberAt(h.Protocol)
@@ -75,9 +75,23 @@ func readIP(ip []byte) (h Header, ok bool) {
 	h.Number = binary.BigEndian.Uint32(transport[at:])
 	const ackAt, flagsAt = 8, 13
 	if h.Protocol == unix.IPPROTO_TCP && len(transport) > flagsAt && transport[flagsAt]&byte(equality.RST) != 0 {
-		h.Rejection, h.Number = true, binary.BigEndian.Uint32(transport[ackAt:])-1
+		h.Rejection, h.Prohibition, h.Number = true, true, binary.BigEndian.Uint32(transport[ackAt:])-1
 	}
 	return h, true
+}
+
+// unreachable reports whether a message of ICMP or ICMPv6 says that a port is unreachable, or that a policy forbids the communication.
+func unreachable(protocol uint8, message []byte) (port, forbidden bool) {
+	if len(message) < icmpLength {
+		return false, false
+	}
+	switch kind, code := message[0], message[1]; {
+	case protocol == unix.IPPROTO_ICMP && kind == icmpUnreachable:
+		return code == ofPort, code == prohibited
+	case protocol == unix.IPPROTO_ICMPV6 && kind == icmp6Unreachable:
+		return code == ofPort6, code == prohibited6
+	}
+	return false, false
 }
 
 // numberAt returns the distance of the number from the header of the protocol.
