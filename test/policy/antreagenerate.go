@@ -60,7 +60,8 @@ func (g *Generator) addAntrea(w *World) {
 	w.Tiers = g.tiers(w)
 }
 
-// tiers returns the tiers that policies name, and perhaps others. The API does not let a user delete a tier that is used.
+// tiers returns most of the tiers that policies name, and perhaps others. The API lets a user delete a tier that is used only while the webhook
+// does not know of the policy.
 func (g *Generator) tiers(w *World) (tiers []*crd.Tier) {
 	used := map[string]bool{}
 	for _, p := range w.antreaPolicies() {
@@ -68,7 +69,7 @@ func (g *Generator) tiers(w *World) (tiers []*crd.Tier) {
 	}
 	for i, priority := range tierPriorities {
 		tier := &crd.Tier{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("t", i)}}
-		if tier.Spec.Priority = priority; used[tier.Name] || g.chance(50) {
+		if tier.Spec.Priority = priority; used[tier.Name] && g.chance(85) || g.chance(50) {
 			tiers = append(tiers, tier)
 		}
 	}

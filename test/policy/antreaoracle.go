@@ -38,10 +38,11 @@ func (o Opinion) String() string {
 // MayDeny is the Opinion that the connection is not possible.
 const MayDeny = MayDrop | MayReject
 
-// baselinePriority is the first tier priority that comes after Kubernetes' policies, unknownTier the priority of a tier that does not exist.
+// baselinePriority is the first tier priority that comes after Kubernetes' policies, unknownTier the priority of a tier that does not exist: the
+// rules of its policies that deny come first, the others have no effect.
 const (
 	baselinePriority = 253
-	unknownTier      = 250
+	unknownTier      = 0
 )
 
 // systemTiers are the tiers that exist in every cluster.
@@ -81,26 +82,32 @@ func (w *World) antreaPolicies() (all []antreaPolicy) {
 	return all
 }
 
-// tierPriority returns the priority of a tier.
-func (w *World) tierPriority(name string) int32 {
+// tierPriority returns the priority of a tier, and whether it exists.
+func (w *World) tierPriority(name string) (priority int32, exists bool) {
 	if name == "" {
 		name = crd.ApplicationTier
 	}
 	if priority, ok := systemTiers[name]; ok {
-		return priority
+		return priority, true
 	}
 	for _, tier := range w.Tiers {
 		if tier.Name == name {
-			return tier.Spec.Priority
+			return tier.Spec.Priority, true
 		}
 	}
-	return unknownTier
+	return unknownTier, false
 }
 
 // Opinion returns what may happen: egress rules at the source and ingress rules at the destination are two decisions, and
 // both must allow. Labels are taken from this World, even if the probe was made for another one.
 func (w *World) Opinion(p *Probe) Opinion {
-	egress, ingress := w.OpinionOf(p, networkingv1.PolicyTypeEgress), w.OpinionOf(p, networkingv1.PolicyTypeIngress)
+	return Between(w, w, p)
+}
+
+// Between returns what may happen while one World becomes another by a change that each Node realizes at once.
+func Between(before, after *World, p *Probe) Opinion {
+	of := func(end networkingv1.PolicyType) Opinion { return before.OpinionOf(p, end) | after.OpinionOf(p, end) }
+	egress, ingress := of(networkingv1.PolicyTypeEgress), of(networkingv1.PolicyTypeIngress)
 	denied := egress & MayDeny
 	if egress&MayAllow == 0 {
 		return denied
@@ -145,7 +152,8 @@ func (w *World) afterTiers(p *Probe, direction networkingv1.PolicyType, subject,
 func (w *World) antreaOpinion(p *Probe, direction networkingv1.PolicyType, subject, peer *Pod, counts func(tier int32) bool) (opinion Opinion) {
 	var matching []ordered
 	for _, policy := range w.antreaPolicies() {
-		tier, rules := w.tierPriority(policy.spec.Tier), policy.spec.Ingress
+		tier, exists := w.tierPriority(policy.spec.Tier)
+		rules := policy.spec.Ingress
 		if direction == networkingv1.PolicyTypeEgress {
 			rules = policy.spec.Egress
 		}
@@ -153,6 +161,9 @@ func (w *World) antreaOpinion(p *Probe, direction networkingv1.PolicyType, subje
 			continue
 		}
 		for i := range rules {
+			if !exists && opinions[*rules[i].Action]&MayDeny == 0 {
+				continue
+			}
 			if w.appliesTo(policy, &rules[i], subject) && w.antreaRuleMatches(policy.namespace, &rules[i], direction, subject, peer, p) {
 				matching = append(matching, ordered{tier, policy.spec.Priority, i, *rules[i].Action})
 			}

@@ -21,8 +21,12 @@ const SetupTimeout = time.Minute
 // StartPipeline connects to the bridge and installs the base flows, as an agent does at its start. proxyAll adds
 // connections to Services that do not come from Pods.
 func (n Identity) StartPipeline(ctx context.Context, bridge of.Switch, round openflow.RoundInfo, proxyAll bool) (openflow.Client, error) {
-	flows := openflow.NewClient(bridge, func(map[uint8]string) error { return nil },
-		openflow.Features{AntreaProxy: true, ProxyAll: proxyAll, AntreaPolicy: true, Egress: true, ONCache: true})
+	return n.StartPipelineOf(ctx, bridge, round, openflow.Features{AntreaProxy: true, ProxyAll: proxyAll, AntreaPolicy: true, Egress: true, ONCache: true})
+}
+
+// StartPipelineOf is StartPipeline for any features.
+func (n Identity) StartPipelineOf(ctx context.Context, bridge of.Switch, round openflow.RoundInfo, features openflow.Features) (openflow.Client, error) {
+	flows := openflow.NewClient(bridge, func(map[uint8]string) error { return nil }, features)
 	ctx, cancel := context.WithTimeout(ctx, SetupTimeout)
 	defer cancel()
 	cidrs := n.PodCIDRs()
@@ -37,8 +41,25 @@ func (n Identity) StartPipeline(ctx context.Context, bridge of.Switch, round ope
 	return flows, err
 }
 
-// InstallPods installs the flows of the Pods on the Node and of the other Node.
+// InstallPods installs the flows of the Pods on the Node and of the other Node, and the marks of the Pods.
 func (n Identity) InstallPods(flows openflow.Client, places []Place) error {
+	if err := n.InstallUnmarkedPods(flows, places); err != nil {
+		return err
+	}
+	for i, pod := range places {
+		if pod.Node != n.Name() {
+			continue
+		}
+		mark := coherency.Mark{InterfaceName: InterfaceName(i), OFPort: PodPort(i), Epoch: podEpoch(i)}
+		if err := flows.InstallMarkFlows([]coherency.Mark{mark}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// InstallUnmarkedPods is InstallPods for a pipeline without ONCache.
+func (n Identity) InstallUnmarkedPods(flows openflow.Client, places []Place) error {
 	peers := map[netip.Prefix]openflow.Peer{}
 	for i, gateway := range []netip.Addr{n.Peer().GatewayIPv4(), n.Peer().GatewayIPv6()} {
 		peers[n.Peer().PodCIDRs()[i]] = openflow.Peer{Gateway: gateway, Reach: reach.ThroughTunnel(n.Peer().TunnelIP())}
@@ -51,10 +72,6 @@ func (n Identity) InstallPods(flows openflow.Client, places []Place) error {
 			continue
 		}
 		if err := flows.InstallPodFlows(context.Background(), InterfaceName(i), []netip.Addr{pod.IPv4, pod.IPv6}, PodMAC(i), PodPort(i)); err != nil {
-			return err
-		}
-		mark := coherency.Mark{InterfaceName: InterfaceName(i), OFPort: PodPort(i), Epoch: podEpoch(i)}
-		if err := flows.InstallMarkFlows([]coherency.Mark{mark}); err != nil {
 			return err
 		}
 	}

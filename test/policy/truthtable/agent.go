@@ -43,7 +43,9 @@ type task struct {
 	Bridge, Source string
 	Dir            string
 	Round          openflow.RoundInfo
-	Pods           []*policy.Pod
+	// ONCache says whether the pipeline is the one of the feature gate ONCache.
+	ONCache bool
+	Pods    []*policy.Pod
 }
 
 // runAgent runs an agent until it is killed. It returns only with an error.
@@ -59,7 +61,8 @@ func runAgent(in io.Reader, out io.Writer) error {
 			interfaces.AddInterface(connected(pod, i))
 		}
 	}
-	flows, err := n.StartPipeline(ctx, of.NewSwitch(t.Bridge), t.Round, false)
+	features := openflow.Features{AntreaProxy: true, AntreaPolicy: true, Egress: true, ONCache: t.ONCache}
+	flows, err := n.StartPipelineOf(ctx, of.NewSwitch(t.Bridge), t.Round, features)
 	if err != nil {
 		return err
 	}
@@ -67,7 +70,11 @@ func runAgent(in io.Reader, out io.Writer) error {
 	policies.EnableAntreaPolicies(nil, false)
 	go policies.Run(ctx)
 	<-policies.Synced()
-	if err := n.InstallPods(flows, places(t.Pods)); err != nil {
+	install := n.InstallUnmarkedPods
+	if t.ONCache {
+		install = n.InstallPods
+	}
+	if err := install(flows, places(t.Pods)); err != nil {
 		return err
 	}
 	fmt.Fprintln(out, reachedReady)
@@ -103,6 +110,7 @@ func (a *agentProcess) start() error {
 	default:
 	}
 	a.begun++
+	a.task.ONCache = a.begun%3 != 2 // on, off, on, on, off
 	a.task.Round = openflow.RoundInfo{RoundNum: a.begun}
 	if a.begun > 1 {
 		oldest := max(a.completed, 1)

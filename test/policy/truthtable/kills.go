@@ -55,9 +55,9 @@ type killing struct {
 // of a single policy is atomic: during it, each new connection must be treated according to the world before or the one after.
 func runKills(ctx context.Context, t ovstest.TB, kills int, seed uint64, r *killResult) error {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	k := &killing{rng: rng, generator: policy.NewGenerator(rng), r: r}
+	k := &killing{rng: rng, generator: policy.NewAntreaGenerator(policy.NewGenerator(rng)), r: r}
 	world := k.generator.Next()
-	world.Policies = nil
+	world.Policies, world.ClusterNetworkPolicies, world.AntreaNetworkPolicies = nil, nil, nil
 	if err := k.start(ctx, t, world); err != nil {
 		return err
 	}
@@ -66,8 +66,11 @@ func runKills(ctx context.Context, t ovstest.TB, kills int, seed uint64, r *kill
 	}
 	for r.kills < kills {
 		next, exact := k.generator.Next(), false
-		if k.rng.IntN(2) == 0 {
+		switch k.rng.IntN(4) {
+		case 0:
 			next, exact = k.onePolicy(world, next), true
+		case 1, 2:
+			next, exact = k.generator.EditAntrea(world), true
 		}
 		if err := k.change(ctx, world, next, exact); err != nil {
 			return fmt.Errorf("after %d kills: %w", r.kills, err)
@@ -221,6 +224,9 @@ func (k *killing) sample(world *policy.World) []*policy.Probe {
 
 // withoutSCTP removes SCTP probes: conntrack knows no ports of SCTP (see rounds), and it must not be emptied here.
 func withoutSCTP(probes []*policy.Probe) []*policy.Probe {
+	for _, p := range probes {
+		p.SourcePort = 0 // Each connection has another one.
+	}
 	return slices.DeleteFunc(probes, func(p *policy.Probe) bool { return p.Protocol == corev1.ProtocolSCTP })
 }
 
@@ -245,14 +251,14 @@ func (k *killing) try(before, after *policy.World, probes []*policy.Probe) error
 	}
 	for _, t := range trials {
 		t.arrivals = portsOf(arrived[t.id])
-		then, now := before.Opinion(t.Probe), after.Opinion(t.Probe)
+		t.want = policy.Between(before, after, t.Probe)
 		possible := policy.MayDeny
 		if t.delivered(k.f) {
 			possible = policy.MayAllow
 		}
-		if (then|now)&possible == 0 || len(t.arrivals) > 0 && !t.delivered(k.f) {
+		if t.want&possible == 0 || len(t.arrivals) > 0 && !t.delivered(k.f) {
 			k.r.wrong++
-			fmt.Printf("kill %d: %v: %v before and %v after the change; it was %s\n", k.r.kills, t, then, now, t.place(k.f))
+			fmt.Printf("kill %d: %v: %v before and %v after the change; it was %s\n", k.r.kills, t, before.Opinion(t.Probe), after.Opinion(t.Probe), t.place(k.f))
 		}
 	}
 	for _, t := range k.open {

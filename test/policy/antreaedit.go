@@ -1,0 +1,45 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"slices"
+
+	crd "github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+)
+
+// EditAntrea returns a World that differs in one ClusterNetworkPolicy: it is new, gone or edited. Its tier exists.
+func (g *Generator) EditAntrea(w *World) *World {
+	next := *w
+	next.ClusterNetworkPolicies = slices.Clone(w.ClusterNetworkPolicies)
+	g.set++
+	n := len(next.ClusterNetworkPolicies)
+	switch part := g.rng.IntN(4); {
+	case n == 0 || part == 0 && n < policyNames:
+		name := fmt.Sprint("new", g.set)
+		p := &crd.ClusterNetworkPolicy{ObjectMeta: g.meta("cnp", "", name), Spec: g.antreaSpec("")}
+		p.Spec.Tier = next.knownTier(p.Spec.Tier)
+		next.ClusterNetworkPolicies = append(next.ClusterNetworkPolicies, p)
+	case part == 1:
+		i := g.rng.IntN(n)
+		next.ClusterNetworkPolicies = slices.Delete(next.ClusterNetworkPolicies, i, i+1)
+	default:
+		i := g.rng.IntN(n)
+		p := copied(next.ClusterNetworkPolicies[i])
+		p.Generation++
+		g.editSpec("", &p.Spec)
+		p.Spec.Tier = next.knownTier(p.Spec.Tier)
+		next.ClusterNetworkPolicies[i] = p
+	}
+	return &next
+}
+
+// knownTier returns a tier if it exists, else another one.
+func (w *World) knownTier(name string) string {
+	if _, exists := w.tierPriority(name); !exists {
+		return crd.SecurityOpsTier
+	}
+	return name
+}
