@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,13 +48,13 @@ func (g *Generator) addAntrea(w *World) {
 		}
 		for i := range groupNames {
 			if g.chance(70) {
-				w.Groups = append(w.Groups, &crd.Group{ObjectMeta: g.meta("", namespaceName(n), fmt.Sprint("g", i)), Spec: g.groupSpec(namespaceName(n), i)})
+				w.Groups = append(w.Groups, &crd.Group{ObjectMeta: g.meta("", namespaceName(n), fmt.Sprint("g", i)), Spec: g.nextSpec(namespaceName(n), i)})
 			}
 		}
 	}
 	for i := range clusterGroupNames {
 		if g.chance(75) {
-			w.ClusterGroups = append(w.ClusterGroups, &crd.ClusterGroup{ObjectMeta: g.meta("", "", fmt.Sprint("g", i)), Spec: g.groupSpec("", i)})
+			w.ClusterGroups = append(w.ClusterGroups, &crd.ClusterGroup{ObjectMeta: g.meta("", "", fmt.Sprint("g", i)), Spec: g.nextSpec("", i)})
 		}
 	}
 	g.addAntreaPolicies(w)
@@ -93,6 +94,24 @@ func (g *Generator) groupService(namespace string, i int) *corev1.Service {
 	return s
 }
 
+// nextSpec returns a spec of the ith group: another one, or the last one's blocks with other exceptions.
+func (g *Generator) nextSpec(namespace string, i int) crd.GroupSpec {
+	if g.last == nil || g.chance(50) {
+		return g.groupSpec(namespace, i)
+	}
+	last := g.last.group(namespace, fmt.Sprint("g", i))
+	if last == nil || len(last.IPBlocks) == 0 {
+		return g.groupSpec(namespace, i)
+	}
+	next := copied(last)
+	if block := &next.IPBlocks[0]; len(block.Except) > 0 {
+		block.Except = nil
+	} else if prefix := netip.MustParsePrefix(block.CIDR); prefix.Addr().Is4() && prefix.Bits() <= 24 {
+		block.Except = []string{prefix.Addr().String() + "/28"}
+	}
+	return *next
+}
+
 // groupSpec returns the spec of the ith group. The last one has children, the others may be its children.
 func (g *Generator) groupSpec(namespace string, i int) (spec crd.GroupSpec) {
 	last := groupNames - 1
@@ -120,7 +139,7 @@ func (g *Generator) groupSpec(namespace string, i int) (spec crd.GroupSpec) {
 		}
 	case n < 5 && namespace == "":
 		spec.NodeSelector = g.nodeSelector()
-	case n < 7 && namespace == "":
+	case n < 7:
 		spec.NamespaceSelector = g.namespaceSelector()
 		fallthrough
 	case n < 9:

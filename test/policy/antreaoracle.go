@@ -14,7 +14,8 @@ import (
 	crd "github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
 
-// Opinion contains the permitted results of a connection. It has several bits where the documentation leaves the order of rules open.
+// Opinion contains the permitted results of a connection. It has several bits where a rule that drops and one that rejects have the same place, and
+// while a change is under way.
 type Opinion uint8
 
 // The bits of an Opinion.
@@ -148,7 +149,8 @@ func (w *World) afterTiers(p *Probe, direction networkingv1.PolicyType, subject,
 	return last
 }
 
-// antreaOpinion returns the actions of the first rule that matches, or of all first ones if several have the same place.
+// antreaOpinion returns the action of the first rule that matches. Antrea's documentation leaves open which one of several with the same place
+// decides; in this project rules that deny come first, then rules that pass. Of Drop and Reject it may be either.
 func (w *World) antreaOpinion(p *Probe, direction networkingv1.PolicyType, subject, peer *Pod, counts func(tier int32) bool) (opinion Opinion) {
 	var matching []ordered
 	for _, policy := range w.antreaPolicies() {
@@ -178,6 +180,11 @@ func (w *World) antreaOpinion(p *Probe, direction networkingv1.PolicyType, subje
 			opinion |= opinions[rule.action]
 		}
 	}
+	for _, strictest := range []Opinion{MayDeny, mayPass} {
+		if opinion&strictest != 0 {
+			return opinion & strictest
+		}
+	}
 	return opinion
 }
 
@@ -190,7 +197,8 @@ func (w *World) appliesTo(policy antreaPolicy, rule *crd.Rule, pod *Pod) bool {
 	return slices.ContainsFunc(entries, func(entry crd.AppliedTo) bool {
 		switch {
 		case entry.Group != "":
-			return w.groupHas(policy.namespace, entry.Group, pod)
+			own := policy.namespace == "" || policy.namespace == pod.Namespace
+			return own && w.groupHas(policy.namespace, entry.Group, pod)
 		case entry.ServiceAccount != nil:
 			return isOfAccount(entry.ServiceAccount, pod)
 		}

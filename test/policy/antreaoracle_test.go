@@ -48,7 +48,10 @@ func handmade(t *testing.T) *World {
 		require.NoError(t, yaml.UnmarshalStrict([]byte(text), &g.Spec), text)
 		w.ClusterGroups = append(w.ClusterGroups, g)
 	}
-	w.Groups = []*crd.Group{{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "own"}}}
+	w.Groups = []*crd.Group{
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "own"}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "foreign"}, Spec: crd.GroupSpec{NamespaceSelector: &metav1.LabelSelector{}}},
+	}
 	return w
 }
 
@@ -110,7 +113,8 @@ func TestOpinion(t *testing.T) {
 		{name: "the tier comes before the priority", policies: []string{" {tier: emergency, priority: 9, appliedTo: [{podSelector: {}}], ingress: [{action: Reject}]}", all + "tier: securityops, ingress: [{action: Allow}]}"}, from: "x/a", to: "y/a", want: MayReject},
 		{name: "no tier is the tier application", policies: []string{all + "tier: application, ingress: [{action: Drop}]}", " {priority: 4, appliedTo: [{podSelector: {}}], ingress: [{action: Allow}]}"}, from: "x/a", to: "y/a", want: MayAllow},
 		{name: "a tier of users", policies: []string{all + "tier: mine, ingress: [{action: Drop}]}", all + "tier: networkops, ingress: [{action: Allow}]}"}, from: "x/a", to: "y/a", want: MayDrop},
-		{name: "of equal priorities any may come first", policies: []string{all + "ingress: [{action: Drop}]}", all + "ingress: [{action: Allow}]}"}, from: "x/a", to: "y/a", want: MayDrop | MayAllow},
+		{name: "of equal priorities what denies comes first", policies: []string{all + "ingress: [{action: Allow}]}", all + "ingress: [{action: Reject}]}", all + "ingress: [{action: Drop}]}"}, from: "x/a", to: "y/a", want: MayDrop | MayReject},
+		{name: "of equal priorities Pass comes before Allow", policies: []string{all + "ingress: [{action: Allow}]}", all + "ingress: [{action: Pass}]}", isolateX}, from: "y/a", to: "x/a", want: MayDrop},
 		{name: "equal priorities, but another index", policies: []string{all + "ingress: [{action: Pass, from: [{group: absent}]}, {action: Drop}]}", all + "ingress: [{action: Allow}]}"}, from: "x/a", to: "y/a", want: MayAllow},
 		{name: "both ends must allow", policies: []string{all + "ingress: [{action: Reject}], egress: [{action: Drop}]}"}, from: "x/a", to: "y/a", want: MayDrop},
 		{name: "without its tier, what denies comes first", policies: []string{all + "tier: gone, ingress: [{action: Drop}]}", all + "tier: emergency, ingress: [{action: Allow}]}"}, from: "x/a", to: "y/a", want: MayDrop},
@@ -148,6 +152,8 @@ func TestOpinion(t *testing.T) {
 		{name: "a group of Nodes", policies: []string{all + "ingress: [{action: Drop, from: [{group: edge}]}]}"}, from: "z/host-2", to: "y/a", want: MayDrop},
 		{name: "a group that does not exist", policies: []string{all + "ingress: [{action: Drop, from: [{group: absent}]}]}"}, from: "x/b", to: "y/a", want: MayAllow},
 		{name: "a group of a Namespace", policies: []string{"x {priority: 5, appliedTo: [{group: own}], ingress: [{action: Drop}]}"}, from: "y/b", to: "x/a", want: MayDrop},
+		{name: "as appliedTo, a group of a Namespace has only Pods of its own", policies: []string{"x {priority: 5, appliedTo: [{group: foreign}], ingress: [{action: Drop}]}"}, from: "y/b", to: "y/a", want: MayAllow},
+		{name: "as appliedTo, a group of a Namespace has its own Pods beside others", policies: []string{"x {priority: 5, appliedTo: [{group: foreign}], ingress: [{action: Drop}]}"}, from: "y/b", to: "x/a", want: MayDrop},
 		{name: "as appliedTo, a group has no blocks", policies: []string{" {priority: 5, appliedTo: [{group: block}], ingress: [{action: Drop}]}"}, from: "y/b", to: "x/a", want: MayAllow},
 		{name: "appliedTo of a rule", policies: []string{" {priority: 5, ingress: [{action: Drop, appliedTo: [{serviceAccount: {name: sa-b, namespace: x}}]}, {action: Reject, appliedTo: [{podSelector: {matchLabels: {app: a}}}]}]}"}, from: "y/b", to: "x/a", want: MayReject},
 

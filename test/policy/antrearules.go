@@ -126,7 +126,7 @@ func (g *Generator) antreaPorts() (ports []crd.NetworkPolicyPort) {
 	for _, port := range g.ports() {
 		p := crd.NetworkPolicyPort{Protocol: port.Protocol, Port: port.Port, EndPort: port.EndPort}
 		if g.chance(30) {
-			r := pick(g.rng, [][2]int32{{1, middlePort - 1}, {middlePort, 65535}, {middlePort - 1, middlePort}, {middlePort, middlePort}, {10007, 44001}})
+			r := pick(g.rng, [][2]int32{{0, middlePort - 1}, {middlePort, 65535}, {middlePort - 1, middlePort}, {middlePort, middlePort}, {10007, 44001}})
 			p.SourcePort, p.SourceEndPort = &r[0], &r[1]
 			if r[0] == r[1] {
 				p.SourceEndPort = nil
