@@ -24,16 +24,16 @@ const modulePath = "github.com/antrea-oncache/antrea/"
 // they have in common is further down, and nothing down there imports them.
 var mayImport = map[string][]string{
 	"pkg/agent": {
-		"pkg/apis", "pkg/apiserver/apis", "pkg/apiserver/apiservertest", "pkg/apiserver/generic", "pkg/apiserver/handlers", "pkg/client",
-		"pkg/config", "pkg/features", "pkg/log", "pkg/nlattr", "pkg/ovs", "pkg/retry", "pkg/supportbundle", "pkg/trie", "pkg/version",
+		"pkg/apis", "pkg/client", "pkg/config", "pkg/features", "pkg/httpapi", "pkg/log", "pkg/nlattr", "pkg/ovs", "pkg/retry",
+		"pkg/supportbundle", "pkg/trie", "pkg/version",
 	},
 	"pkg/antctl": {
-		"pkg/agent/apis", "pkg/agent/oncache/api", "pkg/apis", "pkg/apiserver/apis", "pkg/redact", "pkg/supportbundle/bundletest", "pkg/version",
+		"pkg/agent/apis", "pkg/agent/oncache/api", "pkg/apis", "pkg/httpapi/apis", "pkg/redact", "pkg/supportbundle/bundletest", "pkg/version",
 	},
 	"pkg/apiserver": {
-		"pkg/apis", "pkg/client", "pkg/config", "pkg/controller", "pkg/features", "pkg/log", "pkg/retry", "pkg/version",
+		"pkg/apis", "pkg/client", "pkg/config", "pkg/controller", "pkg/features", "pkg/httpapi", "pkg/log", "pkg/retry", "pkg/version",
 	},
-	"pkg/controller": {"pkg/apis", "pkg/apiserver/apis", "pkg/client", "pkg/features", "pkg/log", "pkg/retry", "pkg/supportbundle", "pkg/trie", "pkg/version"},
+	"pkg/controller": {"pkg/apis", "pkg/httpapi/apis", "pkg/client", "pkg/features", "pkg/log", "pkg/retry", "pkg/supportbundle", "pkg/trie", "pkg/version"},
 
 	// The start knows the order of controllers and cache, not what they do.
 	"pkg/agent/round": {"pkg/agent/interfacestore", "pkg/agent/openflow"},
@@ -51,12 +51,12 @@ var mayImport = map[string][]string{
 	"pkg/agent/openflow/internal/traceflow":     featureMayImport("pkg/agent/ippacket", "pkg/agent/policy", "pkg/apis/crd"),
 
 	// The parts of the APIs that clients and other components need.
-	"pkg/agent/apis":              {"pkg/apis"},
-	"pkg/agent/oncache/api":       {},
-	"pkg/apiserver/apis":          {},
-	"pkg/apiserver/apiservertest": {},
-	"pkg/apiserver/generic":       {"pkg/log", "pkg/version"},
-	"pkg/apiserver/handlers":      {"pkg/apis", "pkg/apiserver/apis", "pkg/config", "pkg/features", "pkg/log", "pkg/version"},
+	"pkg/agent/apis":            {"pkg/apis"},
+	"pkg/agent/oncache/api":     {},
+	"pkg/httpapi/apis":          {},
+	"pkg/httpapi/apiservertest": {},
+	"pkg/httpapi/generic":       {"pkg/log", "pkg/version"},
+	"pkg/httpapi/handlers":      {"pkg/apis", "pkg/httpapi/apis", "pkg/config", "pkg/features", "pkg/log", "pkg/version"},
 
 	"pkg/client":    {"pkg/apis", "pkg/config"},
 	"pkg/component": {"pkg/log", "pkg/version"},
@@ -214,7 +214,7 @@ func TestCrossedBoundaries(t *testing.T) {
 func TestWrongImports(t *testing.T) {
 	for _, i := range []imported{
 		{"pkg/config/agent", "pkg/agent/apis", false},
-		{"pkg/apiserver/handlers/featuregates", "pkg/agent/apiserver/handlers", false},
+		{"pkg/httpapi/handlers/featuregates", "pkg/agent/apiserver/handlers", false},
 		{"pkg/apiserver", "pkg/agent/problem", true},
 		{"pkg/controller/networkpolicy", "pkg/agent/openflow", false},
 		{"pkg/controller/networkpolicy", "pkg/apiserver/registry", false},

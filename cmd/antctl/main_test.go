@@ -24,10 +24,10 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/podinterface"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	agentbundle "github.com/antrea-oncache/antrea/pkg/agent/supportbundle"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/apiservertest"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/featuregates"
 	"github.com/antrea-oncache/antrea/pkg/features"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/apiservertest"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/handlers"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/handlers/featuregates"
 	"github.com/antrea-oncache/antrea/pkg/supportbundle"
 )
 

@@ -33,9 +33,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/apiservertest"
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
 	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/apiservertest"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
 )
 

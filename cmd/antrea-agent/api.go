@@ -27,9 +27,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/explain"
 	"github.com/antrea-oncache/antrea/pkg/agent/metrics"
 	"github.com/antrea-oncache/antrea/pkg/agent/querier"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/featuregates"
 	"github.com/antrea-oncache/antrea/pkg/config"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/generic"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/handlers/featuregates"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsctl"
 	"github.com/antrea-oncache/antrea/pkg/supportbundle"
 )

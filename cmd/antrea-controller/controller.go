@@ -20,9 +20,6 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apiserver"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/admission"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/certificate"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/controllerinfo"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/featuregates"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/webhook"
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
 	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
@@ -35,6 +32,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/controller/tiers"
 	"github.com/antrea-oncache/antrea/pkg/controller/traceflow"
 	"github.com/antrea-oncache/antrea/pkg/features"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/generic"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/handlers/controllerinfo"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/handlers/featuregates"
 	"github.com/antrea-oncache/antrea/pkg/supportbundle"
 )
 

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 
 	"github.com/antrea-oncache/antrea/pkg/apis"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/controllerinfo"
 	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
 	controllerbundle "github.com/antrea-oncache/antrea/pkg/controller/supportbundle"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/handlers/controllerinfo"
 	"github.com/antrea-oncache/antrea/pkg/supportbundle"
 )
 

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
-	apiserverapis "github.com/antrea-oncache/antrea/pkg/apiserver/apis"
+	apiserverapis "github.com/antrea-oncache/antrea/pkg/httpapi/apis"
 )
 
 // definitions are all commands.

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/apis"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/apis"
 )
 
 // endpointPath is the path of the controller for antctl query endpoint.

@@ -3,7 +3,7 @@
 
 // Package apis holds what the components and their clients must agree on to find each other: ports, the token file, and
 // the names by which antrea-controller is found and verified. Their messages are defined in the packages below it, and
-// in pkg/agent/apis and pkg/apiserver/apis. The names and numbers are Antrea's.
+// in pkg/agent/apis and pkg/httpapi/apis. The names and numbers are Antrea's.
 package apis
 
 // LoopbackTokenFile is the file of the bearer token with which antctl in the same Pod may do everything.

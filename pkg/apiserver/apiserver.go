@@ -32,12 +32,12 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	"github.com/antrea-oncache/antrea/pkg/apis/stats/v1alpha1"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/endpoint"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/registry"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/webhook"
 	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/controller/stats"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/generic"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/handlers/endpoint"
 )
 
 // shutdownTimeout bounds how long open requests may delay the controller's exit. Watches are ended at once.

@@ -29,15 +29,15 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis"
 	internal "github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/apiservertest"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/certificate"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/controllerinfo"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/webhook"
 	"github.com/antrea-oncache/antrea/pkg/client/controlplane"
 	"github.com/antrea-oncache/antrea/pkg/controller/monitor"
 	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/controller/stats"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/apiservertest"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/generic"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/handlers/controllerinfo"
 )
 
 const (

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	internal "github.com/antrea-oncache/antrea/pkg/apis/controlplane"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/apiservertest"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/apiservertest"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/generic"
 	"github.com/antrea-oncache/antrea/pkg/log/logtest"
 )
 

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/stats/v1alpha1"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/apiservertest"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/apiservertest"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/generic"
 	"github.com/antrea-oncache/antrea/pkg/log/logtest"
 )
 

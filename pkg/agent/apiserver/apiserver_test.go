@@ -29,8 +29,8 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/apiservertest"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/apiservertest"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/handlers"
 	antreaversion "github.com/antrea-oncache/antrea/pkg/version"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/antrea-oncache/antrea/pkg/apiserver/apiservertest"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/apiservertest"
 )
 
 // Every path that the server has, whoever has installed it, needs a client with rights; only health checks do not.

@@ -19,8 +19,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/antrea-oncache/antrea/pkg/apiserver/apiservertest"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/apiservertest"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/generic"
 )
 
 // patience is for what must happen long before.

@@ -17,8 +17,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/loglevel"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/apiservertest"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/apiservertest"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/generic"
 	"github.com/antrea-oncache/antrea/pkg/log"
 	"github.com/antrea-oncache/antrea/pkg/log/logtest"
 )

@@ -22,7 +22,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/client"
 	"github.com/antrea-oncache/antrea/pkg/apis"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/generic"
 )
 
 // startController serves as antrea-controller does: with a certificate for the Service's name, which authority verifies. It

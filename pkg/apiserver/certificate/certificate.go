@@ -15,7 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 
 	"github.com/antrea-oncache/antrea/pkg/apis"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/generic"
 )
 
 // maxAge is the validity of a generated certificate before and after its creation. A clock without a battery may be

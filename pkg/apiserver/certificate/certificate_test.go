@@ -25,7 +25,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/antrea-oncache/antrea/pkg/apis"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/generic"
 )
 
 const patience = 60 * time.Second

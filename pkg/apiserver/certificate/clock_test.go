@@ -12,7 +12,7 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/antrea-oncache/antrea/pkg/apis"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/generic"
 )
 
 // TestClockJumps: agents accept a generated certificate whatever the clocks showed at its creation and show now.

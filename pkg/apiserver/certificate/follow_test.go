@@ -22,7 +22,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/antrea-oncache/antrea/pkg/apis"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/generic"
 	"github.com/antrea-oncache/antrea/pkg/log/logtest"
 )
 

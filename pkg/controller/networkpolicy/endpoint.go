@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/apis"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/apis"
 )
 
 // Endpoint returns the policies and rules that concern a Pod, sorted by Namespace, name and index; ok is false if the Pod does

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/apis"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/apis"
 )
 
 // concerns returns what concerns the Pods client and server, which are in the groups "all" and of their names, in both roles.

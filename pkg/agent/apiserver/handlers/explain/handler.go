@@ -18,7 +18,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/explain"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/handlers"
 )
 
 // Explainer answers questions.

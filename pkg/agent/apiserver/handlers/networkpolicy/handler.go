@@ -21,7 +21,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/handlers"
 )
 
 // Querier is the agent's policy controller.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/handlers"
 )
 
 // Querier knows the interfaces on the bridge.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/antrea-oncache/antrea/pkg/apiserver/apis"
 	"github.com/antrea-oncache/antrea/pkg/features"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/apis"
 )
 
 func TestHandleAgent(t *testing.T) {

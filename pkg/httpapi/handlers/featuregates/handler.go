@@ -13,11 +13,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/component-base/featuregate"
 
-	"github.com/antrea-oncache/antrea/pkg/apiserver/apis"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers"
 	"github.com/antrea-oncache/antrea/pkg/config"
 	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
 	"github.com/antrea-oncache/antrea/pkg/features"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/apis"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/handlers"
 )
 
 // HandleAgent lists the gates of an agent.

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/antrea-oncache/antrea/pkg/apiserver/apis"
-	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/apis"
+	"github.com/antrea-oncache/antrea/pkg/httpapi/handlers"
 )
 
 // Path is the path of the handler.
