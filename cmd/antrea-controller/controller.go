@@ -101,8 +101,8 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	return group.Wait()
 }
 
-// newObjects returns the informers of Antrea's policies, tiers and groups, which policies follows, and the functions that have to run for
-// them: none without the feature gate.
+// newObjects returns the informers of Antrea's policies, tiers and groups. policies follows them and the policies of the Kubernetes network
+// policy API. The functions have to run for them; without the feature gate there are none.
 func newObjects(
 	o *options, clients *kubernetes.Clients, leader *leadership.Leadership, traffic *stats.Aggregator,
 	policies *networkpolicy.Controller, store *networkpolicy.Store,
@@ -125,11 +125,18 @@ func newObjects(
 	if err := policies.FollowAntrea(objects); err != nil {
 		return nil, nil, err
 	}
-	statuses, err := networkpolicy.NewStatusController(store, clients.Statuses, objects, leader.Serving, policies.Synced())
+	admin, err := crd.NewAdminPolicies(clients.Dynamic, o.gates.Enabled(features.AdminNetworkPolicy), o.gates.Enabled(features.ClusterNetworkPolicy))
 	if err != nil {
 		return nil, nil, err
 	}
-	return objects, []func(context.Context){objects.Run, defaults.Run, statuses.Run}, nil
+	if err := policies.FollowAdmin(admin); err != nil {
+		return nil, nil, err
+	}
+	statuses, err := networkpolicy.NewStatusController(store, clients.Statuses, objects, admin, leader.Serving, policies.Synced())
+	if err != nil {
+		return nil, nil, err
+	}
+	return objects, []func(context.Context){objects.Run, admin.Run, defaults.Run, statuses.Run}, nil
 }
 
 // webhooks returns the webhooks of all kinds.

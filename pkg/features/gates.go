@@ -65,6 +65,7 @@ func OfKey(key string) featuregate.Feature {
 
 // The gates that the code asks about.
 const (
+	AdminNetworkPolicy            featuregate.Feature = "AdminNetworkPolicy"
 	AntreaPolicy                  featuregate.Feature = "AntreaPolicy"
 	AntreaProxy                   featuregate.Feature = "AntreaProxy"
 	CleanupStaleUDPSvcConntrack   featuregate.Feature = "CleanupStaleUDPSvcConntrack"
@@ -94,7 +95,8 @@ var (
 // table contains the gates of both components, sorted by name. All are Antrea's but ONCache. After a change of the table, run
 // go test ./pkg/features -update && make manifest.
 var table = []gate{
-	{name: "AdminNetworkPolicy", spec: deprecated, in: controller, about: "AdminNetworkPolicy objects."},
+	{name: AdminNetworkPolicy, spec: deprecated, in: controller, about: "AdminNetworkPolicy objects.",
+		page: "docs/use/antrea-network-policy.md#kubernetes-network-policy-api"},
 	{name: "AntreaIPAM", spec: alpha, in: both, about: "Pod addresses from IPPools."},
 	{name: "AntreaNodeConfig", spec: beta, in: agent, about: "Settings for some Nodes, in AntreaNodeConfig objects."},
 	{name: AntreaPolicy, spec: beta, in: both, about: "Antrea's own policies, tiers and groups.",
@@ -104,7 +106,8 @@ var table = []gate{
 	{name: "BGPPolicy", spec: alpha, in: agent, about: "Routes to Pods and Services, announced by BGP."},
 	{name: CleanupStaleUDPSvcConntrack, spec: beta, in: agent, about: "Conntrack entries of UDP Services are removed when their Endpoints go.",
 		page: "docs/use/antrea-proxy.md#connections-that-exist"},
-	{name: ClusterNetworkPolicy, spec: alpha, in: controller, about: "ClusterNetworkPolicy objects of the Kubernetes network policy API."},
+	{name: ClusterNetworkPolicy, spec: alpha, in: controller, about: "ClusterNetworkPolicy objects of the Kubernetes network policy API.",
+		page: "docs/use/antrea-network-policy.md#kubernetes-network-policy-api"},
 	{name: Egress, spec: beta, in: both, about: "Fixed source addresses for Pods that talk to outside the cluster.",
 		section: "egress"},
 	{name: "EgressSeparateSubnet", spec: beta, in: agent, about: "Egress addresses from subnets other than the Nodes'."},

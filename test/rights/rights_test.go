@@ -17,14 +17,15 @@ const root = "../.."
 
 // dynamic are the resources of the dynamic clients, separated by spaces, by file.
 var dynamic = map[string]string{
-	"pkg/agent/monitor/monitor.go":                     "antreaagentinfos.crd.antrea.io",
-	"pkg/controller/monitor/agents.go":                 "antreaagentinfos.crd.antrea.io",
-	"pkg/controller/monitor/monitor.go":                "antreacontrollerinfos.crd.antrea.io",
-	"pkg/agent/controller/traceflow/status.go":         "traceflows.crd.antrea.io",
-	"pkg/controller/traceflow/controller.go":           "traceflows.crd.antrea.io",
-	"pkg/controller/tiers/tiers.go":                    "tiers.crd.antrea.io",
-	"pkg/apiserver/certificate/publish.go":             "apiservices.apiregistration.k8s.io",
-	"pkg/controller/networkpolicy/statuscontroller.go": "clusternetworkpolicies.crd.antrea.io networkpolicies.crd.antrea.io clustergroups.crd.antrea.io groups.crd.antrea.io",
+	"pkg/agent/monitor/monitor.go":             "antreaagentinfos.crd.antrea.io",
+	"pkg/controller/monitor/agents.go":         "antreaagentinfos.crd.antrea.io",
+	"pkg/controller/monitor/monitor.go":        "antreacontrollerinfos.crd.antrea.io",
+	"pkg/agent/controller/traceflow/status.go": "traceflows.crd.antrea.io",
+	"pkg/controller/traceflow/controller.go":   "traceflows.crd.antrea.io",
+	"pkg/controller/tiers/tiers.go":            "tiers.crd.antrea.io",
+	"pkg/apiserver/certificate/publish.go":     "apiservices.apiregistration.k8s.io",
+	"pkg/controller/networkpolicy/statuscontroller.go": "clusternetworkpolicies.crd.antrea.io networkpolicies.crd.antrea.io clustergroups.crd.antrea.io groups.crd.antrea.io " +
+		"adminnetworkpolicies.policy.networking.k8s.io baselineadminnetworkpolicies.policy.networking.k8s.io clusternetworkpolicies.policy.networking.k8s.io",
 }
 
 // library is the use of the Kubernetes API by a function that the program calls, beyond what the types of the call say.
@@ -53,7 +54,7 @@ var (
 			client("ReportStats", "nodestatssummaries.controlplane.antrea.io create"),
 			client("ReportPolicyStatus", "networkpolicies/status.controlplane.antrea.io create"),
 		},
-		"antrea-controller": {serving, traceflowInformer, policyInformers},
+		"antrea-controller": {serving, traceflowInformer, policyInformers, adminPolicyInformers},
 	}
 
 	// elsewhere are calls whose rights are not the chart's to give: the collector's Namespace grants them (docs/use/network-flow-visibility.md).
@@ -66,6 +67,12 @@ var (
 		"clusternetworkpolicies.crd.antrea.io list", "clusternetworkpolicies.crd.antrea.io watch", "networkpolicies.crd.antrea.io list",
 		"networkpolicies.crd.antrea.io watch", "tiers.crd.antrea.io list", "tiers.crd.antrea.io watch", "clustergroups.crd.antrea.io list",
 		"clustergroups.crd.antrea.io watch", "groups.crd.antrea.io list", "groups.crd.antrea.io watch",
+	}}
+
+	adminPolicyInformers = library{module + "pkg/client/crd.NewAdminPolicies", []string{
+		"adminnetworkpolicies.policy.networking.k8s.io list", "adminnetworkpolicies.policy.networking.k8s.io watch",
+		"baselineadminnetworkpolicies.policy.networking.k8s.io list", "baselineadminnetworkpolicies.policy.networking.k8s.io watch",
+		"clusternetworkpolicies.policy.networking.k8s.io list", "clusternetworkpolicies.policy.networking.k8s.io watch",
 	}}
 
 	traceflowInformer = library{module + "pkg/client/crd.Informer", []string{"traceflows.crd.antrea.io list", "traceflows.crd.antrea.io watch"}}

@@ -45,6 +45,7 @@ func Webhooks(c Config) webhook.Webhooks {
 		"/validate/tier":         a.validating(v1beta1.TierKind, a.tier),
 		"/validate/clustergroup": a.validating(v1beta1.ClusterGroupKind, a.group),
 		"/validate/group":        a.validating(v1beta1.GroupKind, a.group),
+		"/validate/cnp":          a.k8sClusterPolicy,
 		"/mutate/acnp":           mutating(v1beta1.ClusterNetworkPolicyKind),
 		"/mutate/annp":           mutating(v1beta1.NetworkPolicyKind),
 	}

@@ -235,3 +235,25 @@ func TestGateAndSync(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, answer.Refusal, "reading the Tier")
 }
+
+// TestK8sClusterPolicies: they are created with the gate only, and while no tier has their place.
+func TestK8sClusterPolicies(t *testing.T) {
+	u := object(t, "ClusterNetworkPolicy", "", "p", "{tier: Admin}")
+	u.SetAPIVersion("policy.networking.k8s.io/v1alpha2")
+	ask := func(config Config, request *admissionv1.AdmissionRequest, objects ...*unstructured.Unstructured) string {
+		answer, err := start(t, config, objects...)["/validate/cnp"](request)
+		require.NoError(t, err)
+		return answer.Refusal
+	}
+	on := Config{Enabled: true, ClusterNetworkPolicy: true}
+	create := request(t, u, nil)
+	require.Empty(t, ask(on, create, object(t, "Tier", "", "t", "{priority: 221}")))
+	require.Contains(t, ask(on, create, object(t, "Tier", "", "t", "{priority: 220}")), "the Tier t has the priority 220")
+	require.Contains(t, ask(Config{Enabled: true}, create), "the feature gate ClusterNetworkPolicy of antrea-controller is off")
+	require.Contains(t, ask(on, request(t, u, u)), "asked about UPDATE")
+	require.Contains(t, ask(on, request(t, object(t, "ClusterNetworkPolicy", "", "p", "{}"), nil)), "it knows CREATE ClusterNetworkPolicy policy.networking.k8s.io/v1alpha2")
+	unsynced, err := crd.NewPolicies(dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), listKinds))
+	require.NoError(t, err)
+	_, err = Webhooks(Config{Objects: unsynced, Enabled: true, ClusterNetworkPolicy: true})["/validate/cnp"](create)
+	require.ErrorContains(t, err, "are not read yet")
+}

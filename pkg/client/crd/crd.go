@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package crd reads and writes the objects of crd.antrea.io with the dynamic client: there are few kinds. Traceflows and what makes policies
-// are watched.
+// are watched, also the policies of policy.networking.k8s.io.
 package crd
 
 import (
@@ -69,8 +69,11 @@ func Missing(err error, resource schema.GroupVersionResource) error {
 
 // Informer returns an informer for the resource. While its CRD is missing it has nothing, says so once, and asks again ever more slowly.
 func Informer(client dynamic.Interface, resource schema.GroupVersionResource) (cache.SharedIndexInformer, error) {
-	return informer(client, resource, "Objects of this kind have no effect until their CRD is installed")
+	return informer(client, resource, "Objects of this kind have no effect until their CRD is installed: "+chartInstalls)
 }
+
+// chartInstalls says how the CRDs of the chart are installed.
+const chartInstalls = "Helm does not do that in an upgrade, kubectl apply -f build/charts/antrea/crds does"
 
 // informer returns an informer that says the consequence of a missing CRD.
 func informer(client dynamic.Interface, resource schema.GroupVersionResource, consequence string) (cache.SharedIndexInformer, error) {
@@ -80,8 +83,7 @@ func informer(client dynamic.Interface, resource schema.GroupVersionResource, co
 		if missing := Missing(err, resource); !apierrors.IsNotFound(err) {
 			cache.DefaultWatchErrorHandler(ctx, r, err)
 		} else if said.CompareAndSwap(false, true) {
-			klog.ErrorS(missing, consequence+": Helm does not do that in an upgrade, kubectl apply -f build/charts/antrea/crds does",
-				"resource", resource.GroupResource())
+			klog.ErrorS(missing, consequence, "resource", resource.GroupResource())
 		}
 	})
 	if err != nil {

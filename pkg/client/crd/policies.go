@@ -41,10 +41,7 @@ func NewPolicies(client dynamic.Interface) (*Policies, error) {
 	p := &Policies{}
 	var errs []error
 	set := func(target *cache.SharedIndexInformer, resource schema.GroupVersionResource, decode cache.TransformFunc) {
-		made, err := informer(client, resource, "No policy of any kind is served until this CRD is installed, or the feature gate AntreaPolicy is off")
-		if err == nil {
-			err = made.SetTransform(decode)
-		}
+		made, err := decoding(client, resource, "AntreaPolicy", chartInstalls, decode)
 		*target = made
 		errs = append(errs, err)
 	}
@@ -59,6 +56,15 @@ func NewPolicies(client dynamic.Interface) (*Policies, error) {
 	return p, nil
 }
 
+// decoding returns an informer whose objects decode reads. Without the CRD no policy is served: what its objects deny is not known.
+func decoding(client dynamic.Interface, resource schema.GroupVersionResource, gate, advice string, decode cache.TransformFunc) (cache.SharedIndexInformer, error) {
+	made, err := informer(client, resource, fmt.Sprintf("No policy of any kind is served until this CRD is installed, or the feature gate %s is off: %s", gate, advice))
+	if err != nil {
+		return nil, err
+	}
+	return made, made.SetTransform(decode)
+}
+
 // all returns the informers by resource.
 func (p *Policies) all() map[schema.GroupVersionResource]cache.SharedIndexInformer {
 	return map[schema.GroupVersionResource]cache.SharedIndexInformer{
@@ -68,9 +74,11 @@ func (p *Policies) all() map[schema.GroupVersionResource]cache.SharedIndexInform
 }
 
 // Run watches until ctx ends. While a CRD is missing, its informer has not synced.
-func (p *Policies) Run(ctx context.Context) {
+func (p *Policies) Run(ctx context.Context) { runAll(ctx, p.all()) }
+
+func runAll(ctx context.Context, informers map[schema.GroupVersionResource]cache.SharedIndexInformer) {
 	var running sync.WaitGroup
-	for _, informer := range p.all() {
+	for _, informer := range informers {
 		running.Go(func() { informer.Run(ctx.Done()) })
 	}
 	running.Wait()

@@ -23,6 +23,12 @@ func (c *ControllerConfig) Validate(gates featuregate.FeatureGate) error {
 		errs = append(errs, errors.New("multicluster.enableStretchedNetworkPolicy: true is not supported by this version; supported: false; "+
 			"rules for Pods of other clusters would not be enforced: leave it out if there are none"))
 	}
+	for _, gate := range []featuregate.Feature{features.AdminNetworkPolicy, features.ClusterNetworkPolicy} {
+		if gates.Enabled(gate) && !gates.Enabled(features.AntreaPolicy) {
+			errs = append(errs, fmt.Errorf("featureGates.%s: true needs the feature gate AntreaPolicy; allowed without it: false; "+
+				"policies of this kind would not be enforced: switch both on or both off", gate))
+		}
+	}
 	return errors.Join(errs...)
 }
 

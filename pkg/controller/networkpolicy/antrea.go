@@ -16,11 +16,13 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
 
-// antreaObjects has the objects that only Antrea's policies need.
+// antreaObjects has the objects that only policies in tiers need.
 type antreaObjects struct {
 	// policies are by name; ClusterNetworkPolicies have no Namespace.
 	policies map[types.NamespacedName]*policy
-	tiers    map[string]int32
+	// admin has the policies of the Kubernetes network policy API.
+	admin map[adminKey]*policy
+	tiers map[string]int32
 	// nodes are the names of all Nodes.
 	nodes map[string]struct{}
 	// services are the groups of the NodePorts of a Service.
@@ -43,7 +45,7 @@ type antreaObjects struct {
 
 func newAntreaObjects() antreaObjects {
 	return antreaObjects{
-		policies: map[types.NamespacedName]*policy{}, tiers: map[string]int32{}, nodes: map[string]struct{}{},
+		policies: map[types.NamespacedName]*policy{}, admin: map[adminKey]*policy{}, tiers: map[string]int32{}, nodes: map[string]struct{}{},
 		services: map[*appliedToGroup]struct{}{}, selectors: map[types.NamespacedName]labels.Set{},
 		sources: map[string]*groupSource{}, parents: index[string, string]{}, serviceUsers: index[types.NamespacedName, string]{},
 		ofGroup: index[string, *policy]{}, ofTier: index[string, *policy]{}, perNamespace: map[*policy]struct{}{},

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
@@ -131,7 +132,7 @@ func antreaText(c *core, p *policy) []string {
 }
 
 func serviceText(s *controlplane.Service) string {
-	text := string(*s.Protocol)
+	text := string(ptr.Deref(s.Protocol, "any"))
 	if s.Port != nil {
 		text += ":" + s.Port.String()
 	}

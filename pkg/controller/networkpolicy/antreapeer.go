@@ -19,7 +19,7 @@ func (r *ruleReader) readPeers(field string, peers []v1beta1.NetworkPolicyPeer, 
 	var out controlplane.NetworkPolicyPeer
 	egress := r.rule.Direction == controlplane.DirectionOut
 	if len(peers)+len(source.ToServices) == 0 {
-		return r.everything()
+		return r.out.everything(r.rule.Direction, r.rule.Services)
 	}
 	for i := range peers {
 		if err := r.readPeer(&out, &peers[i], egress); err != nil {
@@ -30,17 +30,17 @@ func (r *ruleReader) readPeers(field string, peers []v1beta1.NetworkPolicyPeer, 
 	r.readToServices(&out, source, egress)
 	if r.doubtfulPeers && r.denies {
 		r.relative = nil
-		return r.everything()
+		return r.out.everything(r.rule.Direction, r.rule.Services)
 	}
 	return out
 }
 
 // everything is a peer for all addresses, with the Pods among them if their named ports are needed.
-func (r *ruleReader) everything() controlplane.NetworkPolicyPeer {
+func (t *translation) everything(direction controlplane.Direction, services []controlplane.Service) controlplane.NetworkPolicyPeer {
 	out := controlplane.NetworkPolicyPeer{IPBlocks: everywhere}
-	named := slices.ContainsFunc(r.rule.Services, func(s controlplane.Service) bool { return s.Port != nil && s.Port.Type == intstr.String })
-	if named && r.rule.Direction == controlplane.DirectionOut {
-		r.out.addGroup(&out, anonymous(allPods))
+	named := slices.ContainsFunc(services, func(s controlplane.Service) bool { return s.Port != nil && s.Port.Type == intstr.String })
+	if named && direction == controlplane.DirectionOut {
+		t.addGroup(&out, anonymous(allPods))
 	}
 	return out
 }

@@ -131,10 +131,7 @@ func (t *translator) rule(direction controlplane.Direction, index int, source *v
 	r.doubtfulPeers = t.source.doubt != nil
 	r.doubtfulPorts = r.doubtfulPeers
 	r.readPorts(source)
-	peer := &r.rule.From
-	if direction == controlplane.DirectionOut {
-		peer = &r.rule.To
-	}
+	peer := peersOf(&r.rule)
 	*peer = r.readPeers(field, peers, source)
 	applied, split := r.target(source)
 	keep := r.denies || placed && t.source.doubt == nil && !(r.doubtfulPorts && len(r.rule.Services) == 0)

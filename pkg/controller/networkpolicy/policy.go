@@ -20,8 +20,9 @@ type policy struct {
 	// key is the name of the object, and never changes. source says where the policy comes from.
 	key    string
 	source policySource
-	// antrea is the source of translation; nil for a policy of Kubernetes.
+	// antrea or admin is the source of translation; both are nil for a NetworkPolicy of Kubernetes.
 	antrea      *antreaPolicy
+	admin       *adminPolicy
 	translation *translation
 	// object is replaced when it changes.
 	object *controlplane.NetworkPolicy
@@ -48,6 +49,9 @@ func sourceOf(kind controlplane.NetworkPolicyType, meta *metav1.ObjectMeta) poli
 	}
 }
 
+// tiered reports whether the policy is in a tier, which NetworkPolicies of Kubernetes are not. Tiered policies have a status.
+func (p *policy) tiered() bool { return p.source.Type != controlplane.K8sNetworkPolicy }
+
 func (p *policy) resource() Resource         { return NetworkPolicies }
 func (p *policy) id() string                 { return p.key }
 func (p *policy) concerns() span             { return p.span }
@@ -72,7 +76,7 @@ func (c *core) SetNetworkPolicy(source *networkingv1.NetworkPolicy) ([]change, e
 // setPolicy replaces old, which may be nil, by next, and returns the policy that there is then.
 func (c *core) setPolicy(t *transaction, old, next *policy) *policy {
 	if old != nil && old.source.UID == next.source.UID {
-		old.source, old.antrea = next.source, next.antrea
+		old.source, old.antrea, old.admin = next.source, next.antrea, next.admin
 		c.retranslated(t, map[*policy]*translation{old: next.translation})
 		return old
 	}
@@ -238,7 +242,7 @@ func (c *core) release(t *transaction, p *policy, former references) {
 // build makes the object of a policy. A policy of Kubernetes is in the Namespace.
 func (p *policy) build(ns *namespace) *controlplane.NetworkPolicy {
 	rules := p.translation.rules
-	if p.antrea == nil && ns.logging {
+	if !p.tiered() && ns.logging {
 		rules = make([]controlplane.NetworkPolicyRule, len(rules))
 		for i, rule := range p.translation.rules {
 			rule.EnableLogging = true

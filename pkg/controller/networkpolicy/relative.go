@@ -101,11 +101,7 @@ func (r *ruleReader) addCopy(namespaces []*namespace, applied []groupReference, 
 		r.out.addGroup(&peer, anonymous(selector))
 	}
 	rule := r.rule
-	if rule.Direction == controlplane.DirectionIn {
-		rule.From = peer
-	} else {
-		rule.To = peer
-	}
+	*peersOf(&rule) = peer
 	r.rules = append(r.rules, pendingRule{rule, part, true})
 }
 

@@ -23,13 +23,17 @@ const (
 	reasonUnsupported      = "NetworkPolicyUnsupported"
 )
 
-// StatusKey names an object whose status the controller writes. Kind is a kind of crd.antrea.io.
+// StatusKey names an object whose status the controller writes. Kind is a kind of crd.antrea.io, or the type of an internal policy whose
+// source is in another group.
 type StatusKey struct {
 	Kind string
 	types.NamespacedName
 }
 
 func (p *policy) statusKey() StatusKey {
+	if p.admin != nil {
+		return StatusKey{string(p.source.Type), types.NamespacedName{Name: p.source.Name}}
+	}
 	kind := v1beta1.NetworkPolicyKind
 	if p.antrea.namespace == "" {
 		kind = v1beta1.ClusterNetworkPolicyKind
@@ -55,16 +59,8 @@ func (c *core) status(p *policy) v1beta1.NetworkPolicyStatus {
 		status.Phase, status.Conditions = v1beta1.NetworkPolicyPending, []v1beta1.NetworkPolicyCondition{realizable}
 		return status
 	}
-	failures := map[string]string{}
-	for node, report := range p.reports {
-		switch {
-		case report.Generation != p.source.generation:
-		case report.RealizationFailure:
-			failures[node] = report.Message
-		default:
-			status.CurrentNodesRealized++
-		}
-	}
+	realized, failures := p.realization()
+	status.CurrentNodesRealized = realized
 	status.DesiredNodesRealized = int32(len(p.span))
 	status.Phase = phase(&status, len(failures))
 	if len(p.translation.unreadable) > 0 {
@@ -81,6 +77,21 @@ func (c *core) status(p *policy) v1beta1.NetworkPolicyStatus {
 		})
 	}
 	return status
+}
+
+// realization returns the number of Nodes that have realized the latest version of the policy, and the messages of those that failed to.
+func (p *policy) realization() (realized int32, failures map[string]string) {
+	failures = map[string]string{}
+	for node, report := range p.reports {
+		switch {
+		case report.Generation != p.source.generation:
+		case report.RealizationFailure:
+			failures[node] = report.Message
+		default:
+			realized++
+		}
+	}
+	return realized, failures
 }
 
 // phase returns the phase of a policy that some Nodes have realized and some have failed to.
@@ -151,13 +162,13 @@ func (s *Store) GroupStatus(name types.NamespacedName) (condition v1beta1.GroupC
 	return source.condition(), true
 }
 
-// Report takes what Nodes say about the policy of that key, and reports whether there is such a policy of Antrea. Reports of Nodes outside
+// Report takes what Nodes say about the policy of that key, and reports whether there is such a policy with a status. Reports of Nodes outside
 // of its span do not count.
 func (s *Store) Report(key string, nodes []controlplane.NetworkPolicyNodeStatus) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.core.policies[key]
-	if p == nil || p.antrea == nil {
+	if p == nil || !p.tiered() {
 		return false
 	}
 	for _, report := range nodes {
@@ -184,7 +195,7 @@ func (s *Store) OnStatus(notify func(StatusKey)) {
 // noteStatus notes which status a change of a policy affects: a Node that leaves takes its report with it.
 func (s *Store) noteStatus(ch *change) {
 	p, ok := ch.object.(*policy)
-	if !ok || p.antrea == nil {
+	if !ok || !p.tiered() {
 		return
 	}
 	for _, node := range ch.left {
@@ -200,7 +211,7 @@ func (s *Store) tellStatus() {
 	antrea := &s.core.antrea
 	if s.notify != nil {
 		for p := range antrea.changed {
-			if p.antrea != nil {
+			if p.tiered() {
 				s.notify(p.statusKey())
 			}
 		}

@@ -37,7 +37,8 @@ type statusFixture struct {
 
 var crdKinds = map[schema.GroupVersionResource]string{
 	crd.ClusterNetworkPolicies: "ClusterNetworkPolicyList", crd.NetworkPolicies: "NetworkPolicyList", crd.Tiers: "TierList",
-	crd.ClusterGroups: "ClusterGroupList", crd.Groups: "GroupList",
+	crd.ClusterGroups: "ClusterGroupList", crd.Groups: "GroupList", crd.AdminNetworkPolicies: "AdminNetworkPolicyList",
+	crd.BaselineAdminNetworkPolicies: "BaselineAdminNetworkPolicyList", crd.K8sClusterNetworkPolicies: "ClusterNetworkPolicyList",
 }
 
 func startStatus(t *testing.T, objects ...runtime.Object) *statusFixture {
@@ -57,22 +58,25 @@ func (f *statusFixture) run() {
 	controller, err := NewController(f.kube, f.store)
 	require.NoError(f.t, err)
 	require.NoError(f.t, controller.FollowAntrea(objects))
+	admin, err := crd.NewAdminPolicies(f.client, true, true)
+	require.NoError(f.t, err)
+	require.NoError(f.t, controller.FollowAdmin(admin))
 	serving := func() error {
 		if f.serving.Load() {
 			return nil
 		}
 		return errStandby
 	}
-	statuses, err := NewStatusController(f.store, f.client, objects, serving, controller.Synced())
+	statuses, err := NewStatusController(f.store, f.client, objects, admin, serving, controller.Synced())
 	require.NoError(f.t, err)
-	done := make(chan struct{}, 3)
+	done := make(chan struct{}, 4)
 	for _, run := range []func(){
-		func() { objects.Run(f.t.Context()) }, func() { controller.Run(f.t.Context()) }, func() { statuses.Run(f.t.Context()) },
+		func() { objects.Run(f.t.Context()) }, func() { admin.Run(f.t.Context()) }, func() { controller.Run(f.t.Context()) }, func() { statuses.Run(f.t.Context()) },
 	} {
 		go func() { run(); done <- struct{}{} }()
 	}
 	f.t.Cleanup(func() {
-		for range 3 {
+		for range 4 {
 			<-done
 		}
 	})
@@ -85,7 +89,7 @@ func (f *statusFixture) create(text string) {
 	f.t.Helper()
 	u := &unstructured.Unstructured{}
 	require.NoError(f.t, yaml.Unmarshal([]byte(text), u))
-	u.SetAPIVersion("crd.antrea.io/v1beta1")
+	u.SetAPIVersion(f.resource(u.GetKind()).GroupVersion().String())
 	u.SetUID(types.UID("uid-" + u.GetName()))
 	u.SetGeneration(1)
 	_, err := f.client.Resource(f.resource(u.GetKind())).Namespace(u.GetNamespace()).Create(f.t.Context(), u, metav1.CreateOptions{})
@@ -94,7 +98,7 @@ func (f *statusFixture) create(text string) {
 
 func (f *statusFixture) resource(kind string) schema.GroupVersionResource {
 	for resource, list := range crdKinds {
-		if list == kind+"List" {
+		if list == kind+"List" && resource != crd.K8sClusterNetworkPolicies { // Antrea has such a kind.
 			return resource
 		}
 	}

@@ -39,7 +39,7 @@ const (
 // report everything again once they are connected.
 var statusGrace = 10 * time.Second
 
-// StatusController writes the status of policies and groups of Antrea: what the Store says it should be.
+// StatusController writes the status of groups and of policies in tiers: what the Store says it should be.
 type StatusController struct {
 	store   *Store
 	client  dynamic.Interface
@@ -64,7 +64,9 @@ type statusKind struct {
 
 // NewStatusController returns a StatusController that does nothing before Run, and nothing before synced is closed or while serving returns
 // an error.
-func NewStatusController(store *Store, client dynamic.Interface, objects *crd.Policies, serving func() error, synced <-chan struct{}) (*StatusController, error) {
+func NewStatusController(
+	store *Store, client dynamic.Interface, objects *crd.Policies, admin *crd.AdminPolicies, serving func() error, synced <-chan struct{},
+) (*StatusController, error) {
 	c := &StatusController{
 		store: store, client: client, serving: serving, synced: synced,
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[StatusKey](minStatusRetry, maxStatusRetry)),
@@ -75,6 +77,7 @@ func NewStatusController(store *Store, client dynamic.Interface, objects *crd.Po
 		v1beta1.ClusterGroupKind:         {crd.ClusterGroups, objects.ClusterGroups, c.nextOfClusterGroup},
 		v1beta1.GroupKind:                {crd.Groups, objects.Groups, c.nextOfGroup},
 	}
+	c.addAdminKinds(admin)
 	for kind, k := range c.kinds {
 		add := func(object any) {
 			if name, err := cache.ObjectToName(object); err == nil {

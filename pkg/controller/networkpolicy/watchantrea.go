@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
 )
@@ -20,11 +21,7 @@ import (
 // FollowAntrea makes the controller follow Antrea's policies, tiers and groups, whose informers run elsewhere, and the Nodes
 // and Services that these name. It is called before Run, and Synced also waits for them.
 func (c *Controller) FollowAntrea(objects *crd.Policies) error {
-	followed := []struct {
-		what     string
-		informer cache.SharedIndexInformer
-		handler  cache.ResourceEventHandler
-	}{
+	return c.follow([]followed{
 		{"Nodes", c.factory.Core().V1().Nodes().Informer(), c.handler()},
 		{"Services", c.factory.Core().V1().Services().Informer(), c.handler()},
 		{"Tiers", objects.Tiers, follow(c.store, setTier, func(core *core, name types.NamespacedName) []change { return core.DeleteTier(name.Name) })},
@@ -32,8 +29,36 @@ func (c *Controller) FollowAntrea(objects *crd.Policies) error {
 		{"Groups", objects.Groups, follow(c.store, setGroup, deleteGroup)},
 		{"ClusterNetworkPolicies", objects.ClusterNetworkPolicies, follow(c.store, (*core).SetClusterNetworkPolicy, (*core).DeleteAntreaPolicy)},
 		{"NetworkPolicies of Antrea", objects.NetworkPolicies, follow(c.store, (*core).SetAntreaNetworkPolicy, (*core).DeleteAntreaPolicy)},
+	})
+}
+
+// FollowAdmin makes the controller follow the policies of the Kubernetes network policy API, whose informers run elsewhere. FollowAntrea is called
+// before, which follows Nodes, and Run afterward. Synced also waits for them.
+func (c *Controller) FollowAdmin(objects *crd.AdminPolicies) error {
+	var kinds []followed
+	if objects.AdminNetworkPolicies != nil {
+		kinds = append(kinds,
+			followed{"AdminNetworkPolicies", objects.AdminNetworkPolicies,
+				follow(c.store, (*core).SetAdminNetworkPolicy, deleteAdmin(controlplane.AdminNetworkPolicy))},
+			followed{"BaselineAdminNetworkPolicies", objects.BaselineAdminNetworkPolicies,
+				follow(c.store, (*core).SetBaselineAdminNetworkPolicy, deleteAdmin(controlplane.BaselineAdminNetworkPolicy))})
 	}
-	for _, f := range followed {
+	if objects.ClusterNetworkPolicies != nil {
+		kinds = append(kinds, followed{"ClusterNetworkPolicies of Kubernetes", objects.ClusterNetworkPolicies,
+			follow(c.store, (*core).SetK8sClusterNetworkPolicy, deleteAdmin(controlplane.K8sClusterNetworkPolicy))})
+	}
+	return c.follow(kinds)
+}
+
+// followed is a kind of objects that the controller follows.
+type followed struct {
+	what     string
+	informer cache.SharedIndexInformer
+	handler  cache.ResourceEventHandler
+}
+
+func (c *Controller) follow(kinds []followed) error {
+	for _, f := range kinds {
 		registration, err := f.informer.AddEventHandler(f.handler)
 		if err != nil {
 			return fmt.Errorf("watching %s: %w", f.what, err)

@@ -184,7 +184,7 @@ func (c *Controller) isGone(name string) bool {
 
 // hasStatus reports whether antrea-controller keeps a status for policies of the kind.
 func hasStatus(np *v1beta2.NetworkPolicy) bool {
-	return np.SourceRef != nil && (np.SourceRef.Type == v1beta2.AntreaClusterNetworkPolicy || np.SourceRef.Type == v1beta2.AntreaNetworkPolicy)
+	return !isKubernetes(np)
 }
 
 // statusOf returns what there is to report about a policy: that its latest version cannot be realized, or that the datapath follows it. ok

@@ -107,7 +107,7 @@ func TestStatus(t *testing.T) {
 		{"senseless", noTier, []string{"np n1 1 true cannot be realized"}},
 		{"not implemented", tierPolicy("np", 50, 1, "Allow", "a", l7), []string{`np n1 1 true rule "rule0"`}},
 		{"of Kubernetes", networkPolicy("np", "a", in(groups("peers"))), nil},
-		{"of a kind without status", other, nil},
+		{"of the Kubernetes network policy API", other, []string{"np n1 1 false"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
