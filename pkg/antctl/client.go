@@ -45,6 +45,8 @@ type client struct {
 	base *url.URL
 	// token is sent as a bearer token unless empty.
 	token string
+	// config is set if the server is the Kubernetes API.
+	config *rest.Config
 	// own returns the bearer token with which the transport authenticates the user, empty if it uses none or makes it by itself; may be nil.
 	own func() string
 }
@@ -88,7 +90,7 @@ func newKubernetesClient(conn connection) (*client, error) {
 		return nil, fmt.Errorf("address of the Kubernetes API %q: %w", config.Host, err)
 	}
 	httpClient.CheckRedirect = stayAtServer
-	return &client{http: httpClient, base: base, own: func() string { return ownToken(config) }}, nil
+	return &client{http: httpClient, base: base, config: config, own: func() string { return ownToken(config) }}, nil
 }
 
 // ownToken is the token of a kubeconfig or of the Pod's service account. The latter is replaced from time to time.

@@ -4,6 +4,7 @@
 package antctl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -48,11 +49,15 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 	}
 	for i := range definitions {
 		definition := &definitions[i]
+		if env == (Environment{Mode: ModeController}) && definition.Agent != nil && !answeredByController(definition) {
+			groups[definition.Group].AddCommand(s.newNodeCommand(definition))
+			continue
+		}
 		endpoint := definition.endpoint(env.Mode)
 		if endpoint == nil {
 			continue
 		}
-		command := newSubcommand(definition, endpoint, s.asker(endpoint))
+		command := newSubcommand(definition, endpoint, s.asker(endpoint, s.client))
 		if definition.Watch {
 			addWatch(command, definition, s)
 		}
@@ -69,6 +74,9 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 	if env.Mode == ModeController {
 		root.AddCommand(newProxy(s), newCheck(s))
 	}
+	if env == (Environment{Mode: ModeController}) {
+		root.AddCommand(newStatus(s))
+	}
 	for _, group := range []Group{Get, Query, ONCache} {
 		if groups[group].HasSubCommands() {
 			root.AddCommand(groups[group])
@@ -77,15 +85,24 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 	return root
 }
 
+// answeredByController reports whether another definition of the same command asks the controller.
+func answeredByController(d *Definition) bool {
+	return d.Controller == nil && slices.ContainsFunc(definitions, func(other Definition) bool {
+		return other.Group == d.Group && other.Use == d.Use && other.Controller != nil
+	})
+}
+
 // session holds the connections of one command line to its servers.
 type session struct {
 	env       Environment
 	conn      connection
 	tokenFile string
+	// node is the Node whose agent is asked from outside its Pod; empty for none.
+	node string
 }
 
-// asker returns a function that asks the server for what an endpoint answers.
-func (s *session) asker(endpoint *Endpoint) func(context.Context, url.Values) ([]byte, error) {
+// asker returns a function that asks for what an endpoint answers; connect makes the client.
+func (s *session) asker(endpoint *Endpoint, connect func(context.Context, *Endpoint) (*client, error)) func(context.Context, url.Values) ([]byte, error) {
 	return func(ctx context.Context, query url.Values) ([]byte, error) {
 		sent, body := query, []byte(nil)
 		if endpoint.Query != nil {
@@ -102,10 +119,11 @@ func (s *session) asker(endpoint *Endpoint) func(context.Context, url.Values) ([
 			ctx, cancel = context.WithTimeout(ctx, s.conn.timeout)
 			defer cancel()
 		}
-		c, err := s.client(ctx, endpoint)
+		c, err := connect(ctx, endpoint)
 		if err != nil {
 			return nil, err
 		}
+		defer c.http.CloseIdleConnections()
 		return c.send(ctx, endpoint.method(query), endpoint.Path, sent, body)
 	}
 }
@@ -115,6 +133,9 @@ func (s *session) client(ctx context.Context, endpoint *Endpoint) (*client, erro
 		return newLoopbackClient(s.env.Mode, s.conn.server, s.tokenFile)
 	}
 	kubernetes, err := newKubernetesClient(s.conn)
+	if err == nil && s.node != "" {
+		return agentClient(ctx, kubernetes, s.node)
+	}
 	if err != nil || !endpoint.Direct {
 		return kubernetes, err
 	}
@@ -182,19 +203,28 @@ func (d *Definition) execute(cmd *cobra.Command, args []string, endpoint *Endpoi
 	if err != nil {
 		return err
 	}
-	body, err := ask(cmd.Context(), query)
+	result, err := d.result(cmd.Context(), endpoint, query, ask)
 	if err != nil {
 		if d.Unanswered != nil {
 			return errors.Join(err, write(cmd.OutOrStdout(), d.Unanswered(), format))
 		}
 		return err
 	}
-	result, err := endpoint.response(query).Read(body)
+	return endpoint.print(cmd, result, format)
+}
+
+// result asks for the answer to a query, and reads it.
+func (d *Definition) result(ctx context.Context, endpoint *Endpoint, query url.Values, ask func(context.Context, url.Values) ([]byte, error)) (Result, error) {
+	body, err := ask(ctx, query)
 	if err != nil {
-		return err
+		return Result{}, err
 	}
-	if endpoint.TextOnly {
-		_, err = fmt.Fprint(cmd.OutOrStdout(), cleanText(result.Text))
+	return endpoint.response(query).Read(body)
+}
+
+func (e *Endpoint) print(cmd *cobra.Command, result Result, format Format) error {
+	if e.TextOnly {
+		_, err := fmt.Fprint(cmd.OutOrStdout(), cleanText(result.Text))
 		return err
 	}
 	return write(cmd.OutOrStdout(), result, format)
@@ -214,7 +244,7 @@ func (d *Definition) query(cmd *cobra.Command, args []string) (url.Values, error
 			if err != nil {
 				return nil, err
 			}
-			query.Set(f.Name, value)
+			query.Set(cmp.Or(f.Parameter, f.Name), value)
 			continue
 		}
 		on, err := cmd.Flags().GetBool(f.Name)
@@ -222,7 +252,7 @@ func (d *Definition) query(cmd *cobra.Command, args []string) (url.Values, error
 			return nil, err
 		}
 		if on {
-			query.Set(f.Name, "true")
+			query.Set(cmp.Or(f.Parameter, f.Name), "true")
 		}
 	}
 	return query, nil

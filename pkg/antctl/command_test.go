@@ -270,11 +270,11 @@ func TestCommandsByMode(t *testing.T) {
 		exist   []string
 		absent  []string
 	}{
-		{"antrea-agent-abcde", inAgent, []string{"version", "log-level", "get"}, []string{"proxy"}},
-		{"antrea-controller-1", Environment{Mode: ModeController, InPod: true}, []string{"version", "get", "proxy"}, []string{"log-level"}},
+		{"antrea-agent-abcde", inAgent, []string{"version", "log-level", "get"}, []string{"proxy", "status"}},
+		{"antrea-controller-1", Environment{Mode: ModeController, InPod: true}, []string{"version", "get", "proxy"}, []string{"log-level", "status"}},
 		{"flow-aggregator-1", Environment{Mode: ModeFlowAggregator, InPod: true}, nil, []string{"version", "get"}},
-		{"", Environment{Mode: ModeController}, []string{"version", "get", "proxy"}, []string{"log-level"}},
-		{"web-1", Environment{Mode: ModeController}, []string{"version", "get"}, []string{"log-level"}},
+		{"", Environment{Mode: ModeController}, []string{"version", "get", "proxy", "log-level", "oncache", "status"}, nil},
+		{"web-1", Environment{Mode: ModeController}, []string{"version", "get", "log-level"}, nil},
 	} {
 		t.Run("POD_NAME="+tc.podName, func(t *testing.T) {
 			require.Equal(t, tc.env, DetectEnvironment(tc.podName))

@@ -46,9 +46,10 @@ type Arg struct {
 	Name string
 }
 
-// Flag is a string flag, or with Bool set a switch. It becomes the query parameter Name when the user sets it.
+// Flag is a string flag, or with Bool set a switch. It becomes the query parameter Parameter, or Name, when the user sets it.
 type Flag struct {
 	Name      string
+	Parameter string
 	Shorthand string
 	Usage     string
 	Bool      bool

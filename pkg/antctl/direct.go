@@ -39,14 +39,17 @@ const (
 type component struct {
 	base *url.URL
 	tls  *tls.Config
+	// forward is the way through the Kubernetes API where the Node cannot be reached; nil if there is none.
+	forward *forwarder
 	// token returns a bearer token that is valid now.
 	token func(context.Context) (string, error)
 }
 
 // agentInfo is the part of AntreaAgentInfo (crd.antrea.io/v1beta1) that says where an agent is.
 type agentInfo struct {
-	APIPort     int    `json:"apiPort"`
-	APICABundle []byte `json:"apiCABundle"`
+	APIPort     int                    `json:"apiPort"`
+	APICABundle []byte                 `json:"apiCABundle"`
+	PodRef      corev1.ObjectReference `json:"podRef"`
 }
 
 // findAgent finds the agent of a Node.
@@ -61,7 +64,16 @@ func findAgent(ctx context.Context, kubernetes *client, node string) (*component
 	if info.APIPort == 0 || len(info.APICABundle) == 0 {
 		return nil, fmt.Errorf("finding the agent of Node %s: AntreaAgentInfo %s has no apiPort or no apiCABundle; has the agent started?", node, node)
 	}
-	return newComponent(ctx, kubernetes, node, info.APIPort, info.APICABundle, agentServerName)
+	return newComponent(ctx, kubernetes, place{node, info.PodRef, info.APIPort}, info.APICABundle, agentServerName)
+}
+
+// agentClient makes a client for a few requests to the agent of a Node.
+func agentClient(ctx context.Context, kubernetes *client, node string) (*client, error) {
+	agent, err := findAgent(ctx, kubernetes, node)
+	if err != nil {
+		return nil, err
+	}
+	return agent.client(ctx)
 }
 
 // findController finds the controller.
@@ -82,24 +94,35 @@ func findController(ctx context.Context, kubernetes *client) (*component, error)
 	if port == 0 {
 		port = apis.ControllerPort
 	}
-	return newComponent(ctx, kubernetes, info.NodeRef.Name, port, []byte(ca.Data[apis.ControllerCAKey]), apis.ControllerServerName(apis.DefaultNamespace))
+	return newComponent(ctx, kubernetes, place{info.NodeRef.Name, info.PodRef, port}, []byte(ca.Data[apis.ControllerCAKey]), apis.ControllerServerName(apis.DefaultNamespace))
 }
 
-func newComponent(ctx context.Context, kubernetes *client, node string, port int, ca []byte, serverName string) (*component, error) {
+// place is the Pod of a component, its Node, and the port of its API in the Node's network.
+type place struct {
+	node string
+	pod  corev1.ObjectReference
+	port int
+}
+
+func newComponent(ctx context.Context, kubernetes *client, at place, ca []byte, serverName string) (*component, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(ca) {
-		return nil, fmt.Errorf("the CA that %s on Node %s has published has no certificate in PEM", serverName, node)
+		return nil, fmt.Errorf("the CA that %s on Node %s has published has no certificate in PEM", serverName, at.node)
 	}
-	address, err := nodeAddress(ctx, kubernetes, node)
+	address, err := nodeAddress(ctx, kubernetes, at.node)
 	if err != nil {
 		return nil, err
 	}
 	tokens := &tokenSource{kubernetes: kubernetes, now: time.Now}
-	return &component{
-		base:  &url.URL{Scheme: "https", Host: net.JoinHostPort(address, strconv.Itoa(port))},
+	c := &component{
+		base:  &url.URL{Scheme: "https", Host: net.JoinHostPort(address, strconv.Itoa(at.port))},
 		tls:   &tls.Config{RootCAs: roots, ServerName: serverName, MinVersion: tls.VersionTLS12},
 		token: tokens.token,
-	}, nil
+	}
+	if at.pod.Name != "" && at.pod.Namespace != "" {
+		c.forward = &forwarder{config: kubernetes.config, base: kubernetes.base, pod: at.pod, port: at.port}
+	}
+	return c, nil
 }
 
 // nodeAddress is the address of a Node at which it is reached from outside the cluster, if there is one.
@@ -124,7 +147,7 @@ func (c *component) client(ctx context.Context) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	httpClient := &http.Client{Transport: &http.Transport{TLSClientConfig: c.tls}, CheckRedirect: stayAtServer}
+	httpClient := &http.Client{Transport: &http.Transport{TLSClientConfig: c.tls, DialContext: c.dial}, CheckRedirect: stayAtServer}
 	return &client{http: httpClient, base: c.base, token: token}, nil
 }
 

@@ -28,7 +28,7 @@ var oncacheDefinition = Definition{
 	Flags: []Flag{
 		{Name: "namespace", Shorthand: "n", Usage: "Only flows of local Pods of this Namespace"},
 		{Name: "pod", Shorthand: "p", Usage: "Only flows of this local Pod; needs --namespace"},
-		{Name: "node", Usage: "Only flows to and from this remote Node"},
+		{Name: "remote-node", Parameter: "node", Usage: "Only flows to and from this remote Node"},
 		{Name: "ip", Usage: "Only flows with this source or destination address"},
 		{Name: "limit", Usage: "Maximum number of flows"},
 	},
@@ -66,10 +66,10 @@ var oncacheFlushDefinition = Definition{
 	Short: "Evict entries of the ONCache fast path on this Node",
 	Long: "Evict the entries of a local Pod, the entries to and from a remote Node, or all entries of the ONCache fast path on this Node.\n" +
 		"No connection is interrupted: its next packets go through Open vSwitch, and the cache learns from them again.",
-	Example: "  antctl oncache flush --pod ns1/pod1\n  antctl oncache flush --node node-2\n  antctl oncache flush --all",
+	Example: "  antctl oncache flush --pod ns1/pod1\n  antctl oncache flush --remote-node node-2\n  antctl oncache flush --all",
 	Flags: []Flag{
 		{Name: "pod", Shorthand: "p", Usage: "Local Pod whose entries are evicted, NAMESPACE/NAME"},
-		{Name: "node", Usage: "Remote Node whose entries are evicted, with the outer header of packets to it"},
+		{Name: "remote-node", Parameter: "node", Usage: "Remote Node whose entries are evicted, with the outer header of packets to it"},
 		{Name: "all", Usage: "Evict all entries and all outer headers", Bool: true},
 	},
 	Agent: &Endpoint{Path: "/oncache/flush", Changes: true, Response: Object(
