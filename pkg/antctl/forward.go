@@ -15,11 +15,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
 	"k8s.io/klog/v2"
+	"k8s.io/streaming/pkg/httpstream"
 )
 
 // directPatience limits a direct connection to a Node, which many clusters do not allow from outside.
@@ -57,7 +57,7 @@ func (f *forwarder) dial(ctx context.Context) (net.Conn, error) {
 	}
 	open, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ready, ended := make(chan struct{}), make(chan error, 1)
-	forward, err := portforward.NewOnAddressesWithContext(open, dialer, []string{"127.0.0.1"}, []string{"0:" + strconv.Itoa(f.port)}, ready, io.Discard, io.Discard)
+	forward, err := portforward.NewOnAddressesForStreamingWithContext(open, dialer, []string{"127.0.0.1"}, []string{"0:" + strconv.Itoa(f.port)}, ready, io.Discard, io.Discard)
 	if err != nil {
 		stop()
 		return nil, err
@@ -94,7 +94,7 @@ func connectTo(ctx context.Context, forward *portforward.PortForwarder) (net.Con
 // dialer upgrades a connection to the Kubernetes API: with WebSocket, or with SPDY where that fails, as before Kubernetes 1.31.
 func (f *forwarder) dialer() (httpstream.Dialer, error) {
 	target := f.base.JoinPath("/api/v1/namespaces", url.PathEscape(f.pod.Namespace), "pods", url.PathEscape(f.pod.Name), "portforward")
-	webSocket, err := portforward.NewSPDYOverWebsocketDialerWithLogger(klog.Background(), target, f.config)
+	webSocket, err := portforward.NewSPDYOverWebsocketDialerForStreamingWithLogger(klog.Background(), target, f.config)
 	if err != nil {
 		return nil, err
 	}
@@ -102,8 +102,8 @@ func (f *forwarder) dialer() (httpstream.Dialer, error) {
 	if err != nil {
 		return nil, err
 	}
-	older := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, target)
-	return portforward.NewFallbackDialer(webSocket, older, func(error) bool { return true }), nil
+	older := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, target)
+	return portforward.NewFallbackDialerForStreaming(webSocket, older, func(error) bool { return true }), nil
 }
 
 // forwardedConn ends the forwarding when it is closed.
