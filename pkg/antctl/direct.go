@@ -147,7 +147,7 @@ func (c *component) client(ctx context.Context) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	httpClient := &http.Client{Transport: &http.Transport{TLSClientConfig: c.tls, DialContext: c.dial}, CheckRedirect: stayAtServer}
+	httpClient := &http.Client{Transport: &http.Transport{DialTLSContext: c.dial}, CheckRedirect: stayAtServer}
 	return &client{http: httpClient, base: c.base, token: token}, nil
 }
 

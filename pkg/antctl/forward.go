@@ -5,6 +5,7 @@ package antctl
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -33,19 +34,35 @@ type forwarder struct {
 	port   int
 }
 
-// dial connects to the component: directly, or through the Kubernetes API if that fails.
+// dial connects to the component: directly, or through the Kubernetes API where that fails. From outside a cluster, a Node's address may also belong
+// to a foreign machine, which its certificate shows.
 func (c *component) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	direct, cancel := context.WithTimeout(ctx, directPatience)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(direct, network, address)
+	if err == nil {
+		conn, err = c.handshake(direct, conn)
+	}
 	if err == nil || c.forward == nil || ctx.Err() != nil {
 		return conn, err
 	}
 	forwarded, failure := c.forward.dial(ctx)
+	if failure == nil {
+		forwarded, failure = c.handshake(ctx, forwarded)
+	}
 	if failure != nil {
 		return nil, fmt.Errorf("%w; through the Kubernetes API: %w", err, failure)
 	}
 	return forwarded, nil
+}
+
+// handshake verifies the component's certificate. It closes conn if that fails.
+func (c *component) handshake(ctx context.Context, conn net.Conn) (net.Conn, error) {
+	verified := tls.Client(conn, c.tls)
+	if err := verified.HandshakeContext(ctx); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return verified, nil
 }
 
 // dial opens a port on loopback that leads to the Pod, and connects to it. The port is closed with the connection; what else connects to it

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -65,7 +67,7 @@ func pass(stream httpstream.Stream) {
 // and token are used as before; what the API refuses is an error that names both ways.
 func TestAgentThroughTheKubernetesAPI(t *testing.T) {
 	c := newNodes(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "Bearer antctl-1" {
+		if r.Header.Get("Authorization") != "Bearer antctl-1" && r.Header.Get("Authorization") != "Bearer antctl-2" {
 			http.Error(w, "Unauthorized", http.StatusUnauthorized)
 			return
 		}
@@ -81,6 +83,18 @@ func TestAgentThroughTheKubernetesAPI(t *testing.T) {
 	stdout, stderr, err := run(outside, "", "get", "pi", "--node", "n1", "-k", c.kubeconfig)
 	require.NoError(t, err, stderr)
 	require.Contains(t, stdout, "web-abcdef")
+
+	// At the Node's address there is a foreign machine.
+	foreign := httptest.NewUnstartedServer(http.NotFoundHandler())
+	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.2", strconv.Itoa(info.APIPort)))
+	require.NoError(t, err)
+	require.NoError(t, foreign.Listener.Close())
+	foreign.Listener = listener
+	foreign.StartTLS()
+	stdout, stderr, err = run(outside, "", "get", "pi", "--node", "n1", "-k", c.kubeconfig)
+	require.NoError(t, err, stderr)
+	require.Contains(t, stdout, "web-abcdef")
+	foreign.Close()
 
 	c.objects[path] = http.StatusForbidden
 	_, _, err = run(outside, "", "get", "pi", "--node", "n1", "-k", c.kubeconfig)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -158,10 +159,10 @@ func forAll(nodes []string, ask func(i int, node string)) {
 func mergeAnswers(answers []nodeAnswer) (Result, error) {
 	data := map[string]any{}
 	merged := Result{Data: data}
-	var failed []error
+	var failed []string
 	for _, a := range answers {
 		if a.err != nil {
-			failed = append(failed, fmt.Errorf("node %s: %w", a.node, a.err))
+			failed = append(failed, "node "+a.node+": "+a.err.Error())
 			continue
 		}
 		data[a.node] = a.result.Data
@@ -174,5 +175,8 @@ func mergeAnswers(answers []nodeAnswer) (Result, error) {
 			merged.Table.Rows = append(merged.Table.Rows, append([]string{a.node}, row...))
 		}
 	}
-	return merged, errors.Join(failed...)
+	if len(failed) > 0 {
+		return merged, errors.New(strings.Join(failed, "; "))
+	}
+	return merged, nil
 }

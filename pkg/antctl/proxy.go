@@ -108,7 +108,7 @@ func (f *proxyFlags) target(ctx context.Context, s *session) (*component, error)
 func (c *component) proxy() http.Handler {
 	return &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: c.base.Scheme, Host: c.base.Host}) },
-		Transport: &authorized{component: c, next: &http.Transport{TLSClientConfig: c.tls, DialContext: c.dial, ForceAttemptHTTP2: true}},
+		Transport: &authorized{component: c, next: &http.Transport{DialTLSContext: c.dial}},
 		// Watches and profiles are passed on as they come.
 		FlushInterval: -1,
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
