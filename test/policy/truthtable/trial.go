@@ -21,7 +21,7 @@ import (
 type trial struct {
 	*policy.Probe
 	id uint32
-	// want is what may happen.
+	// want contains the outcomes that are right.
 	want policy.Opinion
 	// arrivals are the ports that the opening packet has reached; answered tells whether an answer has come back.
 	arrivals []*switchpair.Port
