@@ -43,7 +43,7 @@ type task struct {
 	Bridge, Source string
 	Dir            string
 	Round          openflow.RoundInfo
-	// ONCache says whether the pipeline is the one of the feature gate ONCache.
+	// ONCache reports whether the pipeline is the one of the feature gate ONCache.
 	ONCache bool
 	Pods    []*policy.Pod
 }
