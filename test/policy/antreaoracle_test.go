@@ -17,7 +17,7 @@ import (
 	crd "github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
 
-// handmade is a World with Namespaces x and y of team a, and z. Each has Pods a and b; those of x and y have a named port web, with another number
+// handmade is a World with Namespaces x and y of team a, and z. Each has Pods a and b; the ones in x and y have a named port web, with another number
 // in y. Nodes alternate.
 func handmade(t *testing.T) *World {
 	t.Helper()
