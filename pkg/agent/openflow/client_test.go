@@ -35,7 +35,7 @@ func TestInitializeOrder(t *testing.T) {
 	require.NoError(t, err)
 
 	require.Equal(t, "PipelineRootClassifier", named[0])
-	require.Len(t, named, 31)
+	require.Len(t, named, 32)
 	history := fake.History()
 	require.Len(t, history, 1, "deletion and base flows are one atomic bundle")
 	require.Equal(t, of.FlowMod{Command: of.DeleteByCookie, Flow: of.Flow{Cookie: 5 << 48}, CookieMask: 0xffff << 48}, history[0][0])
@@ -320,10 +320,10 @@ func TestOtherTablesReplaceTheFlowsOfFormerRounds(t *testing.T) {
 		want                []string
 		kept                bool
 	}{
-		{name: "the same tables", former: namesOf(withoutProxy), want: []string{"20 names"}, kept: true},
-		{name: "the same except the tables of ONCache", former: namesOf(openflow.Features{ONCache: true}), want: []string{"20 names"}, kept: true},
-		{name: "other tables", former: namesOf(withProxy), want: []string{"0 names", "20 names"}},
-		{name: "the former agent has failed in between", former: map[uint8]string{}, want: []string{"0 names", "20 names"}},
+		{name: "the same tables", former: namesOf(withoutProxy), want: []string{"21 names"}, kept: true},
+		{name: "the same except the tables of ONCache", former: namesOf(openflow.Features{ONCache: true}), want: []string{"21 names"}, kept: true},
+		{name: "other tables", former: namesOf(withProxy), want: []string{"0 names", "21 names"}},
+		{name: "the former agent has failed in between", former: map[uint8]string{}, want: []string{"0 names", "21 names"}},
 		{name: "the bundle is refused", former: namesOf(withProxy), commitFail: oftest.ErrRefused, want: []string{"0 names"}, kept: true},
 		{name: "names cannot be removed", former: namesOf(withProxy), nameErr: oftest.ErrRefused, want: []string{"0 names"}, kept: true},
 	} {
@@ -410,7 +410,7 @@ func TestFlowTableStatus(t *testing.T) {
 	require.NoError(t, oftest.InstallPodA(c))
 	status, err := c.GetFlowTableStatus(t.Context())
 	require.NoError(t, err)
-	require.Len(t, status, 29)
+	require.Len(t, status, 30)
 	require.Equal(t, openflow.TableStatus{ID: 1, Name: "ARPSpoofGuard", FlowCount: 3}, status[1])
 	require.Equal(t, openflow.TableStatus{ID: 13, Name: "EgressRule", FlowCount: 1}, status[13])
 	require.NoError(t, c.Disconnect())

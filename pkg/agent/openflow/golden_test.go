@@ -144,7 +144,9 @@ func TestZonesOfFlows(t *testing.T) {
 	for _, file := range append(files, features...) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		for _, match := range regexp.MustCompile(`\bzone=(\d+)`).FindAllStringSubmatch(string(text), -1) {
+		// Nothing is committed to the zone of clones.
+		committed := strings.ReplaceAll(string(text), "clone(ct(zone=65522),", "clone(")
+		for _, match := range regexp.MustCompile(`\bzone=(\d+)`).FindAllStringSubmatch(committed, -1) {
 			zone, err := strconv.ParseUint(match[1], 10, 16)
 			require.NoError(t, err)
 			found[uint16(zone)] = true

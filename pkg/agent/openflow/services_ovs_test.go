@@ -87,7 +87,8 @@ func TestSwitchAgreesWithTheFakeOnServices(t *testing.T) {
 	require.Equal(t, oftest.RenderGroups(t, oftest.TableNames(inMemory), fake), oftest.RenderGroups(t, oftest.TableNames(c), c.sw))
 	meters, err := c.sw.DumpMeters(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []of.MeterEntry{{ID: 256, Rate: 5000, Burst: 10000}, {ID: 257, Rate: 5000, Burst: 10000}, {ID: 258, Rate: 5000, Burst: 10000}, {ID: 259, Rate: 5000, Burst: 10000}}, meters)
+	require.ElementsMatch(t, []of.MeterEntry{{ID: 256, Rate: 5000, Burst: 10000}, {ID: 257, Rate: 5000, Burst: 10000}, {ID: 258, Rate: 5000, Burst: 10000}, {ID: 259, Rate: 5000, Burst: 10000},
+		{ID: 16384, Rate: 500, Burst: 1000}}, meters)
 
 	oftest.RequireNoneMissing(t, c)
 	want := contents(t, o, c)
@@ -194,7 +195,7 @@ func TestAgentKilledBetweenServices(t *testing.T) {
 // Without AntreaProxy nothing of it is in the pipeline, whatever else is on, but what continues its connections.
 func TestNoServicesWithoutAntreaProxy(t *testing.T) {
 	for bits := range 32 {
-		features := openflow.Features{AntreaPolicy: bits&1 != 0, Egress: bits&2 != 0, TrafficControl: bits&4 != 0, ONCache: bits&8 != 0, CutConnections: bits&16 != 0}
+		features := openflow.Features{AntreaPolicy: bits&1 != 0, Egress: bits&2 != 0, TrafficControl: bits&4 != 0, ONCache: bits&8 != 0, CutConnections: bits&16 != 0, PacketInRate: 5000}
 		for _, node := range []*config.NodeConfig{oftest.TestNode, oftest.DualStackNode, oftest.Ipv6Node} {
 			plain, fake := oftest.NewTestClientOf(t, features, node)
 			text := oftest.Render(oftest.TableNames(plain), fake.Flows())
@@ -204,10 +205,10 @@ func TestNoServicesWithoutAntreaProxy(t *testing.T) {
 			for _, table := range []string{pipeline.TableUnSNAT, pipeline.TablePreRoutingClassifier, pipeline.TableNodePortMark, pipeline.TableSessionAffinity, pipeline.TableServiceLB, pipeline.TableEndpointDNAT, pipeline.TableSNATMark, pipeline.TableSNAT + ","} {
 				require.NotContains(t, text, "table="+table)
 			}
-			features.ProxyAll, features.PacketInRate = true, 5000
+			features.ProxyAll = true
 			_, other := oftest.NewTestClientOf(t, features, node)
 			require.Equal(t, fake.Flows(), other.Flows(), "proxyAll alone changes nothing")
-			features.ProxyAll, features.PacketInRate = false, 0
+			features.ProxyAll = false
 			require.Equal(t, uint32(259), uint32(pipeline.MeterServiceReject))
 		}
 	}

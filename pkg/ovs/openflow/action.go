@@ -111,6 +111,10 @@ type (
 		Clause   uint8
 		NClauses uint8
 	}
+	// Clone executes Actions on a copy of the packet; what they do to registers is undone (NXAST_CLONE). Open vSwitch makes no copy if it
+	// can undo all of Actions by itself; a resubmit counts as one of these, also to a table with a Meter, which then drops the packet. A CT
+	// among Actions makes it copy.
+	Clone struct{ Actions []Action }
 	// Note does nothing; it keeps Data in the flow (NXAST_NOTE). OVS pads it with zeros to 6, 14, 22, ... bytes.
 	Note struct{ Data []byte }
 )
@@ -151,4 +155,5 @@ func (Controller) isAction()   {}
 func (CT) isAction()           {}
 func (Conjunction) isAction()  {}
 func (Learn) isAction()        {}
+func (Clone) isAction()        {}
 func (Note) isAction()         {}

@@ -128,6 +128,8 @@ func parseNicira(subtype uint16, b []byte) (Action, error) {
 		return parseCT(b)
 	case nxController2:
 		return parseController(b[16:])
+	case nxClone:
+		return parseClone(b[16:])
 	case nxRegLoad2:
 		return parseSetField(b[10:])
 	case nxRegMove, nxRegLoad, nxOutputReg:

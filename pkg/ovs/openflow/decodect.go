@@ -47,9 +47,9 @@ func parseCT(b []byte) (Action, error) {
 			a.NAT = a.NATTo == nil
 			continue
 		}
-		// With ct inside ct, the message would determine the depth of the recursion.
-		if typ == actionExperimenter && len(element) >= 10 && binary.BigEndian.Uint16(element[8:]) == nxCT {
-			return nil, fmt.Errorf("ct inside ct")
+		// With ct or clone inside ct, the message would determine the depth of the recursion.
+		if isNicira(typ, element, nxCT) || isNicira(typ, element, nxClone) {
+			return nil, fmt.Errorf("ct or clone inside ct")
 		}
 		action, err := parseAction(typ, element)
 		if err != nil {

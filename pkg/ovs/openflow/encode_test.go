@@ -91,6 +91,8 @@ func TestEncodeRefusesActions(t *testing.T) {
 		actions   []Action
 	}{
 		{"meter not first", "must be the first one of a flow", []Action{Normal{}, Meter{5}}},
+		{"meter in a clone", "meter:5: not in a clone", []Action{Clone{[]Action{Meter{5}}}}},
+		{"clone in a clone", "not in a clone", []Action{Clone{[]Action{Clone{}}}}},
 		{"group beyond the last", "want at most 0xffffff00", []Action{Group{0xfffffffc}}},
 		{"resubmit from a port of over 16 bits", "want a port below 65280", []Action{ResubmitFrom{Port: 70000, Table: 7}}},
 		{"set of an unknown field", "unknown field Field(99)", []Action{SetField{Field: 99}}},

@@ -43,6 +43,7 @@ const (
 	nxCT              = 35
 	nxNAT             = 36
 	nxController2     = 37
+	nxClone           = 42
 	nxResubmitTableCT = 44
 	nxLearn2          = 45
 )
@@ -173,6 +174,8 @@ func appendNiciraAction(b []byte, v version, a Action) ([]byte, error) {
 		return appendLearn(b, a)
 	case Note:
 		return endAction(append(appendNX(b, nxNote), a.Data...), start), nil
+	case Clone:
+		return appendClone(b, v, a)
 	case Conjunction:
 		// The limit of OVS is 64 clauses (ovs-actions(7)); clauses count from 0 on the wire.
 		if a.NClauses < 2 || a.NClauses > 64 || a.Clause < 1 || a.Clause > a.NClauses {

@@ -74,6 +74,8 @@ func actionText(a Action) string {
 		return fmt.Sprintf("conjunction(%d,%d/%d)", a.ID, a.Clause, a.NClauses)
 	case Learn:
 		return learnText(a)
+	case Clone:
+		return "clone(" + joinActions(a.Actions) + ")"
 	case Note:
 		return "note:" + dottedHex(a.Data)
 	default:

@@ -244,6 +244,8 @@ var everyAction = []struct {
 	{"ct(commit,nat(dst))", []Match{ip4}, []Action{CT{Commit: true, NATTo: &NATTo{}}}},
 	{"ct(commit,force,table=30,zone=NXM_NX_REG8[0..15])", []Match{ip4}, []Action{CT{Commit: true, Force: true, Table: 30, ZoneField: reg(8), ZoneRange: Range{0, 15}}}},
 	{"ct(commit,exec(set_field:0x5->ct_mark))", []Match{ip4}, []Action{CT{Commit: true, Exec: []Action{SetField{Field: FieldCTMark, Value: []byte{0, 0, 0, 5}}}}}},
+	{"clone(ct(zone=65522),resubmit(,7),controller(id=8,userdata=01.02,meter_id=7)),resubmit(,8)", []Match{ip4}, []Action{
+		Clone{[]Action{CT{Zone: 65522}, Resubmit{7}, Controller{ID: 8, UserData: []byte{1, 2}, Meter: 7}}}, Resubmit{8}}},
 	{"note:01.02.03.00.00.00", nil, []Action{Note{[]byte{1, 2, 3, 0, 0, 0}}}},
 	{"learn(table=40,hard_timeout=300,priority=200,delete_learned,cookie=0x3000000000005,eth_type=0x800,nw_proto=6," +
 		"NXM_OF_TCP_DST[],NXM_OF_IP_DST[],NXM_OF_IP_SRC[],load:NXM_NX_REG4[0..15]->NXM_NX_REG4[0..15],load:0x2->NXM_NX_REG4[16..18]," +

@@ -36,10 +36,12 @@ type PodClient interface {
 type Pods struct {
 	socket *pipeline.Socket
 	pods   *flowstore.Cache
+	// meters numbers the interfaces, for their meters. It is changed only within changes.
+	meters map[string]uint32
 }
 
 func NewPods(c *pipeline.Core) *Pods {
-	p := &Pods{}
+	p := &Pods{meters: map[string]uint32{}}
 	p.socket = c.Register("Pod connectivity", p)
 	p.pods = p.socket.Cache("interfaces")
 	return p
@@ -55,6 +57,7 @@ func (*Pods) Tables(features pipeline.Features) []pipeline.TableSpec {
 		{Name: pipeline.TableL3DecTTL, Stage: pipeline.StageRouting},
 		{Name: pipeline.TableL2ForwardingCalc, Stage: pipeline.StageSwitching},
 		{Name: pipeline.TableOutput, Stage: pipeline.StageOutput, Miss: pipeline.MissDrop},
+		{Name: pipeline.TablePacketInMeter, Stage: pipeline.StageOutput, Miss: pipeline.MissDrop},
 	}
 	if features.IPv6 {
 		specs = append(specs, pipeline.TableSpec{Name: pipeline.TableIPv6, Stage: pipeline.StageValidation})
@@ -63,7 +66,7 @@ func (*Pods) Tables(features pipeline.Features) []pipeline.TableSpec {
 }
 
 func (*Pods) BaseFlows(g *pipeline.Generator) []of.Flow {
-	return slices.Concat(gatewayFlows(g), ipv6Flows(g), forwardingFlows(g))
+	return slices.Concat(gatewayFlows(g), ipv6Flows(g), forwardingFlows(g), reportFlows(g))
 }
 
 func (p *Pods) InstallPodFlows(ctx context.Context, interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error {
@@ -95,6 +98,11 @@ func (p *Pods) install(t pipeline.Turn, interfaceName string, ips []netip.Addr, 
 			flows[i].Actions = nil
 		}
 	}
+	metered, numbers, err := p.meter(t, interfaceName, ofPort)
+	if err != nil {
+		return err
+	}
+	flows = append(flows, metered...)
 	if err := p.socket.CheckNotBase(flows); err != nil {
 		return fmt.Errorf("interface %s with MAC address %v, OpenFlow port %d: %w", interfaceName, mac, ofPort, err)
 	}
@@ -108,6 +116,7 @@ func (p *Pods) install(t pipeline.Turn, interfaceName string, ips []netip.Addr, 
 	if err := t.Commit(change, nil, plan); err != nil {
 		return fmt.Errorf("install the flows of interface %s: %w", interfaceName, err)
 	}
+	p.meters = numbers
 	return nil
 }
 
@@ -117,6 +126,7 @@ func (p *Pods) UninstallPodFlows(ctx context.Context, interfaceName string) erro
 		if err := t.Commit(change, nil, p.pods.Plan(interfaceName, nil)); err != nil {
 			return fmt.Errorf("remove the flows of interface %s: %w", interfaceName, err)
 		}
+		delete(p.meters, interfaceName)
 		return nil
 	})
 }

@@ -28,8 +28,6 @@ const (
 	port        uint16 = 53
 	// priorityHeld and the one above are higher than the priorities of established connections and of rules.
 	priorityHeld = pipeline.PriorityEstablished + 1
-	// shares is the number of Pods whose floods together use up the rate of all: each Pod has this part of it.
-	shares = 10
 )
 
 // DNSClient is the part of Client for answers of DNS.
@@ -47,7 +45,7 @@ type Interception struct {
 	socket *pipeline.Socket
 	// held has one object: the flows of all Pods, which share some.
 	held *flowstore.Cache
-	// ports and meters are changed only within changes: what the switch has accepted, and the meters of the Pods by OpenFlow port.
+	// ports and meters are changed only within changes: what the switch has accepted, and the numbers of the Pods' meters by OpenFlow port.
 	ports  map[string]uint32
 	meters map[uint32]uint32
 }
@@ -146,7 +144,7 @@ func (i *Interception) flows(g *pipeline.Generator, ports map[string]uint32, met
 		pod := pipeline.TargetOFPortField.Is(ofPort).Match()
 		flows = append(flows, flow(priorityHeld, pipeline.Matches(pod), clause(2)))
 		if meter, limited := meters[ofPort]; limited {
-			flows = append(flows, flow(priorityHeld+1, pipeline.Matches(of.ConjID(conjunction), pod), append([]of.Action{of.Meter{ID: meter}}, toAgent(g)...)...))
+			flows = append(flows, flow(priorityHeld+1, pipeline.Matches(of.ConjID(conjunction), pod), append([]of.Action{of.Meter{ID: pipeline.MeterDNSPods + meter}}, toAgent(g)...)...))
 		}
 	}
 	return flows

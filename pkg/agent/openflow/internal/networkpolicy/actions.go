@@ -16,7 +16,7 @@ func (g policyFlows) allowingFlows(r *policy.Rule, priority uint16, counter uint
 	tables := tablesOf(r.Direction)
 	actions := []of.Action{tables.conjunctionID.Is(r.FlowID).Load()}
 	if r.LogReference != "" {
-		actions = slices.Concat(actions, g.report(r, pipeline.DispositionAllow, OperationLog), reported())
+		actions = slices.Concat(actions, g.reportLogged(r, pipeline.DispositionAllow))
 	}
 	var flows []of.Flow
 	for _, f := range g.Families() {
@@ -42,7 +42,7 @@ func (g policyFlows) denyingFlows(r *policy.Rule, priority uint16, counter uint3
 		operations |= OperationStore
 	}
 	if operations != 0 {
-		actions = append(actions, g.report(r, disposition, operations)...)
+		actions = append(actions, g.reportDenied(tableOf(r), disposition, operations)...)
 	}
 	counts := g.Flow(pipeline.CookieNetworkPolicy, tables.metric, pipeline.PriorityNormal,
 		pipeline.Matches(pipeline.APDeny.Match(), pipeline.APDenyConjunctionID.Is(r.FlowID).Match()))
@@ -54,13 +54,17 @@ func (g policyFlows) denyingFlows(r *policy.Rule, priority uint16, counter uint3
 // only while the packet is reported: if no other rule decides, none has let the connection pass.
 func (g policyFlows) passingFlows(r *policy.Rule, priority uint16, _ uint32) []of.Flow {
 	tables := tablesOf(r.Direction)
-	var actions []of.Action
-	if r.LogReference != "" {
-		note := tables.conjunctionID
-		actions = slices.Concat([]of.Action{note.Is(r.FlowID).Load()}, g.report(r, pipeline.DispositionPass, OperationLog), reported(),
-			[]of.Action{note.Is(0).Load()})
+	if r.LogReference == "" {
+		return []of.Flow{g.hit(r, priority, nil, []of.Action{g.ToTable(tables.rule)})}
 	}
-	return []of.Flow{g.hit(r, priority, nil, append(actions, g.ToTable(tables.rule)))}
+	note := tables.conjunctionID
+	actions := slices.Concat([]of.Action{note.Is(r.FlowID).Load()}, g.reportLogged(r, pipeline.DispositionPass),
+		[]of.Action{note.Is(0).Load(), g.ToTable(tables.rule)})
+	var flows []of.Flow
+	for _, f := range g.Families() {
+		flows = append(flows, g.hit(r, priority, pipeline.Matches(f.EthType), actions))
+	}
+	return flows
 }
 
 // hit is the flow for packets that match the whole conjunction of a rule.
@@ -68,25 +72,25 @@ func (g policyFlows) hit(r *policy.Rule, priority uint16, match []of.Match, acti
 	return g.Flow(pipeline.CookieNetworkPolicy, tableOf(r), priority, append(match, of.ConjID(r.FlowID)), actions...)
 }
 
-// report sends a copy of the packet to the agent, as far as the meter has room, with what the agent must know in registers. The packet itself
-// continues with the next action: nothing that the copy meets can change the verdict. Antrea sends it through a group and the table Output
-// instead. A flow would vanish with its group, and in Output a packet of a hairpin connection would leave the bridge.
-func (g policyFlows) report(r *policy.Rule, disposition pipeline.FieldValue, operations PolicyOperations) []of.Action {
-	return g.reportFrom(tableOf(r), disposition, operations)
+// reportDenied sends a copy of a packet that a rule denies, or isolation in the table, to the agent, with what the agent must know in registers.
+// The packet is dropped whatever the copy meets. Antrea sends it through a group and the table Output instead. A flow would vanish with its group,
+// and in Output a packet of a hairpin connection would leave the bridge.
+func (g policyFlows) reportDenied(table string, disposition pipeline.FieldValue, operations PolicyOperations) []of.Action {
+	return append(g.decision(table, disposition, operations), g.Report(PolicyLogController, pipeline.MeterPolicyLog, policyLogCategory, byte(operations))...)
 }
 
-// reportFrom is report for a decision in the table.
-func (g policyFlows) reportFrom(table string, disposition pipeline.FieldValue, operations PolicyOperations) []of.Action {
+// reportLogged sends a copy of an IP packet that continues to the audit log. It undoes its loads: another rule may report the packet.
+func (g policyFlows) reportLogged(r *policy.Rule, disposition pipeline.FieldValue) []of.Action {
+	return slices.Concat(g.decision(tableOf(r), disposition, OperationLog),
+		g.ReportCopy(PolicyLogController, pipeline.MeterPolicyLog, policyLogCategory, byte(OperationLog)),
+		[]of.Action{pipeline.DispositionAllow.Load(), pipeline.PacketInOperationField.Is(0).Load()})
+}
+
+// decision notes a decision in the table.
+func (g policyFlows) decision(table string, disposition pipeline.FieldValue, operations PolicyOperations) []of.Action {
 	return []of.Action{
-		disposition.Load(), pipeline.PacketInOperationField.Is(uint32(operations)).Load(),
-		pipeline.PacketInTableField.Is(uint32(g.ID(table))).Load(),
-		g.ToAgent(PolicyLogController, pipeline.MeterPolicyLog, policyLogCategory, byte(operations)),
+		disposition.Load(), pipeline.PacketInOperationField.Is(uint32(operations)).Load(), pipeline.PacketInTableField.Is(uint32(g.ID(table))).Load(),
 	}
-}
-
-// reported undoes the loads of report for a packet that continues: another rule may report it.
-func reported() []of.Action {
-	return []of.Action{pipeline.DispositionAllow.Load(), pipeline.PacketInOperationField.Is(0).Load()}
 }
 
 // deniedFlows drop every denied packet that the flow of no rule counts. So a rule that denies needs no flow but its own hit.

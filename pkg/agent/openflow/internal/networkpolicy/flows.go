@@ -205,11 +205,11 @@ func (g policyFlows) clauseFlow(key clauseKey, u users) of.Flow {
 	case !key.drop:
 		actions = u.conjunctions()
 	case g.Features.RecordDenied && u.logged():
-		actions = g.reportFrom(key.table, pipeline.DispositionDrop, OperationStore|OperationLog)
+		actions = g.reportDenied(key.table, pipeline.DispositionDrop, OperationStore|OperationLog)
 	case g.Features.RecordDenied:
-		actions = g.reportFrom(key.table, pipeline.DispositionDrop, OperationStore)
+		actions = g.reportDenied(key.table, pipeline.DispositionDrop, OperationStore)
 	case u.logged():
-		actions = []of.Action{g.log(key.direction, "")}
+		actions = g.Report(PolicyLogController, pipeline.MeterPolicyLog, logData(key.direction, "")...)
 	}
 	return g.Flow(pipeline.CookieNetworkPolicy, key.table, key.priority, g.clauseMatch(key), actions...)
 }

@@ -4,6 +4,8 @@
 package networkpolicy
 
 import (
+	"slices"
+
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
@@ -21,9 +23,9 @@ const policyLogCategory byte = 1
 // policyLogHeader is the number of bytes before the reference.
 const policyLogHeader = 2
 
-// log is the action that sends a copy of the packet to the audit log.
-func (g policyFlows) log(direction policy.Direction, reference string) of.Action {
-	return g.ToAgent(PolicyLogController, pipeline.MeterPolicyLog, append([]byte{policyLogCategory, byte(direction)}, reference...)...)
+// logData are the user data of a packet for the audit log.
+func logData(direction policy.Direction, reference string) []byte {
+	return append([]byte{policyLogCategory, byte(direction)}, reference...)
 }
 
 func (*Policies) Meters(g *pipeline.Generator) []of.MeterEntry {
@@ -43,7 +45,8 @@ func (g policyFlows) hitFlows(r *policy.Rule, f pipeline.Family) []of.Flow {
 	}
 	first := append(pipeline.Matches(pipeline.ConnSourceField.Is(0).Match()), hit...)
 	return []of.Flow{
-		g.Flow(pipeline.CookieNetworkPolicy, tables.rule, pipeline.PriorityLow, first, note, g.log(r.Direction, r.LogReference), metric),
+		g.Flow(pipeline.CookieNetworkPolicy, tables.rule, pipeline.PriorityLow, first,
+			slices.Concat([]of.Action{note}, g.ReportCopy(PolicyLogController, pipeline.MeterPolicyLog, logData(r.Direction, r.LogReference)...), []of.Action{metric})...),
 		g.Flow(pipeline.CookieNetworkPolicy, tables.rule, pipeline.PriorityLogged, hit, note, metric),
 	}
 }

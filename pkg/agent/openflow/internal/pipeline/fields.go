@@ -208,6 +208,8 @@ const (
 	CTZoneSNAT   = 65521
 	CTZoneV6     = 65510
 	CTZoneSNATV6 = 65511
+	// ctZoneReport is empty: see ReportCopy.
+	ctZoneReport = 65522
 )
 
 // ConntrackZoneIPv4 and ConntrackZoneIPv6 are the conntrack zones of the Pods' connections.
@@ -241,8 +243,11 @@ const (
 	MeterTraceflow     = 257
 	MeterDNS           = 258
 	MeterServiceReject = 259
-	// MeterPods is the first of the meters for one Pod's answers of DNS each.
-	MeterPods = 1024
+	// MeterDNSPods is the first of the meters for one Pod's answers of DNS each.
+	MeterDNSPods = 1024
+	// MeterReports is the meter for what policies report about packets that neither come from a local Pod nor go to one. The meters for the
+	// packets from each Pod, and to it from elsewhere, follow.
+	MeterReports = 16384
 )
 
 // CookieCategory says which part of the agent owns a flow (bits 40-47 of the cookie).

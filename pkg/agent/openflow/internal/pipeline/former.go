@@ -72,9 +72,13 @@ func (c *Core) showFormer(round RoundInfo, g *Generator, stats []of.FlowStats) {
 	}
 }
 
-// onlyOpens reports whether only packets that open connections meet a flow.
+// onlyOpens reports whether only packets that open connections meet a flow, or only reports about such packets.
 func (g *Generator) onlyOpens(flow *of.Flow) bool {
-	return CategoryOf(flow) == CookieService && int(flow.Table) < len(g.tables) && slices.Contains(openingTables, g.tables[flow.Table].Name)
+	if int(flow.Table) >= len(g.tables) {
+		return false
+	}
+	name := g.tables[flow.Table].Name
+	return name == TablePacketInMeter || CategoryOf(flow) == CookieService && slices.Contains(openingTables, name)
 }
 
 func CategoryOf(flow *of.Flow) CookieCategory {

@@ -51,4 +51,7 @@ const (
 	TableONCacheMark      = "ONCacheMark"
 	TableONCacheLocalMark = "ONCacheLocalMark"
 	TableOutput           = "Output"
+	// TablePacketInMeter is this project's, and on no packet's way: flows that report a packet to the agent look it up there, for the meter of its
+	// Pod.
+	TablePacketInMeter = "PacketInMeter"
 )
