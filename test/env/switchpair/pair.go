@@ -169,7 +169,7 @@ func (f *Pair) toOtherNode(n *Node, id uint32) []byte {
 // packet from each gateway through the tunnel, after what takes the tunnel and after the gateway's own frames. Then one to each port, after
 // whatever leaves there: an ARP request from the gateway to its Pods, and one from each Pod to the gateway, where the gateway's own frames
 // may leave again. late are answers of an agent to these frames, which no fence follows: they are waited for, and missing in what is
-// returned if they do not come. What an agent has sent since the last call is also returned.
+// returned if they do not come. Packets that an agent has sent since the last call are also returned.
 func (f *Pair) Exchange(frames []Outgoing, late ...Fence) (map[uint32][]Arrival, error) {
 	fences, err := f.fencesToGateways(frames)
 	if err != nil {

@@ -9,7 +9,7 @@
 // second part, in which the agents are processes of their own and are killed.
 //
 // cluster.go, change.go, marker.go, antreaapi.go and antreamarker.go are the control plane; package switchpair has the Nodes' switches, fabric.go connects the Pods to
-// them. trial.go turns probes into packets. kills.go kills agents: agent.go is one, transport.go its connection to antrea-controller.
+// them. trial.go turns probes into packets, rejections.go reads the answers of agents. kills.go kills agents: agent.go is one, transport.go its connection to antrea-controller.
 // describe.go prints.
 //
 // The last line is "policy: sets=N probes=N wrong=N seed=S". The exit code is 1 if anything is wrong.
