@@ -197,7 +197,7 @@ cluster-up: before-cluster-up deps cluster-parts ## Start a Kubernetes cluster w
 	bin/lab ready
 
 # The most telling cases: Pods and the bridge, policies, Services, routes, and the fast path while things change.
-smoke := ^Test(Connectivity|Basic|NetworkPolicy|AntreaPolicy|ClusterIPv4|ReconcileGatewayRoutesOnStartup|ONCache)$$/^(testPodConnectivityDifferentNodes|testOVSFlowReplay|testDeletePod|testDefaultDenyIngressPolicy|testNetworkPolicyAfterAgentRestart|Non-HostNetwork_Endpoints|routes|deployment_on_two_Nodes|request_and_response_during_agent_restarts|policy_change_during_a_stream|webhooks|AuditLogging|FQDNPolicyInCluster)$$
+smoke := ^Test(Connectivity|Basic|NetworkPolicy|ClusterIPv4|ReconcileGatewayRoutesOnStartup|ONCache)$$/^(testPodConnectivityDifferentNodes|testOVSFlowReplay|testDeletePod|testDefaultDenyIngressPolicy|testNetworkPolicyAfterAgentRestart|Non-HostNetwork_Endpoints|routes|deployment_on_two_Nodes|request_and_response_during_agent_restarts|policy_change_during_a_stream)$$|^TestAntreaPolicy$$/^TestGroup(ValidationWebhook|MutationWebhook|NoK8sNP|AuditLogging)$$/^Case=(.*Tier|CreateInvalid.*|UpdateInvalid.*|ACNPRejectIngress|ACNPTierOverride|ACNPFQDNPolicyInCluster|AuditLoggingBasic)$$
 
 .PHONY: acceptance
 acceptance: ### Test the installed plugin from outside, gate off and on, on the cluster of make cluster-up, which it starts if none is up (root)
@@ -419,6 +419,9 @@ down: ## End the cluster of make cluster-up or demo-up
 
 # One suite that make test leaves out is one variable: the commands that run it, after make build.
 suite_acceptance = $(MAKE) --no-print-directory acceptance
+# Upstream's cases of its policies, on a cluster with all that they need.
+suite_policy-cases = export CLUSTER_NAME=policies GATES=ONCache=true,NodeNetworkPolicy=true PROXY_ALL=1; trap 'bin/lab down' EXIT; \
+	$(MAKE) --no-print-directory acceptance ACCEPTANCE_ARGS="-test.run '^Test(AntreaPolicy|AntreaNodeNetworkPolicy|FQDNCacheMinTTL|Group|ClusterGroup)'"
 suite_lifecycle = $(MAKE) --no-print-directory lifecycle
 suite_conformance = $(MAKE) --no-print-directory conformance
 suite_e2e-all = E2E_ALL=1 $(MAKE) --no-print-directory test-e2e

@@ -6,7 +6,6 @@ package acceptance
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -57,7 +56,7 @@ func open(ctx context.Context, kubeconfig string) (*cluster, error) {
 	if os.Getenv("LIFECYCLE_TOOL") != "" {
 		return c, nil // nothing is installed yet
 	}
-	c.gate, err = c.gateIsOn(ctx)
+	c.gate, err = c.gateIsOn(ctx, "ONCache")
 	return c, err
 }
 
@@ -79,8 +78,8 @@ func (c *cluster) findNodes(ctx context.Context) error {
 	return nil
 }
 
-// gateIsOn asks an agent whether the gate ONCache is on.
-func (c *cluster) gateIsOn(ctx context.Context) (bool, error) {
+// gateIsOn asks an agent whether a feature gate is on.
+func (c *cluster) gateIsOn(ctx context.Context, gate string) (bool, error) {
 	agent, err := c.agentPod(ctx, c.nodes[0])
 	if err != nil {
 		return false, err
@@ -90,11 +89,11 @@ func (c *cluster) gateIsOn(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("antctl get featuregates: %w: %s", err, stderr)
 	}
 	for line := range strings.Lines(out) {
-		if fields := strings.Fields(line); len(fields) >= 2 && fields[0] == "ONCache" {
+		if fields := strings.Fields(line); len(fields) >= 2 && fields[0] == gate {
 			return fields[1] == "Enabled", nil
 		}
 	}
-	return false, errors.New("antctl get featuregates does not list ONCache: " + out)
+	return false, fmt.Errorf("antctl get featuregates does not list %s: %s", gate, out)
 }
 
 // namespace makes a Namespace that goes with the test.

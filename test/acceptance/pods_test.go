@@ -32,6 +32,10 @@ type podOptions struct {
 	hostNetwork bool
 	// account is a service account's name.
 	account string
+	// resolver is the address of a DNS server that replaces the cluster's.
+	resolver string
+	// privileged Pods may use the capabilities of their Node's administrator.
+	privileged bool
 	// more are further containers.
 	more []corev1.Container
 }
@@ -58,6 +62,12 @@ func (c *cluster) createPod(t *testing.T, namespace, name, node string, o podOpt
 			ServiceAccountName: o.account, HostNetwork: o.hostNetwork, TerminationGracePeriodSeconds: &grace, RestartPolicy: corev1.RestartPolicyNever,
 			Tolerations: []corev1.Toleration{{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}},
 		},
+	}
+	if o.resolver != "" {
+		pod.Spec.DNSPolicy, pod.Spec.DNSConfig = corev1.DNSNone, &corev1.PodDNSConfig{Nameservers: []string{o.resolver}}
+	}
+	if o.privileged {
+		pod.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: &o.privileged}
 	}
 	if node != "" {
 		pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node}
