@@ -226,6 +226,9 @@ func (w *World) antreaRuleMatches(namespace string, rule *crd.Rule, direction ne
 	if direction == networkingv1.PolicyTypeEgress {
 		peers = rule.To
 	}
+	if direction == networkingv1.PolicyTypeEgress && len(rule.ToServices) > 0 {
+		return p.Via.isAmong(rule.ToServices, namespace)
+	}
 	if len(peers) == 0 {
 		return antreaPortMatches(rule, p, true)
 	}
@@ -239,11 +242,14 @@ func (w *World) antreaRuleMatches(namespace string, rule *crd.Rule, direction ne
 	return false
 }
 
-// antreaPeerMatches reports whether a peer selects a Pod or Node as an object, and whether it contains its address.
+// antreaPeerMatches reports whether a peer selects a Pod or Node as an object, and whether it contains its address. Of names, Pods under rules with
+// them have been told all addresses.
 func (w *World) antreaPeerMatches(namespace string, peer *crd.NetworkPolicyPeer, subject, pod *Pod, p *Probe) (byObject, byAddress bool) {
 	switch {
 	case peer.IPBlock != nil:
 		return false, inAntreaBlock(peer.IPBlock, pod, p)
+	case peer.FQDN != "":
+		return false, w.hasName(peer.FQDN, pod)
 	case peer.Group != "":
 		return w.groupHas(namespace, peer.Group, pod) || w.groupHasNode(namespace, peer.Group, pod), w.groupContains(namespace, peer.Group, pod, p)
 	case peer.ServiceAccount != nil:

@@ -157,6 +157,16 @@ func TestOpinion(t *testing.T) {
 		{name: "as appliedTo, a group has no blocks", policies: []string{" {priority: 5, appliedTo: [{group: block}], ingress: [{action: Drop}]}"}, from: "y/b", to: "x/a", want: MayAllow},
 		{name: "appliedTo of a rule", policies: []string{" {priority: 5, ingress: [{action: Drop, appliedTo: [{serviceAccount: {name: sa-b, namespace: x}}]}, {action: Reject, appliedTo: [{podSelector: {matchLabels: {app: a}}}]}]}"}, from: "y/b", to: "x/a", want: MayReject},
 
+		{name: "a name", policies: []string{all + "egress: [{action: Drop, to: [{fqdn: A.test.}]}]}"}, from: "y/a", to: "x/b", want: MayDrop},
+		{name: "another name", policies: []string{all + "egress: [{action: Drop, to: [{fqdn: b.test}]}]}"}, from: "y/a", to: "x/b", want: MayAllow},
+		{name: "a pattern", policies: []string{all + "egress: [{action: Drop, to: [{fqdn: '*.test'}]}]}"}, from: "y/a", to: "x/b", want: MayDrop},
+		{name: "a pattern with more before it", policies: []string{all + "egress: [{action: Drop, to: [{fqdn: '*.sub.test'}]}]}"}, from: "y/a", to: "z/b", want: MayDrop},
+		{name: "a name does not stand for names below it", policies: []string{all + "egress: [{action: Drop, to: [{fqdn: test}]}]}"}, from: "y/a", to: "x/b", want: MayAllow},
+		{name: "toServices", policies: []string{all + "egress: [{action: Reject, toServices: [{name: dial0, namespace: ns0}]}]}"}, from: "y/a", to: "x/a", probe: Probe{Via: clusterIPs[0]}, want: MayReject},
+		{name: "toServices is not direct access to an Endpoint", policies: []string{all + "egress: [{action: Drop, toServices: [{name: dial0, namespace: ns0}]}]}"}, from: "y/a", to: "x/a", want: MayAllow},
+		{name: "toServices: another Service", policies: []string{all + "egress: [{action: Drop, toServices: [{name: dial3, namespace: ns0}]}]}"}, from: "y/a", to: "x/a", probe: Probe{Via: clusterIPs[0]}, want: MayAllow},
+		{name: "behind a Service, other rules see the Endpoint", policies: []string{all + "egress: [{action: Drop, to: [{podSelector: {matchLabels: {app: a}}}]}]}"}, from: "y/b", to: "x/a", probe: Probe{Via: clusterIPs[0]}, want: MayDrop},
+
 		{name: "a range of ports", policies: []string{all + "ingress: [{action: Drop, ports: [{port: 70, endPort: 90}]}]}"}, from: "x/a", to: "y/a", probe: Probe{Port: 90}, want: MayDrop},
 		{name: "beyond a range of ports", policies: []string{all + "ingress: [{action: Drop, ports: [{port: 70, endPort: 90}]}]}"}, from: "x/a", to: "y/a", probe: Probe{Port: 91}, want: MayAllow},
 		{name: "a protocol", policies: []string{all + "ingress: [{action: Drop, ports: [{protocol: UDP}]}]}"}, from: "x/a", to: "y/a", probe: Probe{Protocol: corev1.ProtocolUDP}, want: MayDrop},

@@ -30,11 +30,40 @@ func (g *Generator) antreaRule(namespace, direction, tier string, perRule bool) 
 	for range pick(g.rng, []int{0, 1, 1, 2, 3}) {
 		peer := g.antreaPeer(namespace)
 		if direction == "egress" {
+			if g.turnover && g.chance(10) {
+				peer = crd.NetworkPolicyPeer{FQDN: pick(g.rng, fqdns)}
+			}
 			rule.To = append(rule.To, peer)
 		} else {
 			rule.From = append(rule.From, peer)
 		}
 	}
+	if direction == "egress" && g.turnover && g.chance(12) {
+		rule.To = nil
+		for range 1 + g.rng.IntN(2) {
+			rule.ToServices = append(rule.ToServices, g.peerService(namespace))
+		}
+	} else {
+		g.addPorts(&rule)
+	}
+	if perRule {
+		rule.AppliedTo = g.appliedTo(namespace)
+	}
+	return rule
+}
+
+// peerService names a Service that is dialed, or one that does not exist.
+func (g *Generator) peerService(namespace string) crd.PeerService {
+	to := pick(g.rng, clusterIPs)
+	service := crd.PeerService{Namespace: to.Namespace, Name: to.Name}
+	if namespace != "" && g.chance(50) {
+		service.Namespace = ""
+	}
+	return service
+}
+
+// addPorts adds ports and protocols to a rule.
+func (g *Generator) addPorts(rule *crd.Rule) {
 	rule.Ports = g.antreaPorts()
 	if g.chance(20) {
 		icmp := &crd.ICMPProtocol{}
@@ -46,10 +75,6 @@ func (g *Generator) antreaRule(namespace, direction, tier string, perRule bool) 
 		}
 		rule.Protocols = append(rule.Protocols, crd.NetworkPolicyProtocol{ICMP: icmp})
 	}
-	if perRule {
-		rule.AppliedTo = g.appliedTo(namespace)
-	}
-	return rule
 }
 
 // groupName returns the name of a group that may exist.

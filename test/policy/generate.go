@@ -53,7 +53,9 @@ func (g *Generator) Next() *World {
 	if g.turnover {
 		g.turnPods(w)
 	}
-	w.Policies = g.policies()
+	if w.Policies = g.policies(); g.crowded() {
+		w.Policies = w.Policies[:min(1, len(w.Policies))]
+	}
 	if g.antrea {
 		g.addAntrea(w)
 	}

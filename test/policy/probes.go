@@ -24,6 +24,10 @@ func (g *Generator) Probes(w *World) []*Probe {
 	var probes []*Probe
 	limits := boundaries(w)
 	add := func(from, to *Pod, six bool) {
+		if via := g.clusterIPOf(w, to); via != nil && !from.HostNetwork {
+			probes = append(probes, &Probe{From: from, To: to, IPv6: six, Protocol: via.Protocol, Port: via.TargetPort, Via: via}) // with a source port of its own
+			return
+		}
 		s := g.service(limits, to)
 		probes = append(probes, &Probe{From: from, To: to, IPv6: six, Protocol: s.protocol, Port: s.port, SourcePort: g.sourcePort(s.protocol)})
 	}
@@ -51,6 +55,16 @@ func (g *Generator) Probes(w *World) []*Probe {
 	return probes
 }
 
+// clusterIPOf returns a Service that the Pod serves, in a third of the cases.
+func (g *Generator) clusterIPOf(w *World, pod *Pod) *ClusterIP {
+	for _, via := range w.ClusterIPs {
+		if w.Pods[via.Place] == pod && g.chance(33) {
+			return via
+		}
+	}
+	return nil
+}
+
 // service returns a port that a policy names or one next to it, a named port of the destination, or a random one.
 func (g *Generator) service(limits []service, to *Pod) service {
 	if g.antrea && g.chance(8) {
@@ -68,7 +82,8 @@ func (g *Generator) service(limits []service, to *Pod) service {
 	return service{pick(g.rng, protocols), pick(g.rng, numbers)}
 }
 
-// boundaries returns the first and last ports of the policies' ranges, and the ports before and after them.
+// boundaries returns the first and last ports of the policies' ranges, and the ports before and after them; but for the port of DNS, where answers
+// are read.
 func boundaries(w *World) []service {
 	var limits []service
 	add := func(ports []networkingv1.NetworkPolicyPort) {
@@ -85,7 +100,7 @@ func boundaries(w *World) []service {
 				last = *port.EndPort
 			}
 			for _, number := range []int32{port.Port.IntVal - 1, port.Port.IntVal, last, last + 1} {
-				if number > 0 && number <= 65535 {
+				if number > 0 && number <= 65535 && number != DNSPort {
 					limits = append(limits, service{protocol, uint16(number)})
 				}
 			}

@@ -4,7 +4,7 @@
 // Package policy makes random worlds of Pods and policies, and says what the specification of NetworkPolicy
 // (k8s.io/api/networking/v1) and the documentation of Antrea's policies (crd.antrea.io/v1beta1) allow in them. It shares no code with the
 // controllers that it judges. world.go defines the objects, oracle.go the specification, antreaoracle.go, antreagroups.go and antreaports.go
-// what Antrea adds to it. generate.go and antreagenerate.go make random worlds, pods.go their Pods, policies.go and antrearules.go
+// what Antrea adds to it, destinations.go Services and names as destinations. generate.go and antreagenerate.go make random worlds, pods.go their Pods, policies.go and antrearules.go
 // their policies, antreaedit.go their changes, probes.go the connections to try. The program truthtable compares.
 //
 // Two checks test this package itself. mutants.txt and test/tools/mutants show that the random worlds find faults that are put into the controller
@@ -60,8 +60,9 @@ type World struct {
 	AntreaNetworkPolicies  []*crd.NetworkPolicy
 	ClusterGroups          []*crd.ClusterGroup
 	Groups                 []*crd.Group
-	// Services are named by groups.
-	Services []*corev1.Service
+	// Services are named by groups, ClusterIPs by toServices.
+	Services   []*corev1.Service
+	ClusterIPs []*ClusterIP
 	// NodeLabels has the labels of each Node.
 	NodeLabels map[string]map[string]string
 }
@@ -75,6 +76,8 @@ type Probe struct {
 	Port     uint16
 	// SourcePort is any port if 0; then it is set before the probe is judged.
 	SourcePort uint16
+	// Via is not nil if the client dials a Service, whose Endpoint is To, at Port.
+	Via *ClusterIP
 }
 
 // Addresses returns the addresses of both ends.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"path/filepath"
 	"slices"
 	"sync"
 
@@ -21,9 +20,7 @@ import (
 
 	agentpolicy "github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
-	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	agentrules "github.com/antrea-oncache/antrea/pkg/agent/policy"
-	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
 	controller "github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
@@ -47,7 +44,6 @@ type cluster struct {
 	marks      int
 	// marker is the id of the last marker's rule, by Node.
 	marker map[string]string
-	ctx    context.Context
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 }
@@ -57,12 +53,12 @@ type atOnce struct{}
 
 func (atOnce) WaitRevalidation(context.Context) error { return nil }
 
-// newCluster starts a cluster whose agents install their rules with flows, by the name of the Node. dir is for the agents' files.
-func newCluster(ctx context.Context, world *policy.World, flows map[string]openflow.Client, dir string) (*cluster, error) {
+// newCluster starts a cluster with the agents of some Nodes. dir is for the agents' files.
+func newCluster(ctx context.Context, world *policy.World, nodes []nodeSwitch, dir string) (*cluster, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	c := &cluster{
 		api: fake.NewClientset(), antrea: newAntreaAPI(), antreaMarker: &policy.World{}, agents: map[string]*agentpolicy.Controller{}, interfaces: map[string]interfacestore.InterfaceStore{},
-		store: controller.NewStore(), marker: map[string]string{}, ctx: ctx, cancel: cancel,
+		store: controller.NewStore(), marker: map[string]string{}, cancel: cancel,
 	}
 	if err := c.create(ctx, world); err != nil {
 		return c, err
@@ -81,19 +77,10 @@ func newCluster(ctx context.Context, world *policy.World, flows map[string]openf
 	c.done.Go(func() { objects.Run(ctx) })
 	c.done.Go(func() { central.Run(ctx) })
 	<-central.Synced()
-	for node, client := range flows {
-		interfaces := interfacestore.NewInterfaceStore()
-		for i, pod := range slices.Concat(world.Pods, markerPods) {
-			if pod.Node == node {
-				interfaces.AddInterface(connected(pod, i))
-			}
+	for _, n := range nodes {
+		if err := c.startAgent(ctx, world, n, dir); err != nil {
+			return c, err
 		}
-		c.interfaces[node] = interfaces
-		local := agentpolicy.New(&source{c.store, node}, client, atOnce{}, interfaces, filepath.Join(dir, node), problem.NewRecorder())
-		local.EnableAntreaPolicies(nil, false)
-		c.agents[node] = local
-		c.done.Go(func() { local.Run(ctx) })
-		<-local.Synced()
 	}
 	return c, nil
 }

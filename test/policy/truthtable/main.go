@@ -8,8 +8,9 @@
 // opens a connection from one Pod to another, and the answer to it. It needs root, for network namespaces. With -kills there is a
 // second part, in which the agents are processes of their own and are killed.
 //
-// cluster.go, change.go, marker.go, antreaapi.go and antreamarker.go are the control plane; package switchpair has the Nodes' switches, fabric.go connects the Pods to
-// them. trial.go turns probes into packets, rejections.go reads the answers of agents. kills.go kills agents: agent.go is one, transport.go its connection to antrea-controller.
+// cluster.go, change.go, marker.go, antreaapi.go and antreamarker.go are the control plane, node.go is an agent; package switchpair has the Nodes'
+// switches, fabric.go connects the Pods to them. trial.go turns probes into packets, rejections.go reads the answers to rejected ones, names.go plays
+// DNS. kills.go kills agents: agent.go is one, transport.go its connection to antrea-controller.
 // describe.go prints.
 //
 // The last line is "policy: sets=N probes=N wrong=N seed=S". The exit code is 1 if anything is wrong.
@@ -115,35 +116,34 @@ func start(ctx context.Context, t ovstest.TB, world *policy.World) (*cluster, *f
 	if err != nil {
 		return nil, nil, err
 	}
-	bridges, flows := map[string]of.Switch{}, map[string]openflow.Client{}
-	for name, n := range f.Nodes {
-		bridges[name] = of.NewSwitch(n.OVS.MgmtSocket(switchpair.BridgeName))
-		client, err := n.StartPipeline(ctx, bridges[name], openflow.RoundInfo{RoundNum: 1}, false)
+	var all []nodeSwitch
+	for _, n := range f.Nodes {
+		bridge := of.NewSwitch(n.OVS.MgmtSocket(switchpair.BridgeName))
+		flows, err := n.StartPipeline(ctx, bridge, openflow.RoundInfo{RoundNum: 1}, false)
 		if err != nil {
 			return nil, nil, err
 		}
-		t.Cleanup(func() { _ = client.Disconnect() })
-		if err := n.InstallPods(client, places(world.Pods)); err != nil {
+		t.Cleanup(func() { _ = flows.Disconnect() })
+		if err := n.InstallPods(flows, places(world.Pods)); err != nil {
 			return nil, nil, err
 		}
-		flows[name] = client
+		all = append(all, nodeSwitch{n.Identity, bridge, flows})
 	}
 	if err := f.WaitWire(); err != nil {
 		return nil, nil, err
 	}
-	c, err := newCluster(ctx, world, flows, dir)
+	c, err := newCluster(ctx, world, all, dir)
 	t.Cleanup(c.stop)
-	if err != nil {
-		return nil, nil, err
-	}
-	c.respond(c.ctx, f, bridges, flows)
-	return c, f, nil
+	return c, f, err
 }
 
 // check runs the trials and returns the trials whose outcome contradicts the specification.
 func (f *fabric) check(world *policy.World, trials []*trial) (wrong []*trial, err error) {
 	for _, t := range trials {
 		t.want = world.Opinion(t.Probe)
+	}
+	if err := f.ask(world); err != nil {
+		return nil, err
 	}
 	if err := f.run(trials); err != nil {
 		return nil, err

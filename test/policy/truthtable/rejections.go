@@ -5,40 +5,14 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"net/netip"
 	"slices"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/config"
-	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
-	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
-	"github.com/antrea-oncache/antrea/pkg/agent/policyreject"
-	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 	"github.com/antrea-oncache/antrea/test/env/switchpair"
 	"github.com/antrea-oncache/antrea/test/policy"
 	"github.com/antrea-oncache/antrea/test/tools/wire"
 )
-
-// newResponder makes the part of a Node's agent that answers rejected packets.
-func newResponder(n switchpair.Identity, bridge of.Switch, flows openflow.Client, interfaces interfacestore.InterfaceStore) *policyreject.Responder {
-	gateway := config.GatewayConfig{
-		Name: "antrea-gw0", MAC: n.GatewayMAC(), IPv4: n.GatewayIPv4(), IPv6: n.GatewayIPv6(), OFPort: config.GatewayOFPort,
-	}
-	return policyreject.NewResponder(bridge, flows, policyreject.Node{Interfaces: interfaces, Gateway: gateway, TunnelPort: config.TunnelOFPort})
-}
-
-// respond runs the responders of all agents.
-func (c *cluster) respond(ctx context.Context, f *fabric, bridges map[string]of.Switch, flows map[string]openflow.Client) {
-	for name, n := range f.Nodes {
-		responder := newResponder(n.Identity, bridges[name], flows[name], c.interfaces[name])
-		c.done.Go(func() {
-			if err := responder.Run(ctx); err != nil {
-				fmt.Println("answers to rejected packets end:", err)
-			}
-		})
-	}
-}
 
 // takeRejections takes the answers of agents to rejected packets out of what has arrived, and enters them into the trials. They may be answers
 // to packets of an earlier exchange.

@@ -149,12 +149,17 @@ func (f *fabric) destination(t *trial) *switchpair.Port { return f.port(t.To, t.
 
 func (f *fabric) leg(t *trial) wire.Leg {
 	source, destination := ends(t.Probe)
-	return wire.Leg{SourceMAC: f.source(t).MAC, DestinationMAC: f.nextHop(t.From, t.To), Source: source, Destination: destination}
+	next := f.nextHop(t.From, t.To)
+	if t.Via != nil {
+		next = f.Nodes[t.From.Node].Gateway.MAC
+	}
+	return wire.Leg{SourceMAC: f.source(t).MAC, DestinationMAC: next, Source: source, Destination: destination}
 }
 
 func (f *fabric) legBack(t *trial) wire.Leg {
-	source, destination := ends(t.Probe)
-	return wire.Leg{SourceMAC: f.destination(t).MAC, DestinationMAC: f.nextHop(t.To, t.From), Source: destination, Destination: source}
+	source, _ := ends(t.Probe)
+	_, server := t.Addresses()
+	return wire.Leg{SourceMAC: f.destination(t).MAC, DestinationMAC: f.nextHop(t.To, t.From), Source: netip.AddrPortFrom(server, t.Port), Destination: source}
 }
 
 // nextHop returns the MAC address to which from sends packets for to.
@@ -243,5 +248,11 @@ func (f *fabric) trace(t *trial) string {
 // ends returns the addresses of a probe's connection as its client sees it.
 func ends(p *policy.Probe) (source, destination netip.AddrPort) {
 	from, to := p.Addresses()
-	return netip.AddrPortFrom(from, p.SourcePort), netip.AddrPortFrom(to, p.Port)
+	port := p.Port
+	if p.Via != nil {
+		if to, port = p.Via.IPv4, p.Via.Port; p.IPv6 {
+			to = p.Via.IPv6
+		}
+	}
+	return netip.AddrPortFrom(from, p.SourcePort), netip.AddrPortFrom(to, port)
 }

@@ -90,6 +90,13 @@ func Data(l Leg, protocol uint8, id uint32, n int, fromServer bool) []byte {
 	return p.Bytes()
 }
 
+// Datagram returns a packet of UDP with this payload, the first four bytes of which are its number.
+func Datagram(l Leg, payload []byte) []byte {
+	p := packet(l, unix.IPPROTO_UDP)
+	p.Payload = payload
+	return p.Bytes()
+}
+
 func packet(l Leg, protocol uint8) equality.Packet {
 	return equality.Packet{
 		SourceMAC: l.SourceMAC, DestinationMAC: l.DestinationMAC, Source: l.Source.Addr(), Destination: l.Destination.Addr(),

@@ -1,0 +1,111 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	crd "github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+)
+
+// ClusterIP is a Service that is dialed: a port of it, with one Endpoint. It has no object that groups name.
+type ClusterIP struct {
+	Namespace, Name string
+	IPv4, IPv6      netip.Addr
+	Protocol        corev1.Protocol
+	Port            uint16
+	// Place is the number of the place of the Pod that serves it, at TargetPort.
+	Place      int
+	TargetPort uint16
+}
+
+// clusterIPs are the same in all Worlds.
+var clusterIPs = []*ClusterIP{
+	newClusterIP(0, corev1.ProtocolTCP, 80, 80), newClusterIP(3, corev1.ProtocolUDP, 443, 8080), newClusterIP(6, corev1.ProtocolTCP, 8080, 81),
+	newClusterIP(9, corev1.ProtocolUDP, 80, 80),
+}
+
+func newClusterIP(place int, protocol corev1.Protocol, port, target uint16) *ClusterIP {
+	return &ClusterIP{
+		Namespace: namespaceName(place / podsPerNamespace), Name: fmt.Sprint("dial", place), Protocol: protocol, Port: port, Place: place, TargetPort: target,
+		IPv4: netip.AddrFrom4([4]byte{10, 96, 0, byte(10 + place)}), IPv6: netip.MustParseAddr(fmt.Sprintf("fd00:10:96::%x", 10+place)),
+	}
+}
+
+// isAmong reports whether a rule names the Service. An object of a Namespace means its own without another one.
+func (c *ClusterIP) isAmong(services []crd.PeerService, namespace string) bool {
+	return c != nil && slices.ContainsFunc(services, func(s crd.PeerService) bool {
+		if s.Namespace == "" {
+			s.Namespace = namespace
+		}
+		return s.Namespace == c.Namespace && s.Name == c.Name
+	})
+}
+
+// Names are the places of Pods whose addresses a name has. They are the same in all Worlds.
+var Names = map[string][]int{"a.test": {1, 6}, "b.test": {3}, "x.sub.test": {8, 3}, "y.sub.test": {5}}
+
+// fqdns are names and patterns that rules have.
+var fqdns = []string{"a.test", "B.test.", "*.test", "*.sub.test", "x.*", "nothing.test", "test"}
+
+// hasName reports whether one of the names that a pattern stands for has the address of a Pod. '*' is any text.
+func (w *World) hasName(pattern string, pod *Pod) bool {
+	for name, places := range Names {
+		if !nameMatches(strings.TrimSuffix(strings.ToLower(pattern), "."), name) {
+			continue
+		}
+		if slices.ContainsFunc(places, func(place int) bool { return place < len(w.Pods) && w.Pods[place].IPv4 == pod.IPv4 }) {
+			return true
+		}
+	}
+	return false
+}
+
+func nameMatches(pattern, name string) bool {
+	before, after, wild := strings.Cut(pattern, "*")
+	if !wild {
+		return pattern == name
+	}
+	return len(name) >= len(before)+len(after) && strings.HasPrefix(name, before) && strings.HasSuffix(name, after)
+}
+
+// Askers returns the Pods to which an egress rule with a name is applied: they learn addresses from DNS.
+func (w *World) Askers() (pods []*Pod) {
+	for _, pod := range w.Pods {
+		for _, p := range w.antreaPolicies() {
+			if slices.ContainsFunc(p.spec.Egress, func(rule crd.Rule) bool { return hasNames(&rule) && w.appliesTo(p, &rule, pod) }) {
+				pods = append(pods, pod)
+				break
+			}
+		}
+	}
+	return pods
+}
+
+func hasNames(rule *crd.Rule) bool {
+	return slices.ContainsFunc(rule.To, func(peer crd.NetworkPolicyPeer) bool { return peer.FQDN != "" })
+}
+
+// DNSPort is the port of DNS servers, which every Pod may ask.
+const DNSPort = 53
+
+const queriesName = "queries"
+
+// queries is the policy that lets all Pods ask the servers of DNS, which are in the network of the Nodes. Nothing precedes it.
+func (g *Generator) queries() *crd.ClusterNetworkPolicy {
+	allow, udp := crd.RuleActionAllow, corev1.ProtocolUDP
+	return &crd.ClusterNetworkPolicy{ObjectMeta: g.meta("", "", queriesName), Spec: crd.NetworkPolicySpec{
+		Tier: "t0", Priority: 0.5, AppliedTo: []crd.AppliedTo{{NamespaceSelector: &metav1.LabelSelector{}}},
+		Egress: []crd.Rule{{Name: "queries", Action: &allow, To: []crd.NetworkPolicyPeer{{IPBlock: &crd.IPBlock{CIDR: "192.168.77.0/24"}}},
+			Ports: []crd.NetworkPolicyPort{{Protocol: &udp, Port: ptr.To(intstr.FromInt32(DNSPort))}}}},
+	}}
+}

@@ -1,0 +1,92 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	agentpolicy "github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
+	"github.com/antrea-oncache/antrea/pkg/agent/fqdn"
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/policyreject"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+	"github.com/antrea-oncache/antrea/test/env/switchpair"
+	"github.com/antrea-oncache/antrea/test/policy"
+)
+
+// nodeSwitch is the switch of a Node, as the agent sees it.
+type nodeSwitch struct {
+	switchpair.Identity
+	bridge of.Switch
+	flows  openflow.Client
+}
+
+// mtu is the MTU of Pods.
+const mtu = 1450
+
+// realizeTime is the time that rules take at least to get the addresses of names: an answer of DNS that does not wait for them is early.
+const realizeTime = 50 * time.Millisecond
+
+// slowRealizer is a fqdn.Realizer that takes its time.
+type slowRealizer struct{ fqdn.Realizer }
+
+// RealizeNames implements fqdn.Realizer.
+func (r slowRealizer) RealizeNames(selectors []fqdn.Selector, done func(map[fqdn.Selector]error)) {
+	time.AfterFunc(realizeTime, func() { r.Realizer.RealizeNames(selectors, done) })
+}
+
+// startAgent starts the parts of a Node's agent that concern policies.
+func (c *cluster) startAgent(ctx context.Context, world *policy.World, n nodeSwitch, dir string) error {
+	interfaces := interfacestore.NewInterfaceStore()
+	for i, pod := range slices.Concat(world.Pods, markerPods) {
+		if pod.Node == n.Name() {
+			interfaces.AddInterface(connected(pod, i))
+		}
+	}
+	c.interfaces[n.Name()] = interfaces
+	policies := agentpolicy.New(&source{c.store, n.Name()}, n.flows, atOnce{}, interfaces, filepath.Join(dir, n.Name()), problem.NewRecorder())
+	policies.EnableAntreaPolicies(n.flows, false)
+	names := fqdn.New(fqdn.Config{Switch: n.bridge, Flows: n.flows, MTU: mtu})
+	names.SetRealizer(slowRealizer{policies})
+	policies.FollowNames(names)
+	gateway := config.GatewayConfig{Name: "antrea-gw0", MAC: n.GatewayMAC(), IPv4: n.GatewayIPv4(), IPv6: n.GatewayIPv6(), OFPort: config.GatewayOFPort}
+	refusals := policyreject.NewResponder(n.bridge, n.flows, policyreject.Node{Interfaces: interfaces, Gateway: gateway, TunnelPort: config.TunnelOFPort})
+	for _, run := range []func(context.Context) error{names.Run, refusals.Run} {
+		c.done.Go(func() {
+			if err := run(ctx); err != nil {
+				fmt.Println("a part of the agent of", n.Name(), "has ended:", err)
+			}
+		})
+	}
+	c.agents[n.Name()] = policies
+	c.done.Go(func() { policies.Run(ctx) })
+	<-policies.Synced()
+	return installServices(n, world)
+}
+
+// installServices installs the Services that are dialed, as AntreaProxy does.
+func installServices(n nodeSwitch, world *policy.World) error {
+	for _, s := range world.ClusterIPs {
+		server := world.Pods[s.Place]
+		for suffix, ends := range map[string][2]netip.Addr{"": {s.IPv4, server.IPv4}, "/IPv6": {s.IPv6, server.IPv6}} {
+			endpoint := openflow.Endpoint{Address: netip.AddrPortFrom(ends[1], s.TargetPort), OnThisNode: server.Node == n.Name(), PodNetwork: true}
+			err := n.flows.InstallService(openflow.ServicePort{
+				Name: fmt.Sprintf("%s/%s:%d/%s%s", s.Namespace, s.Name, s.Port, s.Protocol, suffix), Protocol: s.Protocol,
+				Frontends: []openflow.Frontend{{Address: netip.AddrPortFrom(ends[0], s.Port)}}, Cluster: []openflow.Endpoint{endpoint},
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
