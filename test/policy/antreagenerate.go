@@ -61,19 +61,15 @@ func (g *Generator) addAntrea(w *World) {
 	if g.turnover {
 		w.ClusterIPs, w.ClusterNetworkPolicies = clusterIPs, append(w.ClusterNetworkPolicies, g.queries())
 	}
-	w.Tiers = g.tiers(w)
+	w.Tiers = g.tiers()
 }
 
-// tiers returns most of the tiers that policies name, and perhaps others. The API lets a user delete a tier that is used only while the webhook
-// does not know of the policy.
-func (g *Generator) tiers(w *World) (tiers []*crd.Tier) {
-	used := map[string]bool{}
-	for _, p := range w.antreaPolicies() {
-		used[p.spec.Tier] = true
-	}
+// tiers returns most of the tiers that policies name. The API lets a user delete a tier that is used only while the webhook does not know of the
+// policy.
+func (g *Generator) tiers() (tiers []*crd.Tier) {
 	for i, priority := range tierPriorities {
 		tier := &crd.Tier{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("t", i)}}
-		if tier.Spec.Priority = priority; i == 0 || used[tier.Name] && g.chance(70) || g.chance(50) {
+		if tier.Spec.Priority = priority; i == 0 || g.chance(65) {
 			tiers = append(tiers, tier)
 		}
 	}
@@ -163,6 +159,7 @@ func (g *Generator) nodeSelector() *metav1.LabelSelector {
 // addAntreaPolicies adds new policies and some of the last World's, unchanged or edited.
 func (g *Generator) addAntreaPolicies(w *World) {
 	taken := map[string]bool{}
+	g.placed = nil
 	keep := func(namespace, name string, spec *crd.NetworkPolicySpec, meta *metav1.ObjectMeta) (kept bool) {
 		n := g.rng.IntN(100)
 		if n >= 65 {
@@ -232,13 +229,19 @@ func (g *Generator) crowded() bool { return g.antrea && g.turnover && g.set%8 >=
 
 // placeSpec chooses tier and priority. Some priorities are equal.
 func (g *Generator) placeSpec(spec *crd.NetworkPolicySpec) {
+	defer func() { g.placed = append(g.placed, *spec) }()
+	if len(g.placed) > 0 && g.chance(25) {
+		other := pick(g.rng, g.placed)
+		spec.Tier, spec.Priority = other.Tier, other.Priority
+		return
+	}
 	if g.crowded() {
 		spec.Tier = pick(g.rng, []string{crd.ApplicationTier, crd.BaselineTier, crd.BaselineTier, crd.BaselineTier})
 		spec.Priority = 10000 - float64(g.rng.IntN(12))/4
 		return
 	}
 	spec.Tier = pick(g.rng, []string{
-		crd.EmergencyTier, crd.SecurityOpsTier, crd.ApplicationTier, crd.ApplicationTier, crd.BaselineTier, crd.BaselineTier, "t0", "t1", "t2", "t3",
+		crd.EmergencyTier, crd.SecurityOpsTier, crd.ApplicationTier, crd.ApplicationTier, crd.BaselineTier, crd.BaselineTier, "t0", "t1", "t2", "t3", "t1", "t2", "t3",
 	})
 	spec.Priority = pick(g.rng, []float64{1, 1.001, 1.002, 5, 5, 5.5, 100, 9999.9, 10000})
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+
+	crd "github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
 
 // The size of a World.
@@ -24,9 +26,10 @@ type Generator struct {
 	// turnover is described at NewGeneratorWithTurnover; last is the previous World.
 	turnover bool
 	last     *World
-	// antrea is described at NewAntreaGenerator; ruleNumber is for the names of rules.
+	// antrea is described at NewAntreaGenerator; ruleNumber is for the names of rules, placed has the places that policies of this World got.
 	antrea     bool
 	ruleNumber int
+	placed     []crd.NetworkPolicySpec
 }
 
 // NewGenerator makes a Generator: the same random numbers make the same Worlds. Pods stay the same except for their labels, and each

@@ -106,3 +106,61 @@ func seenPolicies(seen map[string]int, last, w *World) {
 		}
 	}
 }
+
+// Worlds with Antrea's policies are reproducible, and 40 of them have each feature often enough.
+func TestAntreaIsVaried(t *testing.T) {
+	newGenerator := func() *Generator {
+		return NewAntreaGenerator(NewGeneratorWithTurnover(rand.New(rand.NewPCG(1, 2))))
+	}
+	a, b := newGenerator(), newGenerator()
+	seen := map[string]int{}
+	for range 40 {
+		w := a.Next()
+		require.Equal(t, w, b.Next())
+		seenAntrea(seen, w)
+		for _, p := range a.Probes(w) {
+			opinion := w.Opinion(p)
+			for bit, name := range map[Opinion]string{MayAllow: "allowed", MayDrop: "dropped", MayReject: "rejected"} {
+				if opinion == bit {
+					seen[name]++
+				}
+			}
+			if p.Via != nil {
+				seen["dialed "+opinion.String()]++
+			}
+		}
+		b.Probes(w)
+	}
+	for _, what := range []string{
+		"Allow", "Drop", "Reject", "Pass", "toServices", "names", "asker", "missing tier", "baseline", "equal places", "allowed", "dropped", "rejected",
+		"dialed allowed", "dialed dropped", "dialed rejected",
+	} {
+		require.Greater(t, seen[what], 7, what)
+	}
+}
+
+func seenAntrea(seen map[string]int, w *World) {
+	seen["asker"] += len(w.Askers())
+	places := map[[2]any]bool{}
+	for _, p := range w.antreaPolicies() {
+		tier, exists := w.tierPriority(p.spec.Tier)
+		if !exists {
+			seen["missing tier"]++
+		}
+		if tier >= baselinePriority {
+			seen["baseline"]++
+		}
+		place := [2]any{tier, p.spec.Priority}
+		if places[place] {
+			seen["equal places"]++
+		}
+		places[place] = true
+		for _, rule := range slices.Concat(p.spec.Ingress, p.spec.Egress) {
+			seen[string(*rule.Action)]++
+			seen["toServices"] += len(rule.ToServices)
+			if hasNames(&rule) {
+				seen["names"]++
+			}
+		}
+	}
+}

@@ -38,7 +38,7 @@ func (g *Generator) Probes(w *World) []*Probe {
 			}
 			for _, six := range []bool{false, true} {
 				add(from, to, six)
-				if g.chance(70) {
+				if g.chance(60) {
 					add(from, to, six)
 				}
 			}
