@@ -9,10 +9,11 @@ import (
 	"net"
 	"net/netip"
 	"path/filepath"
+	"strconv"
 	"sync"
-	"time"
 
 	"k8s.io/client-go/informers"
+	"k8s.io/utils/clock"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/cniserver"
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
@@ -21,14 +22,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+	"github.com/antrea-oncache/antrea/pkg/agent/round"
+	"github.com/antrea-oncache/antrea/pkg/agent/start"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsconfig"
-)
-
-// How long after its start an agent deletes the flows of former rounds, and how often it tries to restore Pods' flows: the
-// same as in packages round and start.
-const (
-	minRoundAge            = 10 * time.Second
-	reconcileRetryInterval = 2 * time.Second
 )
 
 // host is a Node: the state that outlives an agent, and the running agent.
@@ -40,8 +36,7 @@ type host struct {
 	bridge bridge
 	routes *routes
 	// dir has the agent's files.
-	dir   string
-	round openflow.RoundInfo
+	dir string
 	*agent
 }
 
@@ -52,7 +47,7 @@ type agent struct {
 	cni        *cniserver.Server
 	problems   *problem.Recorder
 	// ready is closed when Pods can be connected.
-	ready   chan struct{}
+	ready   <-chan struct{}
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 }
@@ -83,81 +78,117 @@ type atOnce struct{}
 
 func (atOnce) WaitRevalidation(context.Context) error { return nil }
 
-// start starts an agent, in the order of package start. It must be adapted when constructors change.
+// start starts an agent by package start, and returns when it is built. It must be adapted when constructors change.
 func (h *host) start() error {
 	ctx, cancel := context.WithCancel(context.Background())
-	a := &agent{ready: make(chan struct{}), cancel: cancel}
-	h.agent = a
+	h.agent = &agent{cancel: cancel, problems: problem.NewRecorder()}
 	h.routes.forget()
-	store := interfacestore.NewInterfaceStore()
-	if err := h.restore(store); err != nil {
+	b := &builder{host: h, built: make(chan struct{})}
+	failed := make(chan error, 1)
+	h.running.Go(func() { failed <- start.Run(ctx, b) })
+	select {
+	case <-b.built:
+		return nil
+	case err := <-failed:
+		return fmt.Errorf("start the agent of %s: %w", h.name(), err)
+	}
+}
+
+// builder makes the agent of a host. There is no former cache and no new one.
+type builder struct {
+	*host
+	store   interfacestore.InterfaceStore
+	flows   openflow.Client
+	rounds  *round.Rounds
+	node    *config.NodeConfig
+	network *config.NetworkConfig
+	// nodes and pods are informers.
+	nodes, pods informers.SharedInformerFactory
+	built       chan struct{}
+}
+
+// Lock implements start.Builder.
+func (b *builder) Lock(context.Context) error { return nil }
+
+// ConnectSwitch implements start.Builder.
+func (b *builder) ConnectSwitch(context.Context) error { return nil }
+
+// BringUp implements start.Builder.
+func (b *builder) BringUp(ctx context.Context) error {
+	b.store = interfacestore.NewInterfaceStore()
+	if err := b.restore(b.store); err != nil {
 		return err
 	}
-	flows := openflow.NewClient(h.flows, h.bridge.SetTableNames, openflow.Features{AntreaProxy: true, AntreaPolicy: true, Egress: true, ONCache: true})
-	node, network := h.config()
-	h.nextRound()
-	if _, err := flows.Initialize(ctx, h.round, node, network); err != nil {
-		return err
-	}
-	kube := h.kube.client()
-	nodes, pods := informers.NewSharedInformerFactory(kube, 0), informers.NewSharedInformerFactory(kube, 0)
-	podInformer := pods.Core().V1().Pods()
-	podLister, podsSynced := podInformer.Lister(), podInformer.Informer().HasSynced
-	var err error
-	a.problems = problem.NewRecorder()
-	a.policies = agentpolicy.New(&source{h.plane, h.name()}, flows, atOnce{}, store, h.dir, a.problems)
-	if a.nodeRoutes, err = noderoute.New(nodes.Core().V1().Nodes(), flows, h.routes, network, node, a.problems); err != nil {
-		return err
-	}
-	a.cni, err = cniserver.New(cniserver.Config{
-		Socket: filepath.Join(h.dir, "cni.sock"), Node: node, Policies: a.policies, IPAMDataDir: h.dir,
-	}, h.bridge, flows, store, a.ready)
+	b.flows = openflow.NewClient(b.host.flows, b.bridge.SetTableNames, openflow.Features{AntreaProxy: true, AntreaPolicy: true, Egress: true, ONCache: true})
+	b.node, b.network = b.config()
+	ids, err := b.bridge.GetExternalIDs()
 	if err != nil {
 		return err
 	}
-	nodes.Start(ctx.Done())
-	pods.Start(ctx.Done())
-	a.running.Go(func() { a.nodeRoutes.Run(ctx) })
-	a.running.Go(func() { a.policies.Run(ctx) })
-	a.running.Go(func() {
-		installed := make(chan struct{})
-		a.running.Go(func() { h.completeRound(ctx, a, flows, installed) })
-		if !waitFor(ctx, a.policies.Synced()) {
-			return
-		}
-		for a.cni.Reconcile(ctx, podLister, podsSynced) != nil {
-			if !sleep(ctx, reconcileRetryInterval) {
-				return
-			}
-		}
-		close(installed)
-	})
-	context.AfterFunc(ctx, func() { nodes.Shutdown(); pods.Shutdown() })
+	info := round.Next(ids)
+	if err := b.bridge.SetExternalID(round.StartedKey, strconv.Itoa(int(info.RoundNum))); err != nil {
+		return err
+	}
+	if _, err := b.flows.Initialize(ctx, info, b.node, b.network); err != nil {
+		return err
+	}
+	nothing := func() error { return nil }
+	b.rounds = round.New(b.flows, b.bridge, atOnce{}, info, clock.RealClock{}, idle, round.FormerCache{Suspend: nothing, StopHits: nothing}, nil)
 	return nil
 }
 
-// nextRound numbers rounds as package round does.
-func (h *host) nextRound() {
-	h.round.RoundNum++
-	if h.round.RoundNum == 2 && h.round.PrevRoundNum == nil {
-		first := uint16(1)
-		h.round.PrevRoundNum = &first
+// Build implements start.Builder.
+func (b *builder) Build(p *start.Phases) (*start.Agent, error) {
+	kube, a := b.kube.client(), b.agent
+	b.nodes, b.pods = informers.NewSharedInformerFactory(kube, 0), informers.NewSharedInformerFactory(kube, 0)
+	podInformer := b.pods.Core().V1().Pods()
+	podLister, podsSynced := podInformer.Lister(), podInformer.Informer().HasSynced
+	var err error
+	a.ready = p.PodsAccepted.Reached
+	a.policies = agentpolicy.New(&source{b.plane, b.name()}, b.flows, atOnce{}, b.store, b.dir, a.problems)
+	if a.nodeRoutes, err = noderoute.New(b.nodes.Core().V1().Nodes(), b.flows, b.routes, b.network, b.node, a.problems); err != nil {
+		return nil, err
 	}
+	a.cni, err = cniserver.New(cniserver.Config{
+		Socket: filepath.Join(b.dir, "cni.sock"), Node: b.node, Policies: a.policies, IPAMDataDir: b.dir,
+	}, b.bridge, b.flows, b.store, a.ready)
+	if err != nil {
+		return nil, err
+	}
+	announced := make(chan struct{})
+	close(announced)
+	close(b.built)
+	return &start.Agent{
+		Rounds: b.rounds, Suspend: func() error { return nil }, Cache: start.Cache{Start: idle},
+		Announce: func(context.Context) {}, Announced: announced, ForgetFormerPorts: func(context.Context) {}, EndOrphans: idle,
+		Policies: unrecovered{a.policies}, Installers: []start.Installer{{Name: "Nodes", Controller: unrecovered{a.nodeRoutes}}},
+		RestorePods: func(ctx context.Context) (err error) {
+			apart(func() { err = a.cni.Reconcile(ctx, podLister, podsSynced) })
+			return err
+		},
+	}, nil
 }
 
-// completeRound does the same as the type Rounds of package round.
-func (h *host) completeRound(ctx context.Context, a *agent, flows openflow.Client, podsInstalled <-chan struct{}) {
-	for _, done := range []<-chan struct{}{podsInstalled, a.nodeRoutes.Synced(), a.policies.Synced()} {
-		if !waitFor(ctx, done) {
-			return
-		}
-	}
-	close(a.ready)
-	if !sleep(ctx, minRoundAge) || flows.DeleteStaleFlows() != nil {
-		return
-	}
-	completed := h.round.RoundNum
-	h.round.PrevRoundNum = &completed
+// Serve implements start.Builder.
+func (b *builder) Serve(ctx context.Context) ([]start.Part, error) {
+	b.nodes.Start(ctx.Done())
+	b.pods.Start(ctx.Done())
+	context.AfterFunc(ctx, func() { b.nodes.Shutdown(); b.pods.Shutdown() })
+	return nil, nil
+}
+
+func idle(context.Context) error { return nil }
+
+// unrecovered is a controller whose panics end the test: the agent would run it again.
+type unrecovered struct{ start.Controller }
+
+func (c unrecovered) Run(ctx context.Context) { apart(func() { c.Controller.Run(ctx) }) }
+
+// apart runs f in a goroutine of its own, where nothing recovers from a panic, and waits for its end.
+func apart(f func()) {
+	done := make(chan struct{})
+	go func() { defer close(done); f() }()
+	<-done
 }
 
 // stop ends the agent.
@@ -204,24 +235,4 @@ func (a *agent) missing() (parts []string) {
 		}
 	}
 	return parts
-}
-
-func waitFor(ctx context.Context, done <-chan struct{}) bool {
-	select {
-	case <-done:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -5,7 +5,7 @@
 // be refused where it occurs, and everything else must continue to work.
 //
 // A cluster (world.go) runs in this process: antrea-controller with its storage (plane.go), and on two Nodes the agents'
-// controllers for policies and Nodes and their CNI server (agent.go), assembled in the order of pkg/agent/start. Kubernetes (kube.go), Open vSwitch
+// controllers for policies and Nodes and their CNI server (agent.go), started by pkg/agent/start. Kubernetes (kube.go), Open vSwitch
 // (switch.go, bridge.go), the host's routes (routes.go) and host-local (cni.go) are fakes that check as little, or refuse
 // as much, as the real ones. Devices and network namespaces are real, so root is needed. Each cluster is in a bubble of
 // testing/synctest: its clock advances only when nothing is left to be done, so every observation is at a quiet point, and
