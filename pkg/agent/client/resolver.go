@@ -53,7 +53,7 @@ func newResolver(kube kubernetes.Interface) (*resolver, error) {
 		changed:     make(chan struct{}),
 	}
 	handler := cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { r.look() }, UpdateFunc: func(any, any) { r.look() }, DeleteFunc: func(any) { r.look() },
+		AddFunc: func(any) { r.recheck() }, UpdateFunc: func(any, any) { r.recheck() }, DeleteFunc: func(any) { r.recheck() },
 	}
 	for _, informer := range r.informers() {
 		if _, err := informer.AddEventHandler(handler); err != nil {
@@ -81,8 +81,8 @@ func (r *resolver) moved() <-chan struct{} {
 	return r.changed
 }
 
-// look tells waiting callers that antrea-controller is found elsewhere. If it is not found any more, they have nothing to try.
-func (r *resolver) look() {
+// recheck tells waiting callers that antrea-controller is found elsewhere. If it is not found any more, they have nothing to try.
+func (r *resolver) recheck() {
 	address, ca, err := r.known()
 	r.mu.Lock()
 	defer r.mu.Unlock()

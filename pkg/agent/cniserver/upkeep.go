@@ -78,11 +78,11 @@ type podKeeper struct {
 // Upkeep keeps the host devices and ports of Pods, and reports to problems those that cannot be repaired.
 func (s *Server) Upkeep(problems problem.Reporter) upkeep.Part {
 	k := &podKeeper{server: s, problems: problems, reported: map[string]problem.Subject{}, failures: map[string]int{}}
-	return upkeep.Part{Name: "devices of Pods", Every: lookInterval, Events: upkeep.Links, Repair: k.look}
+	return upkeep.Part{Name: "devices of Pods", Every: lookInterval, Events: upkeep.Links, Repair: k.repairAll}
 }
 
-// look repairs all Pods' interfaces. One that cannot be repaired is a problem of its Pod, not a failure.
-func (k *podKeeper) look(ctx context.Context) error {
+// repairAll repairs all Pods' interfaces. One that cannot be repaired is a problem of its Pod, not a failure.
+func (k *podKeeper) repairAll(ctx context.Context) error {
 	links, err := rtnl.Links()
 	if err != nil {
 		return fmt.Errorf("list network devices: %w", err)

@@ -46,8 +46,8 @@ type Flows interface {
 type Controller struct {
 	config   Config
 	realizer Realizer
-	// poked is for Run: the cache or the gate has changed.
-	poked chan struct{}
+	// awakened is for Run: the cache or the gate has changed.
+	awakened chan struct{}
 
 	mu    sync.Mutex
 	cache *cache
@@ -72,7 +72,7 @@ func New(c Config) *Controller {
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
 	}
-	f := &Controller{config: c, poked: make(chan struct{}, 1), cache: newCache(c.MinTTL), gate: gate{}, uses: map[string]Use{}, users: map[Selector]int{},
+	f := &Controller{config: c, awakened: make(chan struct{}, 1), cache: newCache(c.MinTTL), gate: gate{}, uses: map[string]Use{}, users: map[Selector]int{},
 		touched: map[Selector]time.Time{}, dropped: map[string]uint64{}, held: map[string]uint32{}}
 	f.load()
 	return f
@@ -81,9 +81,9 @@ func New(c Config) *Controller {
 // SetRealizer names the controller of policies. Call it before Run.
 func (c *Controller) SetRealizer(r Realizer) { c.realizer = r }
 
-func (c *Controller) poke() {
+func (c *Controller) wake() {
 	select {
-	case c.poked <- struct{}{}:
+	case c.awakened <- struct{}{}:
 	default:
 	}
 }
@@ -110,7 +110,7 @@ func (c *Controller) know(s Selector) {
 		// No rule has been made with other addresses.
 		v := c.gate.of(s)
 		v.requested, v.realized = v.latest, v.latest
-		c.poke()
+		c.wake()
 	}
 }
 

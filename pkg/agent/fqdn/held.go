@@ -107,7 +107,7 @@ func (c *Controller) Run(ctx context.Context) error {
 			l.conclude(ctx, o)
 		case r := <-l.asked:
 			l.enter(r)
-		case <-c.poked:
+		case <-c.awakened:
 			l.ask()
 		case <-ticker.C():
 			l.lookAtClock(ctx)

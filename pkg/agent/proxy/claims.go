@@ -55,7 +55,7 @@ func (c claims) add(k frontendKey, added claim, changed func(key)) {
 	former := c.owner(k)
 	i, _ := slices.BinarySearchFunc(c[k], added, claim.compare)
 	c[k] = slices.Insert(c[k], i, added)
-	c.tell(k, former, changed)
+	c.notify(k, former, changed)
 }
 
 func (c claims) remove(k frontendKey, removed claim, changed func(key)) {
@@ -69,10 +69,10 @@ func (c claims) remove(k frontendKey, removed claim, changed func(key)) {
 	} else {
 		c[k] = slices.Delete(c[k], i, i+1)
 	}
-	c.tell(k, former, changed)
+	c.notify(k, former, changed)
 }
 
-func (c claims) tell(k frontendKey, former key, changed func(key)) {
+func (c claims) notify(k frontendKey, former key, changed func(key)) {
 	if c.owner(k) == former {
 		return
 	}

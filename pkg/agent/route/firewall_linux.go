@@ -90,7 +90,7 @@ func (w *firewall) apply(ctx context.Context) error {
 	}
 	others, err := w.settleOther(ctx)
 	errs := []error{err}
-	w.foreign.look(w.family, mergeRules(rules, others))
+	w.foreign.report(w.family, mergeRules(rules, others))
 	for _, j := range w.jumps {
 		if err := w.ensureJump(j, rules[j.table]); err != nil {
 			errs = append(errs, err)

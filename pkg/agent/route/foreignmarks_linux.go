@@ -19,7 +19,7 @@ type ForeignMarks struct {
 	Found func(program string, rules []string)
 }
 
-func (m ForeignMarks) look(f family, rules map[string][]string) {
+func (m ForeignMarks) report(f family, rules map[string][]string) {
 	if m.Found != nil {
 		m.Found(f.protocolName(), markRules(rules, m.Bits))
 	}

@@ -69,7 +69,7 @@ func (s *stack) lookAtFirewall(ctx context.Context) error {
 		klog.InfoS("Another program has changed the agent's rules, applying them again", "family", s.family.name)
 		return w.apply(ctx)
 	}
-	w.foreign.look(w.family, rules)
+	w.foreign.report(w.family, rules)
 	w.kept.seen, w.kept.generation = now, generation
 	return nil
 }

@@ -65,15 +65,15 @@ func (k *Keeper) Add(parts ...Part) {
 // lock, does not delay others. Events come from the network namespace of the calling thread.
 func (k *Keeper) Run(ctx context.Context) {
 	var running sync.WaitGroup
-	running.Go(func() { watch(ctx, k.tell) })
+	running.Go(func() { watch(ctx, k.notify) })
 	for _, p := range k.parts {
 		running.Go(func() { recovery.Keep(ctx, boundaryName, func(ctx context.Context) { k.keep(ctx, p) }) })
 	}
 	running.Wait()
 }
 
-// tell passes events on to the parts that want them.
-func (k *Keeper) tell(events Events) {
+// notify passes events on to the parts that want them.
+func (k *Keeper) notify(events Events) {
 	for _, p := range k.parts {
 		if p.Events&events == 0 {
 			continue

@@ -69,16 +69,16 @@ func (b *bed) rewriting(ctx context.Context, server *corev1.Pod, clientNode, tcp
 // with the Pod and on another one.
 func (i *Installation) Rewritten(ctx context.Context, nodes [2]string, protocol, port, podIP string) {
 	check := "rewriting " + protocol
-	var last look      // after it, the flags of the former round were read
+	var last flowState // after it, the flags of the former round were read
 	var former [2]bool // who rewrote in the former round
 	var ever, arrived [2]bool
 	err := wait.PollUntilContextTimeout(ctx, i.Interval, i.Patience, true, func(ctx context.Context) (bool, error) {
 		// Packets are counted between two moments at which the sender rewrites them: after it said so first, and before it says so again.
-		before, err := i.look(ctx, nodes, protocol, podIP)
+		before, err := i.flowState(ctx, nodes, protocol, podIP)
 		if err != nil {
 			return false, err
 		}
-		now, err := i.look(ctx, nodes, protocol, podIP)
+		now, err := i.flowState(ctx, nodes, protocol, podIP)
 		if err != nil {
 			return false, err
 		}
@@ -89,7 +89,7 @@ func (i *Installation) Rewritten(ctx context.Context, nodes [2]string, protocol,
 			}
 		}
 		former = now.rewrites
-		last, err = i.look(ctx, nodes, protocol, podIP)
+		last, err = i.flowState(ctx, nodes, protocol, podIP)
 		return arrived == [2]bool{true, true}, err
 	})
 	switch {
@@ -109,14 +109,14 @@ func (i *Installation) Rewritten(ctx context.Context, nodes [2]string, protocol,
 	}
 }
 
-// look is the state of a Pod's flows of one protocol on the two Nodes.
-type look struct {
+// flowState is the state of a Pod's flows of one protocol on the two Nodes.
+type flowState struct {
 	// rewrites is set if packets that leave the Node are rewritten. received counts packets that came by the fast path.
 	rewrites [2]bool
 	received [2]uint64
 }
 
-func (i *Installation) look(ctx context.Context, nodes [2]string, protocol, podIP string) (l look, err error) {
+func (i *Installation) flowState(ctx context.Context, nodes [2]string, protocol, podIP string) (l flowState, err error) {
 	for n, node := range nodes {
 		var flows []api.FlowInfo
 		if err := i.Agents.Get(ctx, node, "/oncache", url.Values{"view": {"flows"}, "ip": {podIP}}, &flows); err != nil {

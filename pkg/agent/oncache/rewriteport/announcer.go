@@ -55,21 +55,21 @@ func (a *Announcer) Want(value string) {
 	a.mu.Lock()
 	a.wanted, a.known = value, true
 	a.mu.Unlock()
-	a.look()
+	a.recheck()
 }
 
 // Settled is closed when the annotation was right for the first time.
 func (a *Announcer) Settled() <-chan struct{} { return a.settled }
 
-func (a *Announcer) look() {
+func (a *Announcer) recheck() {
 	select {
 	case a.wake <- struct{}{}:
 	default:
 	}
 }
 
-// wrong reports whether the annotation of a Node object should be another one, and which.
-func (a *Announcer) wrong(object metav1.Object) (wanted string, wrong bool) {
+// outdated reports whether the annotation of a Node object should be another one, and which.
+func (a *Announcer) outdated(object metav1.Object) (wanted string, outdated bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.wanted, a.known && object.GetAnnotations()[oncache.RewritePortAnnotation] != a.wanted
@@ -79,8 +79,8 @@ func (a *Announcer) wrong(object metav1.Object) (wanted string, wrong bool) {
 func (a *Announcer) Handler() cache.ResourceEventHandler {
 	notice := func(object any) {
 		if node, ok := object.(metav1.Object); ok && node.GetName() == a.node {
-			if _, wrong := a.wrong(node); wrong {
-				a.look()
+			if _, outdated := a.outdated(node); outdated {
+				a.recheck()
 			}
 		}
 	}
@@ -121,7 +121,7 @@ func (a *Announcer) annotate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if wanted, wrong := a.wrong(object); wrong {
+	if wanted, outdated := a.outdated(object); outdated {
 		if err := nodes.Annotate(ctx, a.kube, a.node, oncache.RewritePortAnnotation, wanted); err != nil {
 			return err
 		}

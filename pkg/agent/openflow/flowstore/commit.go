@@ -149,7 +149,7 @@ func (s *Store) send(bundle of.Transaction, plans []Plan, after []of.FlowMod) er
 	if err := s.apply(bundle); err != nil {
 		if fateUnknown(err) {
 			s.setResync(true)
-			s.doubt(plans)
+			s.markDoubtful(plans)
 		}
 		return err
 	}

@@ -171,8 +171,8 @@ func (s *Store) groupsAgain(plans []Plan) []of.GroupMod {
 	return mods
 }
 
-// doubt remembers the groups of plans whose fate is unknown.
-func (s *Store) doubt(plans []Plan) {
+// markDoubtful remembers the groups of plans whose fate is unknown.
+func (s *Store) markDoubtful(plans []Plan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range plans {
