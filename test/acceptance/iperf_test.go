@@ -5,6 +5,7 @@ package acceptance
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -44,6 +45,23 @@ func (c *cluster) startIperf(t *testing.T, from *corev1.Pod, address string, arg
 		require.NoErrorf(t, json.Unmarshal([]byte(r.stdout), &report), "%s%s%v", r.stdout, r.stderr, r.err)
 		require.Emptyf(t, report.Error, "iperf3 in %s", from.Name)
 		require.NoError(t, r.err)
+		return report
+	}
+}
+
+// iperfUntil starts a client of iperf3 in a Pod. The returned function interrupts it and returns the report, which has no last interval and
+// no rate that the server has received.
+func (c *cluster) iperfUntil(t *testing.T, from *corev1.Pod, address string, args ...string) (end func() iperfReport) {
+	t.Helper()
+	command := []string{"iperf3", "--json", "--client", address, "--connect-timeout", "10000", "--time", fmt.Sprint(untilTimeout.Seconds())}
+	interrupt := c.startUntil(t, from, append(command, args...)...)
+	return func() (report iperfReport) {
+		t.Helper()
+		r := interrupt()
+		require.NoErrorf(t, json.Unmarshal([]byte(r.stdout), &report), "%s%s%v", r.stdout, r.stderr, r.err)
+		require.Containsf(t, report.Error, "the client has terminated", "iperf3 in %s", from.Name)
+		require.Greater(t, len(report.Intervals), 1, r.stdout)
+		report.Intervals = report.Intervals[:len(report.Intervals)-1]
 		return report
 	}
 }

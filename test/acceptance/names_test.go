@@ -45,6 +45,7 @@ var (
 	rolloutTimeout = limit(90 * time.Second) // of agents and controller
 	execTimeout    = limit(time.Minute)      // of a command in a Pod
 	gracefulExit   = limit(20 * time.Second) // of an agent that is told to end
+	untilTimeout   = limit(5 * time.Minute)  // for traffic that outlasts what happens beside it
 	policyDelay    = limit(10 * time.Second) // until a policy is in force, or a Service, or a flow
 	statsDelay     = limit(2 * time.Minute)  // until both Nodes' agents have reported traffic, which they do once a minute
 	bundleTimeout  = limit(90 * time.Second) // until a component has collected a support bundle, for which it takes 50 seconds at most

@@ -5,6 +5,7 @@ package acceptance
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,7 +43,8 @@ func (c *cluster) reaches(t *testing.T, from *corev1.Pod, address string, port i
 	return code == 0
 }
 
-// expect waits until connections from a Pod succeed, or fail, and then tries three more.
+// expect waits until connections from a Pod succeed, or fail, and then tries three more, at the same time, because one that fails takes
+// seconds.
 func (c *cluster) expect(t *testing.T, want bool, from *corev1.Pod, address string, port int) {
 	t.Helper()
 	eventually(t, policyDelay, func() error {
@@ -51,9 +53,10 @@ func (c *cluster) expect(t *testing.T, want bool, from *corev1.Pod, address stri
 		}
 		return nil
 	})
-	for range 3 {
-		require.Equalf(t, want, c.reaches(t, from, address, port), "%s reaches %s port %d", from.Name, address, port)
-	}
+	const more = 3
+	script := fmt.Sprintf("for i in $(seq %d); do { nc -z -w 2 %s %d; echo code=$?; } & done; wait", more, address, port)
+	outcome := map[bool]string{true: "code=0\n", false: "code=1\n"}[want]
+	require.Equalf(t, strings.Repeat(outcome, more), c.exec(t, from, "", "sh", "-c", script), "%s reaches %s port %d", from.Name, address, port)
 }
 
 func (c *cluster) nginx(t *testing.T, namespace, node string) *corev1.Pod {

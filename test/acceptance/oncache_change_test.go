@@ -25,7 +25,7 @@ func (c *cluster) testPolicyDuringStream(t *testing.T) {
 	namespace := c.namespace(t)
 	client, server := c.stream(t, namespace)
 	web := c.pod(t, namespace, "web", c.nodes[1], podOptions{image: agnhostImage, args: []string{"netexec", "--http-port=8080"}, labels: map[string]string{"app": "server"}})
-	wait := c.startIperf(t, client, server.Status.PodIP, "--time", seconds(45), "--bitrate", modest)
+	end := c.iperfUntil(t, client, server.Status.PodIP, "--bitrate", modest)
 	c.waitFast(t, "TCP", client, server)
 	c.expect(t, true, client, web.Status.PodIP, 8080)
 	servers := metav1.LabelSelector{MatchLabels: map[string]string{"app": "server"}}
@@ -35,7 +35,8 @@ func (c *cluster) testPolicyDuringStream(t *testing.T) {
 	c.waitFast(t, "TCP", client, server)
 	require.NoError(t, c.client.NetworkingV1().NetworkPolicies(namespace).Delete(t.Context(), "deny", metav1.DeleteOptions{}))
 	c.expect(t, true, client, web.Status.PodIP, 8080)
-	report := wait()
+	c.waitFast(t, "TCP", client, server)
+	report := end()
 	t.Logf("longest interruption %s", longestGap(report))
 	require.LessOrEqual(t, longestGap(report), limit(time.Second))
 }

@@ -142,6 +142,17 @@ func (c *cluster) start(t *testing.T, pod *corev1.Pod, timeout time.Duration, co
 	return func() result { return <-done }
 }
 
+// startUntil starts a command in a Pod. The returned function ends it by SIGINT and waits for its result.
+func (c *cluster) startUntil(t *testing.T, pod *corev1.Pod, command ...string) (end func() result) {
+	const id = "/tmp/until.pid"
+	wait := c.start(t, pod, untilTimeout, append([]string{"sh", "-c", "echo $$ >" + id + `; exec "$@"`, "sh"}, command...)...)
+	return func() result {
+		// A command that has ended by itself has a result that shows why.
+		_, _, _ = c.run(t.Context(), pod, "", "sh", "-c", "kill -INT $(cat "+id+")")
+		return wait()
+	}
+}
+
 // run runs a command in a container. An exit code other than 0 is an error (exec.CodeExitError).
 func (c *cluster) run(ctx context.Context, pod *corev1.Pod, container string, command ...string) (stdout, stderr string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, execTimeout)

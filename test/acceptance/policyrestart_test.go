@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -106,13 +105,10 @@ func (c *cluster) testPoliciesAfterRestart(t *testing.T) {
 	})
 	c.expect(t, false, denied, server.Status.PodIP, 80)
 	c.expect(t, true, allowed, server.Status.PodIP, 80)
-	// attempts connects for this time and says of each connection whether there was one: 4 is wget's exit code for no answer.
-	attempts := func(trial time.Duration) string {
-		return fmt.Sprintf("end=$(($(date +%%s)+%d)); while [ $(date +%%s) -lt $end ]; do wget -q -T 1 -O /dev/null http://%s; echo wget=$?; done", int(trial.Seconds()), server.Status.PodIP)
-	}
-	require.Contains(t, c.exec(t, allowed, "", "sh", "-c", attempts(2*time.Second)), "wget=0")
-	const trial = 40 * time.Second
-	wait := c.start(t, denied, trial+execTimeout, "sh", "-c", attempts(trial))
+	// attempt reports whether there was a connection: 4 is wget's exit code for no answer.
+	attempt := fmt.Sprintf("wget -q -T 1 -O /dev/null http://%s; echo wget=$?", server.Status.PodIP)
+	require.Contains(t, c.exec(t, allowed, "", "sh", "-c", attempt), "wget=0")
+	end := c.startUntil(t, denied, "sh", "-c", "trap over=1 INT; while [ -z \"$over\" ]; do "+attempt+"; done")
 	c.withoutController(t, func() {
 		c.waitForCondition(t, node, "ControllerConnectionUp", "False")
 		c.deletePod(t, c.agentOn(t, node), 30)
@@ -121,7 +117,7 @@ func (c *cluster) testPoliciesAfterRestart(t *testing.T) {
 		c.expect(t, true, allowed, server.Status.PodIP, 80)
 		c.expect(t, false, denied, server.Status.PodIP, 80)
 	})
-	r := wait()
+	r := end()
 	require.NoError(t, r.err, r.stderr)
 	outcomes := strings.Fields(r.stdout)
 	require.Greater(t, len(outcomes), 10)
