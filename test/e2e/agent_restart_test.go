@@ -41,7 +41,7 @@ type load struct{ pings, bytes int } // per second
 
 func (p *path) load() load {
 	if p == direct {
-		return load{pings: 300, bytes: 200_000}
+		return load{pings: 1000, bytes: 500_000}
 	}
 	return load{pings: 100, bytes: 50_000}
 }
