@@ -99,7 +99,7 @@ HELM_ARGS ?=
 # Options of the acceptance tests' program: ACCEPTANCE_ARGS="-test.run=TestONCache". SMOKE=1 runs the cases of test-acceptance only.
 SMOKE ?=
 ACCEPTANCE_ARGS ?=
-# A regular expression for the cases of make conformance.
+# A regular expression for the cases of make conformance and make conformance-policy-api.
 FOCUS ?=
 
 .PHONY: help
@@ -241,6 +241,11 @@ lifecycle: deps cluster-parts ### Install, upgrade, roll back, reboot, uninstall
 conformance: ### Run Kubernetes' own tests of Services and NetworkPolicy on the cluster of make cluster-up, which it starts if none is up: FOCUS=... (root)
 	@bin/lab kubeconfig >/dev/null 2>&1 || $(MAKE) --no-print-directory cluster-up
 	hack/conformance.sh $(if $(FOCUS),'$(FOCUS)')
+
+.PHONY: conformance-policy-api
+conformance-policy-api: ### Run the conformance suites of the Kubernetes network policy API on the cluster of make cluster-up, which it starts if none is up: FOCUS=... (root)
+	@bin/lab kubeconfig >/dev/null 2>&1 || $(MAKE) --no-print-directory cluster-up
+	hack/conformance-policy-api.sh $(if $(FOCUS),'$(FOCUS)')
 
 .PHONY: check
 check: build bin/helm ## Check what can be checked in minutes: format, vet, unit tests of what changed since BASE=main, the programs
@@ -427,6 +432,7 @@ suite_policy-cases = export CLUSTER_NAME=policies GATES=ONCache=true,NodeNetwork
 	$(MAKE) --no-print-directory acceptance ACCEPTANCE_ARGS="-test.run '^Test(AntreaPolicy|AntreaNodeNetworkPolicy|FQDNCacheMinTTL|Group|ClusterGroup)'"
 suite_lifecycle = $(MAKE) --no-print-directory lifecycle
 suite_conformance = $(MAKE) --no-print-directory conformance
+suite_conformance-policy-api = $(MAKE) --no-print-directory conformance-policy-api
 suite_e2e-all = E2E_ALL=1 $(MAKE) --no-print-directory test-e2e
 define suite_wire
 $(GO) test -c -o bin/openflow.test ./pkg/agent/openflow

@@ -209,6 +209,7 @@ func TestController(t *testing.T) {
 	testStats(t, f, ofPod)
 	testRestart(t, f)
 	testAntctl(t, f)
+	testAdminPolicies(t, f)
 	f.stop()
 }
 

@@ -61,9 +61,10 @@ var project = map[string]definition{
 // forTests are the images that upstream's suite names.
 var forTests = map[string]definition{
 	"agnhost": {
-		// The first is from Antrea's tests, the others from Kubernetes' own tests (test/utils/image/manifest.go there).
+		// The first is from Antrea's tests, the second from the suites of hack/networkpolicyapi, the others from Kubernetes' own tests
+		// (test/utils/image/manifest.go there).
 		names: []string{
-			images.Agnhost, "registry.k8s.io/e2e-test-images/agnhost:2.55", "registry.k8s.io/e2e-test-images/agnhost:2.66.1",
+			images.Agnhost, "registry.k8s.io/e2e-test-images/agnhost:2.45", "registry.k8s.io/e2e-test-images/agnhost:2.55", "registry.k8s.io/e2e-test-images/agnhost:2.66.1",
 		},
 		base: true, packages: debugging,
 		programs: map[string]string{"agnhost": "agnhost", "coredns": "coredns"},
