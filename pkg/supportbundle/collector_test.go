@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -87,11 +88,15 @@ func text(name, content string) Item {
 	return Text(name, func(context.Context) (string, error) { return content, nil })
 }
 
+// files returns the names of the bundles. One that is removed while they are listed is not among them.
 func files(t *testing.T, directory string) (names []string) {
 	entries, err := os.ReadDir(directory)
 	require.NoError(t, err)
 	for _, e := range entries {
 		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		require.NoError(t, err)
 		require.EqualValues(t, 0o600, info.Mode().Perm())
 		names = append(names, e.Name())
