@@ -47,7 +47,7 @@ func createDefinitions(t *testing.T, f *fixture) {
 			created++
 		}
 	})
-	require.Equal(t, 8, created)
+	require.Equal(t, 10, created)
 }
 
 // testMissingDefinitions: without the gate AntreaPolicy the controller does not need the CRDs of policies. With the gate it serves nothing

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"slices"
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
@@ -70,6 +71,10 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	if err != nil {
 		return err
 	}
+	egresses, keepEgresses, err := newEgress(o, clients, leader)
+	if err != nil {
+		return err
+	}
 	querier := &monitor.Querier{
 		Namespace: o.namespace, PodName: os.Getenv("POD_NAME"), NodeName: os.Getenv("NODE_NAME"), APIPort: o.config.APIPort, Store: store,
 	}
@@ -77,7 +82,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	api, err := newAPIServer(ctx, o, clients, &apiserver.Config{
 		Certificate: cert, Store: store, Groups: store, Synced: policies.Synced(), Serving: leader.Serving, Stats: traffic, NodeOfPod: policies.NodeOfPod,
 		Routes:   controllerinfo.Routes(querier, supportbundle.Resources()...),
-		Webhooks: webhooks(o, policies, objects),
+		Webhooks: webhooks(o, policies, objects, egresses),
 	})
 	if err != nil {
 		return err
@@ -94,7 +99,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 		}
 		background = append(background, traces.Run)
 	}
-	for _, part := range append(background, keepObjects...) {
+	for _, part := range slices.Concat(background, keepObjects, keepEgresses) {
 		group.Go(func() error { part(ctx); return nil })
 	}
 	group.Go(func() error { return api.Run(ctx) })
@@ -140,12 +145,13 @@ func newObjects(
 }
 
 // webhooks returns the webhooks of all kinds.
-func webhooks(o *options, policies *networkpolicy.Controller, objects *crd.Policies) webhook.Webhooks {
+func webhooks(o *options, policies *networkpolicy.Controller, objects *crd.Policies, egresses *crd.EgressObjects) webhook.Webhooks {
 	all := admission.Webhooks(admission.Config{
 		Objects: objects, Enabled: o.gates.Enabled(features.AntreaPolicy), L7: o.gates.Enabled(features.L7NetworkPolicy),
 		ClusterNetworkPolicy: o.gates.Enabled(features.ClusterNetworkPolicy),
 	})
 	all[traceflow.WebhookPath] = webhook.Refusing(traceflow.Validator(policies, policies.Synced(), o.gates.Enabled(features.Traceflow)))
+	maps.Copy(all, egressWebhooks(o, egresses))
 	return all
 }
 

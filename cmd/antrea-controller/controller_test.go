@@ -198,6 +198,7 @@ func TestController(t *testing.T) {
 	createWebhooks(t, f)
 	testAggregation(t, f)
 	testAdmission(t, f)
+	testEgress(t, f)
 	testPolicies(t, f)
 	testStatsOfAntreaPolicies(t, f)
 	testRights(t, f)

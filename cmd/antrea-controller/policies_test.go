@@ -158,6 +158,7 @@ func testColumns(t *testing.T, f *fixture) {
 	columns := map[string]string{
 		"clusternetworkpolicies": "Name Tier Priority Desired Nodes Current Nodes Age", "networkpolicies": "Name Tier Priority Desired Nodes Current Nodes Age",
 		"tiers": "Name Priority Age", "clustergroups": "Name Age", "groups": "Name Age",
+		"egresses": "Name EgressIP Age Node", "externalippools": "Name Total Used Age",
 	}
 	for plural, want := range columns {
 		text, err := f.admin.Kube.CoreV1().RESTClient().Get().AbsPath("/apis/crd.antrea.io/v1beta1/"+plural).
@@ -186,5 +187,6 @@ func testColumns(t *testing.T, f *fixture) {
 	}
 	require.Equal(t, map[string]string{
 		"clusternetworkpolicies": "acnp", "networkpolicies": "annp anp", "tiers": "tr", "clustergroups": "cg", "groups": "grp",
+		"egresses": "eg", "externalippools": "eip",
 	}, short)
 }

@@ -20,6 +20,8 @@ type gate struct {
 	// page is the path of the page, with or without a section, that describes what the gate does in this version; empty if the gate
 	// has no effect.
 	page string
+	// only are the components in which the gate has an effect, if it does not have one in all that display it.
+	only component
 	// section is the part of the configuration files that only has an effect with the gate; empty if there is none.
 	section string
 
@@ -36,8 +38,8 @@ const (
 	both = agent | controller
 )
 
-// built reports whether the gate has an effect in this version.
-func (g gate) built() bool { return g.page != "" }
+// built reports whether the gate has an effect in this version of a component.
+func (g gate) built(on component) bool { return g.page != "" && (g.only == 0 || g.only&on != 0) }
 
 // components returns the components that display the gate, sorted by name.
 func (g gate) components() (names []string) {
@@ -109,7 +111,7 @@ var table = []gate{
 	{name: ClusterNetworkPolicy, spec: alpha, in: controller, about: "ClusterNetworkPolicy objects of the Kubernetes network policy API.",
 		page: "docs/use/antrea-network-policy.md#kubernetes-network-policy-api"},
 	{name: Egress, spec: beta, in: both, about: "Fixed source addresses for Pods that talk to outside the cluster.",
-		section: "egress"},
+		page: "docs/use/antrea-controller.md#egress", only: controller, section: "egress"},
 	{name: "EgressSeparateSubnet", spec: beta, in: agent, about: "Egress addresses from subnets other than the Nodes'."},
 	{name: "EgressTrafficShaping", spec: alpha, in: agent, about: "Bandwidth limits for Egress."},
 	{name: "EndpointSlice", spec: locked, in: agent, about: "EndpointSlices instead of Endpoints.",

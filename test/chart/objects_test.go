@@ -17,6 +17,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/apiserver/admission"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/certificate"
+	"github.com/antrea-oncache/antrea/pkg/controller/egress"
 	"github.com/antrea-oncache/antrea/pkg/controller/traceflow"
 )
 
@@ -43,6 +44,8 @@ var names = []string{
 	"CustomResourceDefinition antreacontrollerinfos.crd.antrea.io",
 	"CustomResourceDefinition clustergroups.crd.antrea.io",
 	"CustomResourceDefinition clusternetworkpolicies.crd.antrea.io",
+	"CustomResourceDefinition egresses.crd.antrea.io",
+	"CustomResourceDefinition externalippools.crd.antrea.io",
 	"CustomResourceDefinition groups.crd.antrea.io",
 	"CustomResourceDefinition networkpolicies.crd.antrea.io",
 	"CustomResourceDefinition tiers.crd.antrea.io",
@@ -131,7 +134,7 @@ func requireWebhooks(t *testing.T, all objects) {
 			clients[*webhook.ClientConfig.Service.Path] = webhook.ClientConfig
 		}
 	}
-	paths := append(slices.Collect(maps.Keys(admission.Webhooks(admission.Config{}))), traceflow.WebhookPath)
+	paths := append(slices.Collect(maps.Keys(admission.Webhooks(admission.Config{}))), traceflow.WebhookPath, egress.EgressPath, egress.PoolPath)
 	require.ElementsMatch(t, paths, slices.Collect(maps.Keys(clients)))
 	for _, client := range clients {
 		require.Equal(t, []string{"kube-system", "antrea"}, []string{client.Service.Namespace, client.Service.Name})

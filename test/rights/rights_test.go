@@ -22,6 +22,8 @@ var dynamic = map[string]string{
 	"pkg/controller/monitor/monitor.go":        "antreacontrollerinfos.crd.antrea.io",
 	"pkg/agent/controller/traceflow/status.go": "traceflows.crd.antrea.io",
 	"pkg/controller/traceflow/controller.go":   "traceflows.crd.antrea.io",
+	"pkg/controller/egress/controller.go":      "egresses.crd.antrea.io",
+	"pkg/controller/egress/status.go":          "egresses.crd.antrea.io externalippools.crd.antrea.io",
 	"pkg/controller/tiers/tiers.go":            "tiers.crd.antrea.io",
 	"pkg/apiserver/certificate/publish.go":     "apiservices.apiregistration.k8s.io",
 	"pkg/controller/networkpolicy/statuscontroller.go": "clusternetworkpolicies.crd.antrea.io networkpolicies.crd.antrea.io clustergroups.crd.antrea.io groups.crd.antrea.io " +
@@ -54,7 +56,7 @@ var (
 			client("ReportStats", "nodestatssummaries.controlplane.antrea.io create"),
 			client("ReportPolicyStatus", "networkpolicies/status.controlplane.antrea.io create"),
 		},
-		"antrea-controller": {serving, traceflowInformer, policyInformers, adminPolicyInformers},
+		"antrea-controller": {serving, traceflowInformer, policyInformers, adminPolicyInformers, egressInformers},
 	}
 
 	// elsewhere are calls whose rights are not the chart's to give: the collector's Namespace grants them (docs/use/network-flow-visibility.md).
@@ -73,6 +75,10 @@ var (
 		"adminnetworkpolicies.policy.networking.k8s.io list", "adminnetworkpolicies.policy.networking.k8s.io watch",
 		"baselineadminnetworkpolicies.policy.networking.k8s.io list", "baselineadminnetworkpolicies.policy.networking.k8s.io watch",
 		"clusternetworkpolicies.policy.networking.k8s.io list", "clusternetworkpolicies.policy.networking.k8s.io watch",
+	}}
+
+	egressInformers = library{module + "pkg/client/crd.NewEgressObjects", []string{
+		"egresses.crd.antrea.io list", "egresses.crd.antrea.io watch", "externalippools.crd.antrea.io list", "externalippools.crd.antrea.io watch",
 	}}
 
 	traceflowInformer = library{module + "pkg/client/crd.Informer", []string{"traceflows.crd.antrea.io list", "traceflows.crd.antrea.io watch"}}

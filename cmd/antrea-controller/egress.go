@@ -1,0 +1,47 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+
+	admissionv1 "k8s.io/api/admission/v1"
+
+	"github.com/antrea-oncache/antrea/pkg/apiserver/webhook"
+	"github.com/antrea-oncache/antrea/pkg/client/crd"
+	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
+	"github.com/antrea-oncache/antrea/pkg/controller/egress"
+	"github.com/antrea-oncache/antrea/pkg/controller/leadership"
+	"github.com/antrea-oncache/antrea/pkg/features"
+)
+
+// newEgress returns the informers of Egresses and their pools, and the functions that have to run for them: none without the feature gate.
+func newEgress(o *options, clients *kubernetes.Clients, leader *leadership.Leadership) (*crd.EgressObjects, []func(context.Context), error) {
+	objects, err := crd.NewEgressObjects(clients.Dynamic)
+	if err != nil || !o.gates.Enabled(features.Egress) {
+		return objects, nil, err
+	}
+	allocator, err := egress.New(clients.Statuses, objects, leader.Serving)
+	if err != nil {
+		return nil, nil, err
+	}
+	return objects, []func(context.Context){objects.Run, allocator.Run}, nil
+}
+
+// egressWebhooks returns the webhooks of Egress. A new Egress is answered with a warning while agents do not use it.
+func egressWebhooks(o *options, objects *crd.EgressObjects) webhook.Webhooks {
+	all := webhook.Webhooks{}
+	for path, validate := range egress.Validators(objects, o.gates.Enabled(features.Egress)) {
+		all[path] = webhook.Refusing(validate)
+	}
+	refusing := all[egress.EgressPath]
+	all[egress.EgressPath] = func(request *admissionv1.AdmissionRequest) (webhook.Answer, error) {
+		answer, err := refusing(request)
+		if request.Operation == admissionv1.Create && answer.Refusal == "" {
+			answer.Warnings = []string{egress.Unused}
+		}
+		return answer, err
+	}
+	return all
+}

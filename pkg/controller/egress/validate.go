@@ -1,0 +1,190 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package egress
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+	"github.com/antrea-oncache/antrea/pkg/client/crd"
+)
+
+// Unused is the warning for everyone who makes an Egress.
+const Unused = "the agents of this version do not use Egresses: Pods keep the addresses of their Nodes"
+
+// Paths of the webhooks, as in Antrea.
+const (
+	EgressPath = "/validate/egress"
+	PoolPath   = "/validate/externalippool"
+)
+
+// Validator returns the reason for which the Kubernetes API must refuse a request, or "".
+type Validator = func(*admissionv1.AdmissionRequest) (refusal string, err error)
+
+// Validators answer the webhooks of Egress, by path. Conditions and messages are Antrea's, but for selectors that cannot be read,
+// which are refused. Without the feature gate (enabled) no spec can be made or changed.
+func Validators(objects *crd.EgressObjects, enabled bool) map[string]Validator {
+	v := &validator{objects, enabled}
+	return map[string]Validator{
+		EgressPath: func(request *admissionv1.AdmissionRequest) (string, error) {
+			return judge(v, request, func(e *v1beta1.Egress) any { return e.Spec }, v.egress)
+		},
+		PoolPath: func(request *admissionv1.AdmissionRequest) (string, error) {
+			return judge(v, request, func(p *v1beta1.ExternalIPPool) any { return p.Spec }, v.pool)
+		},
+	}
+}
+
+type validator struct {
+	objects *crd.EgressObjects
+	enabled bool
+}
+
+// judge asks refuse about an object; former is nil for a new one. An object whose spec stays as it is can always be changed.
+func judge[T any](v *validator, request *admissionv1.AdmissionRequest, spec func(*T) any, refuse func(wanted, former *T) error) (string, error) {
+	if request.Operation != admissionv1.Create && request.Operation != admissionv1.Update {
+		return "", nil
+	}
+	wanted := new(T)
+	if err := json.Unmarshal(request.Object.Raw, wanted); err != nil {
+		return fmt.Sprintf("reading the %s: %v", request.Kind.Kind, err), nil
+	}
+	var former *T
+	if request.Operation == admissionv1.Update {
+		former = new(T)
+		if err := json.Unmarshal(request.OldObject.Raw, former); err != nil {
+			return fmt.Sprintf("reading the former %s: %v", request.Kind.Kind, err), nil
+		}
+		if equality.Semantic.DeepEqual(spec(wanted), spec(former)) {
+			return "", nil
+		}
+	}
+	if !v.enabled {
+		return "the feature gate Egress of antrea-controller is off", nil
+	}
+	if err := v.objects.Synced(); err != nil {
+		return "", err
+	}
+	if err := refuse(wanted, former); err != nil {
+		return err.Error(), nil
+	}
+	return "", nil
+}
+
+func (v *validator) egress(wanted, former *v1beta1.Egress) error {
+	spec := &wanted.Spec
+	if len(spec.EgressIPs) > 0 || len(spec.ExternalIPPools) > 0 {
+		return fmt.Errorf("spec.egressIPs and spec.externalIPPools are not supported yet")
+	}
+	if b := spec.Bandwidth; b != nil {
+		for _, field := range []struct{ name, text string }{{"rate", b.Rate}, {"burst", b.Burst}} {
+			if _, err := resource.ParseQuantity(field.text); err != nil {
+				return fmt.Errorf("bandwidth.%s %q is not a quantity, such as 100M: %w", field.name, field.text, err)
+			}
+		}
+	}
+	for _, selector := range []*metav1.LabelSelector{spec.AppliedTo.PodSelector, spec.AppliedTo.NamespaceSelector} {
+		if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {
+			return fmt.Errorf("appliedTo: invalid label selector: %w", err)
+		}
+	}
+	if former != nil && spec.EgressIP == former.Spec.EgressIP && spec.ExternalIPPool == former.Spec.ExternalIPPool {
+		return nil
+	}
+	if spec.EgressIP == "" || spec.ExternalIPPool == "" {
+		return nil
+	}
+	addr, err := parseAddr(spec.EgressIP)
+	if err != nil {
+		return fmt.Errorf("IP %s is not valid", spec.EgressIP)
+	}
+	stored, _, _ := v.objects.ExternalIPPools.GetStore().GetByKey(spec.ExternalIPPool)
+	source, ok := stored.(*v1beta1.ExternalIPPool)
+	if !ok {
+		return fmt.Errorf("ExternalIPPool %s does not exist", spec.ExternalIPPool)
+	}
+	if !newPool(source).contains(addr) {
+		return fmt.Errorf("IP %s is not within the IP range", spec.EgressIP)
+	}
+	return nil
+}
+
+func (v *validator) pool(wanted, former *v1beta1.ExternalIPPool) error {
+	if former != nil {
+		for _, r := range former.Spec.IPRanges {
+			if !slices.Contains(wanted.Spec.IPRanges, r) {
+				return fmt.Errorf("existing IPRanges %v cannot be updated or deleted", former.Spec.IPRanges)
+			}
+		}
+	}
+	if _, err := metav1.LabelSelectorAsSelector(&wanted.Spec.NodeSelector); err != nil {
+		return fmt.Errorf("nodeSelector: invalid label selector: %w", err)
+	}
+	var ranges []addressRange
+	for _, text := range wanted.Spec.IPRanges {
+		r, err := readRange(text)
+		if err != nil {
+			return err
+		}
+		for _, other := range ranges {
+			if r.overlaps(other) {
+				return fmt.Errorf("IPRange %s overlaps with IPRange %s", r.text, other.text)
+			}
+		}
+		ranges = append(ranges, r)
+	}
+	if err := v.overlap(wanted.Name, ranges); err != nil {
+		return err
+	}
+	if wanted.Spec.SubnetInfo == nil {
+		return nil
+	}
+	return inSubnet(wanted.Spec.SubnetInfo, ranges)
+}
+
+// overlap returns an error if another pool has addresses of the ranges.
+func (v *validator) overlap(name string, ranges []addressRange) error {
+	for _, pool := range crd.Stored[v1beta1.ExternalIPPool](v.objects.ExternalIPPools) {
+		if pool.Name == name {
+			continue
+		}
+		for _, text := range pool.Spec.IPRanges {
+			other, err := readRange(text)
+			if err != nil {
+				continue
+			}
+			for _, r := range ranges {
+				if r.overlaps(other) {
+					return fmt.Errorf("IPRange %s overlaps with IPRange %s of ExternalIPPool %s", r.text, other.text, pool.Name)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func inSubnet(info *v1beta1.SubnetInfo, ranges []addressRange) error {
+	gateway, err := parseAddr(info.Gateway)
+	if err != nil {
+		return fmt.Errorf("invalid gateway address %s", info.Gateway)
+	}
+	if length := int(info.PrefixLength); length < 1 || length >= gateway.BitLen() {
+		return fmt.Errorf("invalid prefixLength %d: it must be 1 to %d", length, gateway.BitLen()-1)
+	}
+	subnet := netip.PrefixFrom(gateway, int(info.PrefixLength)).Masked()
+	for _, r := range ranges {
+		if !subnet.Contains(r.first) || !subnet.Contains(r.last) {
+			return fmt.Errorf("IPRange %s must be a strict subset of the subnet %s/%d", r.text, info.Gateway, info.PrefixLength)
+		}
+	}
+	return nil
+}
