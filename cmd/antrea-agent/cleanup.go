@@ -33,7 +33,7 @@ ovs-vswitchd runs on the Node, and can be repeated. Pods that the agent has conn
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&o.DryRun, "dry-run", false, "Say what would be removed, and remove nothing")
+	flags.BoolVar(&o.DryRun, "dry-run", false, "Only print what would be removed")
 	flags.StringVar(&o.UnlessExists, "unless-exists", "", "Refuse if this file exists: Antrea is still installed")
 	flags.BoolVar(&o.KeepLogs, "keep-logs", false, "Leave /var/log/antrea")
 	flags.StringVar(&o.Root, "root", "/", "The directory where the Node's /etc/cni/net.d, /var/run, /var/log and directory of CNI plugins are")

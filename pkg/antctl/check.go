@@ -46,7 +46,7 @@ func newCheck(s *session) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&installation.Image, "test-image", defaultTestImage, "Image of the Pods: agnhost, with sh and curl")
-	cmd.Flags().DurationVar(&installation.Patience, "patience", time.Minute, "How long a Pod may take to start or to do its work")
+	cmd.Flags().DurationVar(&installation.Patience, "patience", time.Minute, "Time limit for a Pod to start, and for its work")
 	group.AddCommand(cmd)
 	return group
 }

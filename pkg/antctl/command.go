@@ -38,7 +38,7 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.StringVarP(&conn.server, "server", "s", "", "Address and port of the API server")
 	flags.StringVarP(&conn.kubeconfig, "kubeconfig", "k", "", "Path of the kubeconfig file, used outside the Pods of Antrea")
-	flags.DurationVarP(&conn.timeout, "timeout", "t", 0, "How long a request may take, for example 5s; 0 means no limit")
+	flags.DurationVarP(&conn.timeout, "timeout", "t", 0, "Time limit of a request, for example 5s; 0 for none")
 	flags.BoolVarP(&conn.verbose, "verbose", "v", false, "Log requests and responses to standard error")
 
 	groups := map[Group]*cobra.Command{

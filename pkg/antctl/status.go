@@ -63,7 +63,7 @@ func newStatus(s *session) *cobra.Command {
 			"or if an agent reports a problem (antctl get problems).",
 		Example: "  antctl status\n  antctl status --wait 5m\n  antctl status -o json",
 	}
-	cmd.Flags().DurationVar(&patience, "wait", 0, "Wait this long until all is healthy, for example 5m")
+	cmd.Flags().DurationVar(&patience, "wait", 0, "Time to wait at most until all is healthy, for example 5m")
 	cmd.Flags().StringP("output", "o", string(FormatTable), "Output format: json, table or yaml")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		value, err := cmd.Flags().GetString("output")

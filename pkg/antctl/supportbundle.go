@@ -65,7 +65,7 @@ func newSupportBundle(s *session) *cobra.Command {
 		"  antctl supportbundle -l kubernetes.io/arch=arm64\n  antctl supportbundle --controller-only"
 	cmd.Args = cobra.ArbitraryArgs
 	flags.BoolVar(&f.controllerOnly, "controller-only", false, "Only from the controller, and about the cluster")
-	flags.StringVar(&f.nodeListFile, "node-list-file", "", "A file with names or patterns of Nodes, one a line")
+	flags.StringVar(&f.nodeListFile, "node-list-file", "", "A file with names or patterns of Nodes, one per line")
 	flags.StringVarP(&f.selector, "label-selector", "l", "", "Only Nodes with these labels")
 	return cmd
 }

@@ -68,8 +68,8 @@ func (o *options) addFlags(cmd *cobra.Command, rounds int, length, budget time.D
 	f := cmd.Flags()
 	f.StringVar(&o.bed, "bed", native.Name, "bed to measure on: "+native.Name+", or "+native.PeerName+", with Cilium beside")
 	f.IntVar(&o.rounds, "rounds", rounds, "how often each measurement is repeated")
-	f.DurationVar(&o.length, "length", length, "how long each takes")
-	f.DurationVar(&o.budget, "budget", budget, "how long everything may take; beyond it there are fewer rounds, at least 3")
+	f.DurationVar(&o.length, "length", length, "time of each measurement")
+	f.DurationVar(&o.budget, "budget", budget, "time limit of all measurements; if it is too short there are fewer rounds, at least 3")
 	f.StringVar(&o.traffic, "traffic", "bin/traffic", "the program test/tools/traffic")
 	f.StringVar(&o.http3, "http3", "bin/http3", "the program test/tools/http3")
 }

@@ -161,7 +161,7 @@ func processesCommand() *cobra.Command {
 	}
 	addNodes(cmd.Flags(), &cf.nodes)
 	cf.add(cmd.Flags())
-	cmd.Flags().DurationVar(&elapsed, "elapsed", 0, "what the clock of progress messages shows at the start")
+	cmd.Flags().DurationVar(&elapsed, "elapsed", 0, "time that progress messages show at the start")
 	return cmd
 }
 

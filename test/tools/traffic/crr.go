@@ -48,7 +48,7 @@ func crrCommand() *cobra.Command {
 	f.DurationVar(&c.duration, "duration", 10*time.Second, "how long; 0 for until SIGTERM")
 	f.IntVar(&c.longEvery, "long-every", 0, "every n-th connection has more than one request; 0 for none")
 	f.IntVar(&c.longRequests, "long-requests", 1000, "number of requests of these connections")
-	f.DurationVar(&c.timeout, "timeout", progressTimeout, "how long each step of a connection may take")
+	f.DurationVar(&c.timeout, "timeout", progressTimeout, "time limit of each step of a connection")
 	f.BoolVar(&c.tolerant, "tolerant", false, "count connections that fail as lost, and continue")
 	c.pacing.add(f, "connections")
 	return cmd
