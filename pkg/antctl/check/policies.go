@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
@@ -41,6 +42,25 @@ func policies(ctx context.Context, client dynamic.Interface, r *Report) {
 		r.OK(check, "none of Antrea's own")
 	case r.warnings == before:
 		r.OK(check, "%d policies and groups of Antrea are enforced as they are", found)
+	}
+	adminPolicies(ctx, client, r)
+}
+
+// adminPolicies names the gates that the policies of the Kubernetes network policy API need.
+func adminPolicies(ctx context.Context, client dynamic.Interface, r *Report) {
+	for _, kind := range []struct{ version, resource, gate string }{
+		{"v1alpha1", "adminnetworkpolicies", "AdminNetworkPolicy"}, {"v1alpha1", "baselineadminnetworkpolicies", "AdminNetworkPolicy"},
+		{"v1alpha2", "clusternetworkpolicies", "ClusterNetworkPolicy"},
+	} {
+		resource := schema.GroupVersionResource{Group: "policy.networking.k8s.io", Version: kind.version, Resource: kind.resource}
+		list, err := client.Resource(resource).List(ctx, metav1.ListOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			r.Warn("policies", "%s cannot be read: %v", resource.GroupResource(), err)
+		case len(list.Items) > 0:
+			r.Warn("policies", "%d %s are only enforced with featureGates.%s: true", len(list.Items), resource.GroupResource(), kind.gate)
+		}
 	}
 }
 

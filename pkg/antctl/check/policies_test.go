@@ -29,6 +29,11 @@ func crds(objects ...runtime.Object) *dynamicfake.FakeDynamicClient {
 	} {
 		kinds[v1beta1.SchemeGroupVersion.WithResource(resource)] = kind + "List"
 	}
+	for version, resources := range map[string][]string{"v1alpha1": {"adminnetworkpolicies", "baselineadminnetworkpolicies"}, "v1alpha2": {"clusternetworkpolicies"}} {
+		for _, resource := range resources {
+			kinds[schema.GroupVersionResource{Group: "policy.networking.k8s.io", Version: version, Resource: resource}] = "AnyList"
+		}
+	}
 	return dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, objects...)
 }
 
@@ -65,6 +70,17 @@ func TestPolicies(t *testing.T) {
 		return true, nil, apierrors.NewForbidden(a.GetResource().GroupResource(), "", nil)
 	})
 	require.Contains(t, check(forbidden), "warning  policies         groups.crd.antrea.io cannot be read: ")
+
+	admin := crds()
+	admin.PrependReactor("list", "baselineadminnetworkpolicies", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, &unstructured.UnstructuredList{Items: make([]unstructured.Unstructured, 1)}, nil
+	})
+	admin.PrependReactor("list", "adminnetworkpolicies", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(a.GetResource().GroupResource(), "", nil)
+	})
+	require.Equal(t, "ok       policies         none of Antrea's own\nwarning  policies         adminnetworkpolicies.policy.networking.k8s.io cannot be read: "+
+		"adminnetworkpolicies.policy.networking.k8s.io is forbidden: <nil>\n"+
+		"warning  policies         1 baselineadminnetworkpolicies.policy.networking.k8s.io are only enforced with featureGates.AdminNetworkPolicy: true\n", check(admin))
 
 	const warning = " it has parts that are not enforced, and its status will say so: "
 	require.Equal(t, "warning  ClusterNetworkPolicy cluster-set"+warning+"scope ClusterSet\nwarning  ClusterNetworkPolicy protocols"+warning+"igmp\n", check(crds(documented(t)...)))

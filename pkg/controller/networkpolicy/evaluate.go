@@ -88,13 +88,24 @@ func (r *RuleOf) reference() controlplane.RuleRef {
 
 // compareRules orders by tier, priority, index and name. The rest makes the answer the same each time.
 func compareRules(a, b RuleOf) int {
-	order := cmp.Compare(a.tier(), b.tier())
+	order := cmp.Or(cmp.Compare(a.tier(), b.tier()), boolOrder(a.ofKubernetes(), b.ofKubernetes()))
 	if p, q := a.Policy.Priority, b.Policy.Priority; order == 0 && p != nil && q != nil {
 		order = cmp.Compare(*p, *q)
 	}
 	return cmp.Or(order, cmp.Compare(a.Index, b.Index), cmp.Compare(a.Policy.SourceRef.Name, b.Policy.SourceRef.Name),
 		cmp.Compare(a.Policy.SourceRef.Namespace, b.Policy.SourceRef.Namespace), cmp.Compare(a.Policy.Name, b.Policy.Name),
 		cmp.Compare(a.Rule.Direction, b.Rule.Direction))
+}
+
+// boolOrder sorts false before true: AdminNetworkPolicies have the tier of Kubernetes' policies, and precede them.
+func boolOrder(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
 }
 
 // first returns the first of sorted rules or, if that is Pass, the first after the tiers that Pass skips; Pass itself if there

@@ -91,6 +91,7 @@ func TestEvaluate(t *testing.T) {
 		{"the source is isolated", []*controlplane.NetworkPolicy{rulesPolicy("k", "client", 0, 0, "out -")}, "k Out 2147483647 -"},
 		{"allowed by Kubernetes", []*controlplane.NetworkPolicy{k8s("a", "in -"), k8s("k", "in other", "in client")}, "k In 1 -"},
 		{"a tier before Kubernetes", []*controlplane.NetworkPolicy{k8s("k", "in client"), rulesPolicy("a", "server", 250, 1, "in client Drop")}, "a In 0 Drop"},
+		{"an AdminNetworkPolicy before Kubernetes", []*controlplane.NetworkPolicy{k8s("k", "in client"), rulesPolicy("a", "server", 251, 1, "in other Allow", "in client Drop")}, "a In 1 Drop"},
 		{"the baseline after Kubernetes", []*controlplane.NetworkPolicy{k8s("k", "in client"), rulesPolicy("a", "server", 253, 1, "in client Drop")}, "k In 0 -"},
 		{"the baseline alone", []*controlplane.NetworkPolicy{rulesPolicy("a", "server", 253, 1, "in client Drop")}, "a In 0 Drop"},
 		{"Pass to nothing", []*controlplane.NetworkPolicy{rulesPolicy("a", "server", 50, 1, "in client Pass"), rulesPolicy("b", "server", 250, 1, "in client Drop")}, "a In 0 Pass"},
