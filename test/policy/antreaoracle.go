@@ -188,6 +188,34 @@ func (w *World) antreaOpinion(p *Probe, direction networkingv1.PolicyType, subje
 	return opinion
 }
 
+// Realizable reports whether a policy can be realized as it is: its tier exists, and no Group that it is applied to has Pods of other Namespaces.
+// Namespace is empty for a ClusterNetworkPolicy.
+func (w *World) Realizable(namespace string, spec *crd.NetworkPolicySpec) bool {
+	foreign := func(entry crd.AppliedTo) bool {
+		return namespace != "" && entry.Group != "" && slices.ContainsFunc(w.Pods, func(pod *Pod) bool {
+			return pod.Namespace != namespace && w.groupHas(namespace, entry.Group, pod)
+		})
+	}
+	_, exists := w.tierPriority(spec.Tier)
+	return exists && !slices.ContainsFunc(allAppliedTo(spec), foreign)
+}
+
+// IsOfNodes reports whether a ClusterNetworkPolicy is also applied to Nodes, by a ClusterGroup.
+func (w *World) IsOfNodes(spec *crd.NetworkPolicySpec) bool {
+	return slices.ContainsFunc(allAppliedTo(spec), func(entry crd.AppliedTo) bool {
+		return slices.ContainsFunc(w.sources("", entry.Group), func(group *crd.GroupSpec) bool { return group.NodeSelector != nil })
+	})
+}
+
+// allAppliedTo returns the entries of a policy and of its rules.
+func allAppliedTo(spec *crd.NetworkPolicySpec) []crd.AppliedTo {
+	entries := spec.AppliedTo
+	for _, rule := range slices.Concat(spec.Ingress, spec.Egress) {
+		entries = slices.Concat(entries, rule.AppliedTo)
+	}
+	return entries
+}
+
 // appliesTo reports whether a rule applies to a Pod: the policy says to which, or each of its rules does.
 func (w *World) appliesTo(policy antreaPolicy, rule *crd.Rule, pod *Pod) bool {
 	entries := policy.spec.AppliedTo

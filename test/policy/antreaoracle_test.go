@@ -204,3 +204,25 @@ func TestBetween(t *testing.T) {
 	require.Equal(t, MayReject, after.Opinion(p))
 	require.Equal(t, MayAllow|MayDrop|MayReject, Between(before, after, p))
 }
+
+func TestRealizable(t *testing.T) {
+	for text, want := range map[string]bool{
+		"x {priority: 1, appliedTo: [{group: own}]}":                            true,
+		"x {priority: 1, appliedTo: [{group: foreign}]}":                        false,
+		"x {priority: 1, ingress: [{appliedTo: [{group: foreign}]}]}":           false,
+		"x {priority: 1, ingress: [{from: [{group: foreign}]}]}":                true,
+		" {tier: mine, priority: 1, appliedTo: [{group: pods}]}":                true,
+		" {tier: gone, priority: 1, appliedTo: [{group: pods}]}":                false,
+		"y {priority: 1, appliedTo: [{group: absent}, {podSelector: {}}]}":      true,
+		" {priority: 1, appliedTo: [{group: absent}, {namespaceSelector: {}}]}": true,
+	} {
+		w := handmade(t)
+		w.set(t, []string{text})
+		policy := w.antreaPolicies()[0]
+		require.Equal(t, want, w.Realizable(policy.namespace, policy.spec), text)
+	}
+	w := handmade(t)
+	w.set(t, []string{" {priority: 1, appliedTo: [{group: edge}]}", " {priority: 1, appliedTo: [{group: pods}]}"})
+	require.True(t, w.IsOfNodes(w.antreaPolicies()[0].spec))
+	require.False(t, w.IsOfNodes(w.antreaPolicies()[1].spec))
+}

@@ -10,7 +10,7 @@
 //
 // cluster.go, change.go, marker.go, antreaapi.go and antreamarker.go are the control plane, node.go is an agent; package switchpair has the Nodes'
 // switches, fabric.go connects the Pods to them. trial.go turns probes into packets, rejections.go reads the answers to rejected ones, names.go plays
-// DNS. kills.go kills agents: agent.go is one, transport.go its connection to antrea-controller.
+// DNS, status.go reads the policies' status. kills.go kills agents: agent.go is one, transport.go its connection to antrea-controller.
 // describe.go prints.
 //
 // The last line is "policy: sets=N probes=N wrong=N seed=S". The exit code is 1 if anything is wrong.
@@ -86,6 +86,10 @@ func run(ctx context.Context, t ovstest.TB, sets int, seed uint64, first bool, r
 	for r.sets < sets && !(first && r.wrong > 0) {
 		if err := c.settle(ctx, f); err != nil {
 			return err
+		}
+		if err := c.checkStatuses(ctx, world); err != nil {
+			describe(world)
+			return fmt.Errorf("set %d: %w", r.sets+1, err)
 		}
 		trials := f.trials(generator.Probes(world))
 		wrong, err := f.check(world, trials)

@@ -55,6 +55,7 @@ func (c *cluster) startAgent(ctx context.Context, world *policy.World, n nodeSwi
 	c.interfaces[n.Name()] = interfaces
 	policies := agentpolicy.New(&source{c.store, n.Name()}, n.flows, atOnce{}, interfaces, filepath.Join(dir, n.Name()), problem.NewRecorder())
 	policies.EnableAntreaPolicies(n.flows, false)
+	policies.ReportStatus(n.Name(), c.report)
 	names := fqdn.New(fqdn.Config{Switch: n.bridge, Flows: n.flows, MTU: mtu})
 	names.SetRealizer(slowRealizer{policies})
 	policies.FollowNames(names)
