@@ -93,6 +93,9 @@ func (g *Generator) groupService(namespace string, i int) *corev1.Service {
 	return s
 }
 
+// exceptions contain some of the Pods.
+var exceptions = []netip.Prefix{netip.MustParsePrefix("10.10.1.8/29"), netip.MustParsePrefix("10.10.2.8/29"), netip.MustParsePrefix("fd00:10:10:1::/124")}
+
 // nextSpec returns a spec of the ith group: another one, or the last one's blocks with other exceptions.
 func (g *Generator) nextSpec(namespace string, i int) crd.GroupSpec {
 	if g.last == nil || g.chance(50) {
@@ -103,10 +106,15 @@ func (g *Generator) nextSpec(namespace string, i int) crd.GroupSpec {
 		return g.groupSpec(namespace, i)
 	}
 	next := copied(last)
-	if block := &next.IPBlocks[0]; len(block.Except) > 0 {
+	block := &next.IPBlocks[g.rng.IntN(len(next.IPBlocks))]
+	if len(block.Except) > 0 {
 		block.Except = nil
-	} else if prefix := netip.MustParsePrefix(block.CIDR); prefix.Addr().Is4() && prefix.Bits() <= 24 {
-		block.Except = []string{prefix.Addr().String() + "/28"}
+		return *next
+	}
+	for _, except := range exceptions {
+		if prefix := netip.MustParsePrefix(block.CIDR); prefix.Bits() < except.Bits() && prefix.Contains(except.Addr()) {
+			block.Except = append(block.Except, except.String())
+		}
 	}
 	return *next
 }
@@ -126,19 +134,19 @@ func (g *Generator) groupSpec(namespace string, i int) (spec crd.GroupSpec) {
 		return spec
 	}
 	switch n := g.rng.IntN(10); {
-	case n < 2:
+	case n < 3:
 		for range 1 + g.rng.IntN(2) {
 			block := g.block()
 			spec.IPBlocks = append(spec.IPBlocks, crd.IPBlock{CIDR: block.CIDR, Except: block.Except})
 		}
-	case n < 4:
+	case n < 5:
 		spec.ServiceReference = &crd.NamespacedName{Namespace: namespace, Name: fmt.Sprint("svc", g.rng.IntN(serviceNames))}
 		if namespace == "" {
 			spec.ServiceReference.Namespace = namespaceName(g.rng.IntN(namespaces))
 		}
-	case n < 5 && namespace == "":
+	case n < 6 && namespace == "":
 		spec.NodeSelector = g.nodeSelector()
-	case n < 7:
+	case n < 8:
 		spec.NamespaceSelector = g.namespaceSelector()
 		fallthrough
 	case n < 9:
@@ -162,10 +170,10 @@ func (g *Generator) addAntreaPolicies(w *World) {
 	g.placed = nil
 	keep := func(namespace, name string, spec *crd.NetworkPolicySpec, meta *metav1.ObjectMeta) (kept bool) {
 		n := g.rng.IntN(100)
-		if n >= 65 {
+		if n >= 70 {
 			return false
 		}
-		if n < 35 {
+		if n < 30 {
 			meta.Generation++
 			g.editSpec(namespace, spec)
 		}
