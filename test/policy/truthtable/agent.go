@@ -100,6 +100,7 @@ type agentProcess struct {
 func newAgentProcess(n *switchpair.Node, source, dir string, world *policy.World) *agentProcess {
 	return &agentProcess{n: n, complete: make(chan uint16, 1), task: task{
 		Node: n.Number, Bridge: n.OVS.MgmtSocket(switchpair.BridgeName), Source: source, Dir: filepath.Join(dir, n.Name()), Pods: world.Pods,
+		ONCache: n.Number == 1, // One Node has the gate, the other has not.
 	}}
 }
 
@@ -110,7 +111,6 @@ func (a *agentProcess) start() error {
 	default:
 	}
 	a.begun++
-	a.task.ONCache = a.begun%3 != 2 // on, off, on, on, off
 	a.task.Round = openflow.RoundInfo{RoundNum: a.begun}
 	if a.begun > 1 {
 		oldest := max(a.completed, 1)
