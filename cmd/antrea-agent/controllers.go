@@ -164,6 +164,9 @@ func (c *controllers) addPolicies(o *options, n *node, cache *onCache) (err erro
 		var services networkpolicy.ServiceGroups
 		if o.proxiesServices() {
 			services = n.flows
+			if err := n.flows.KeepGroups(o.groupsFile); err != nil {
+				klog.ErrorS(err, "Until policies and Services are known, rules do not match Services that they name")
+			}
 		}
 		c.policies.EnableAntreaPolicies(services, o.proxiesAll())
 	}

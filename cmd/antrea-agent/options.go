@@ -24,6 +24,9 @@ const defaultPolicyDir = "/var/run/antrea/networkpolicy"
 // defaultStatsFile is lost when the Node restarts, as are the counters that it describes.
 const defaultStatsFile = "/var/run/antrea/networkpolicystats"
 
+// defaultGroupsFile is lost when the Node restarts, as are the groups.
+const defaultGroupsFile = "/var/run/antrea/servicegroups"
+
 // options are the settings of the configuration file and the command line, checked and complete.
 type options struct {
 	flags  config.Flags
@@ -37,6 +40,8 @@ type options struct {
 	policyDir string
 	// statsFile records how much of the policies' traffic has been reported.
 	statsFile string
+	// groupsFile records the groups of Services in Open vSwitch.
+	groupsFile string
 	// lockFile is locked by the only agent of the Node.
 	lockFile string
 	// sysctlFile records the original values of the sysctls that the agent has changed.
@@ -47,7 +52,7 @@ type options struct {
 
 func newOptions() *options {
 	return &options{
-		tokenFile: apis.LoopbackTokenFile, policyDir: defaultPolicyDir, statsFile: defaultStatsFile, lockFile: nodelock.DefaultFile,
+		tokenFile: apis.LoopbackTokenFile, policyDir: defaultPolicyDir, statsFile: defaultStatsFile, groupsFile: defaultGroupsFile, lockFile: nodelock.DefaultFile,
 		sysctlFile: sysctl.DefaultFile, sources: dependency.NewSources(),
 	}
 }

@@ -25,6 +25,9 @@ const (
 	controllerName = "AntreaProxy"
 	minRetryDelay  = 100 * time.Millisecond
 	maxRetryDelay  = 30 * time.Second
+	// minPolicyDelay and maxPolicyDelay bound the time after which a Service is tried again that waits for policies.
+	minPolicyDelay = 10 * time.Millisecond
+	maxPolicyDelay = 500 * time.Millisecond
 	// maxUnsettled limits the Services tried before UDP connections are compared. maxAwaited limits the attempts of one
 	// failing Service to wait for: about 6 s.
 	maxUnsettled = 100
@@ -44,6 +47,8 @@ type Controller struct {
 	problems problem.Reporter
 	cleaner  *cleaner
 	queue    workqueue.TypedRateLimitingInterface[key]
+	// policies delays Services that wait for policies.
+	policies workqueue.TypedRateLimiter[key]
 	synced   []cache.InformerSynced
 	// host is nil without proxyAll.
 	host *Host
@@ -76,6 +81,7 @@ func newController(config Config, flows FlowClient, connections Connections, dat
 	c := &Controller{
 		config: config, flows: flows, problems: problems,
 		core: newCore(config), state: newSwitchState(), reports: newReports(problems), installed: make(chan struct{}), awaited: sets.New[key](),
+		policies: workqueue.NewTypedItemExponentialFailureRateLimiter[key](minPolicyDelay, maxPolicyDelay),
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[key](minRetryDelay, maxRetryDelay),
 			workqueue.TypedRateLimitingQueueConfig[key]{Name: controllerName}),
@@ -202,8 +208,13 @@ func (c *Controller) handleNext() bool {
 	switch {
 	case err == nil:
 		c.queue.Forget(k)
+		c.policies.Forget(k)
 		c.problems.Resolve(ReasonServiceNotRealized, subject)
 		c.noteHandled(k)
+		return true
+	case errors.Is(err, openflow.ErrPoliciesBehind):
+		c.noteFailed(k, 0)
+		c.queue.AddAfter(k, c.policies.When(k))
 		return true
 	case isTransient(err):
 		// The client has told the log.

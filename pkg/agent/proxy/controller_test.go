@@ -200,6 +200,22 @@ func TestStartWaitsForTheSwitch(t *testing.T) {
 	})
 }
 
+// A Service that policies do not match yet is installed soon after they do, and delays no other one.
+func TestServiceWaitsForPolicies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		flows := &lockedSwitch{fakeSwitch: newFakeSwitch(t), fail: fmt.Errorf("install: %w", openflow.ErrPoliciesBehind)}
+		c := startCluster(t, flows, testService("web", "10.96.0.1", "80"))
+		time.Sleep(time.Minute)
+		require.False(t, c.isSynced())
+		require.Empty(t, c.reasons())
+		flows.set(nil, nil)
+		time.Sleep(maxPolicyDelay)
+		synctest.Wait()
+		require.True(t, c.isSynced())
+		require.Contains(t, flows.names(), "ns/web:80/TCP")
+	})
+}
+
 func TestStartWithoutServices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startCluster(t, &lockedSwitch{fakeSwitch: newFakeSwitch(t)})

@@ -28,28 +28,29 @@ func TestGroupIDs(t *testing.T) {
 	g.Put(1)
 	g.Put(1)
 	g.Put(77)
-	require.Equal(t, []uint32{1, 2, 4}, getIDs(t, g, 3), "the last one given back comes first, each once")
+	require.Equal(t, []uint32{4, 5}, getIDs(t, g, 2), "ids that were given back come after all others")
+	require.False(t, g.Take(4))
+	require.True(t, g.Take(2))
+	require.False(t, g.Take(2))
 
 	// A former agent's groups.
 	g = NewGroupIDs([]uint32{1, 2, 4, 900})
-	require.Equal(t, []uint32{3, 5, 6}, getIDs(t, g, 3))
-	require.Equal(t, []uint32{1, 2, 4, 900}, g.Stale([]uint32{900, 6, 5, 4, 3, 2, 1, 1}), "its own groups are not stale")
-	g.Put(6)
-	require.Equal(t, []uint32{6, 900}, g.Stale([]uint32{3, 6, 900}), "a group whose id was given back should not be there any more")
+	require.Equal(t, []uint32{901, 902, 903}, getIDs(t, g, 3))
+	require.True(t, g.Take(2), "a group that keeps its id")
+	require.Equal(t, []uint32{1, 4, 900}, g.Stale([]uint32{900, 903, 902, 901, 4, 2, 1, 1}), "its own groups are not stale")
+	g.Put(903)
+	require.Equal(t, []uint32{900, 903}, g.Stale([]uint32{901, 903, 900}), "a group whose id was given back should not be there any more")
 	g.Put(900)
-	g.Forget([]uint32{1, 2, 900, 900, 3, 55})
-	require.Equal(t, []uint32{2, 1, 6, 7, 8}, getIDs(t, g, 5))
-	require.Equal(t, []uint32{4}, g.Stale([]uint32{1, 2, 3, 4, 5, 6, 7, 8}), "ids in use are not forgotten")
+	g.Forget([]uint32{1, 2, 900, 900, 901, 55})
+	g.next = MaxGroupID
+	require.Equal(t, []uint32{MaxGroupID, 1, 3, 5}, getIDs(t, g, 4), "the ids of deleted groups can be used, other ones not")
+	require.Equal(t, []uint32{4}, g.Stale([]uint32{1, 2, 3, 4, 5, 901, 902}), "ids in use are not forgotten")
 }
 
 func TestGroupIDsAtTheEnd(t *testing.T) {
-	g := NewGroupIDs([]uint32{MaxGroupID - 1})
-	g.next = MaxGroupID - 1
-	require.Equal(t, []uint32{MaxGroupID}, getIDs(t, g, 1))
-	_, err := g.Get()
-	require.ErrorContains(t, err, "all group ids up to 0xffffff00 are taken")
-	g.Put(MaxGroupID)
-	require.Equal(t, []uint32{MaxGroupID}, getIDs(t, g, 1))
+	g := NewGroupIDs([]uint32{1, MaxGroupID})
+	g.next = MaxGroupID
+	require.Equal(t, []uint32{2, 3}, getIDs(t, g, 2))
 }
 
 // TestRestartLeavesNoGroupBehind has three agents on one switch; the second one crashes before it deletes stale groups.

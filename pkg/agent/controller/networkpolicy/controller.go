@@ -119,8 +119,9 @@ func New(source Source, flows FlowClient, datapath Datapath, store interfacestor
 
 // ServiceGroups knows the groups in Open vSwitch that choose Endpoints for Services; openflow.Client does.
 type ServiceGroups interface {
-	// FollowGroups makes follow be called with all groups of a Service, "namespace/name", after each change of them.
-	FollowGroups(follow func(service string, groups []uint32))
+	// FollowGroups makes follow be called with all groups of a Service, "namespace/name", before one is used and after each other change of them.
+	// A group is used once follow has returned true: the rules in force match it.
+	FollowGroups(follow func(service string, groups []uint32) (inForce bool))
 	// GroupsOf returns the groups that may have chosen the Endpoint of a connection to this address.
 	GroupsOf(protocol uint8, dialed netip.AddrPort) []uint32
 }
@@ -135,9 +136,22 @@ func (c *Controller) EnableAntreaPolicies(services ServiceGroups, nodePorts bool
 		return
 	}
 	c.groupsOf = services.GroupsOf
-	services.FollowGroups(func(service string, groups []uint32) {
-		c.update(func(s *state) { s.setServiceGroups(service, groups) })
+	services.FollowGroups(c.followService)
+}
+
+// followService enters the groups of a Service, and reports whether the rules of all policies that name the Service match them.
+func (c *Controller) followService(service string, groups []uint32) (inForce bool) {
+	c.update(func(s *state) {
+		s.setServiceGroups(service, groups)
+		pending := s.dirty.Union(c.realizing)
+		inForce = !pending.HasAny(s.naming(service).UnsortedList()...)
 	})
+	select {
+	case <-c.synced:
+		return inForce
+	default:
+		return false // Other policies may name it.
+	}
 }
 
 // Run works until ctx ends.

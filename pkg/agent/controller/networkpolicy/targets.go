@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
@@ -92,14 +94,20 @@ func (s *state) setServiceGroups(name string, groups []uint32) {
 	} else {
 		s.services[name] = slices.Clone(groups)
 	}
-	s.dirty = s.dirty.Union(s.byService[name])
+	s.dirty = s.dirty.Union(s.naming(name))
+}
+
+// naming returns the names of the policies whose rules match connections to a Service, or may.
+func (s *state) naming(service string) sets.Set[string] {
+	names := s.byService[service].Clone()
 	for group, g := range s.appliedToGroups {
 		for m := range g.others() {
-			if m.Service != nil && serviceKey(*m.Service) == name {
-				s.dirty = s.dirty.Union(s.byAppliedToGroup[group])
+			if m.Service != nil && serviceKey(*m.Service) == service {
+				names = names.Union(s.byAppliedToGroup[group])
 			}
 		}
 	}
+	return names
 }
 
 // namedAddressesOf returns the addresses behind each of a peer's names at present.

@@ -35,11 +35,13 @@ func TestTiersOnTheSwitch(t *testing.T) {
 	require.True(t, hasFlow(sw.Flows(), "nw_src=192.0.2.0/24", "conjunction("))
 	require.False(t, hasFlow(sw.Flows(), "nw_src=203.0.113.0/24"), "the Service is unknown")
 
-	require.NoError(t, r.pipeline.InstallService(openflow.ServicePort{
+	port := openflow.ServicePort{
 		Name: "ns/web:80/TCP", Protocol: corev1.ProtocolTCP, Frontends: []openflow.Frontend{{Address: netip.MustParseAddrPort("10.96.0.1:80")}},
 		Cluster: []openflow.Endpoint{{Address: netip.MustParseAddrPort("10.0.1.1:8080"), PodNetwork: true}},
-	}))
+	}
+	require.ErrorIs(t, r.pipeline.InstallService(port), openflow.ErrPoliciesBehind)
 	require.NoError(t, r.realize())
+	require.NoError(t, r.pipeline.InstallService(port))
 	r.requireProblems()
 	require.True(t, hasFlow(sw.Flows(), "nw_src=203.0.113.0/24"))
 

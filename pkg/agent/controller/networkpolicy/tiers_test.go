@@ -27,17 +27,17 @@ func newTierBench(t *testing.T) *bench {
 
 // fakeGroups knows the groups that a test tells it.
 type fakeGroups struct {
-	follow func(service string, groups []uint32)
+	follow func(service string, groups []uint32) bool
 	groups map[string][]uint32
 }
 
-func (g *fakeGroups) FollowGroups(follow func(service string, groups []uint32)) { g.follow = follow }
+func (g *fakeGroups) FollowGroups(follow func(service string, groups []uint32) bool) { g.follow = follow }
 
 func (g *fakeGroups) GroupsOf(uint8, netip.AddrPort) []uint32 { return g.groups["ns/web"] }
 
-func (g *fakeGroups) set(service string, groups []uint32) {
+func (g *fakeGroups) set(service string, groups []uint32) (inForce bool) {
 	g.groups[service] = groups
-	g.follow(service, groups)
+	return g.follow(service, groups)
 }
 
 func icmp(fields ...int32) v1beta2.Service {

@@ -27,6 +27,16 @@ func (t Turn) NewGroupID() (uint32, error) {
 	return id, nil
 }
 
+// TakeGroupID is NewGroupID for a known id: of a former agent, or of an earlier Turn in which nothing was committed. It reports false if a
+// group has the id.
+func (t Turn) TakeGroupID(id uint32) bool {
+	if !t.store.groupIDs.Take(id) {
+		return false
+	}
+	t.store.newGroups = append(t.store.newGroups, id)
+	return true
+}
+
 // ReserveGroups makes NewGroupID return no id of the groups in the switch. Call it when no cache has groups, before the first change.
 func (t Turn) ReserveGroups(ctx context.Context) error {
 	present, err := t.presentGroups(ctx)

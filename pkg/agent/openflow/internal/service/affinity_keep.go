@@ -51,6 +51,9 @@ func (k *keptAffinities) set(affinities []Affinity, read time.Time) {
 
 // ReadFormer implements formerReader.
 func (s *Services) ReadFormer(tables map[string]uint8, stats []of.FlowStats) {
+	if table, exists := tables[pipeline.TableServiceLB]; exists {
+		s.groups.readFormerGroups(table, stats)
+	}
 	table, exists := tables[pipeline.TableSessionAffinity]
 	if !exists {
 		return
@@ -71,7 +74,10 @@ func (s *Services) ReadFormer(tables map[string]uint8, stats []of.FlowStats) {
 }
 
 // RoundCompleted implements roundObserver: all ports are installed.
-func (s *Services) RoundCompleted() { s.kept.restoring = false }
+func (s *Services) RoundCompleted() {
+	s.kept.restoring = false
+	s.groups.forgetRestored(s.state.ports)
+}
 
 // RestoreAffinities gives the affinities of an earlier reading to the ports that are installed until DeleteStaleFlows, unless the
 // switch had flows of a former agent, which are later.

@@ -38,20 +38,13 @@ func (s *Services) install(t pipeline.Turn, port *ServicePort) error {
 		return err
 	}
 	after := &installedPort{ServicePort: port, shared: sharedFlows(port)}
-	former := s.state.ports[port.Name]
-	for to := range scopes {
-		if !port.uses(to) {
-			continue
-		}
-		if former != nil && former.groups[to] != 0 {
-			after.groups[to] = former.groups[to]
-			continue
-		}
-		id, err := t.NewGroupID()
-		if err != nil {
-			return err
-		}
-		after.groups[to] = id
+	groups, err := s.groupsFor(t, port)
+	if err != nil {
+		return err
+	}
+	after.groups = groups
+	if !s.groups.offer(port.Name, s.state.ports[port.Name].ids(), groups) {
+		return ErrPoliciesBehind
 	}
 	return s.commit(t, s.state.change(port.Name, after))
 }
@@ -81,22 +74,30 @@ func (s *Services) commit(t pipeline.Turn, change portChange) error {
 	if s.kept.restoring && change.old == nil && change.after != nil {
 		plans[len(plans)-1].AddOnce(s.keptFlows(change.after.flowsWith(t.G, change.bounds.limit)))
 	}
+	// The record must be there before the switch has the groups, and until it has not.
+	s.groups.record(change.name, change.after.ids().or(change.old.ids()))
 	meaning := s.state.coherency(change)
 	if len(stale) > 0 || len(meaning.Services) > 0 || t.NeedsResync() || slices.ContainsFunc(plans, func(p flowstore.Plan) bool { return !p.Empty() }) {
 		if err := t.Commit(meaning, stale, plans...); err != nil {
 			return err
 		}
 	}
+	s.apply(change)
+	s.groups.note(change)
+	s.groups.record(change.name, change.after.ids())
+	return nil
+}
+
+func (s *Services) apply(change portChange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state.apply(change)
-	s.groups.note(change)
-	return nil
 }
 
 func (s *Services) UninstallService(name string) error {
 	return s.socket.Change(func(t pipeline.Turn) error {
 		if s.state.ports[name] == nil {
+			s.groups.withdraw(name)
 			return nil
 		}
 		if err := s.commit(t, s.state.change(name, nil)); err != nil {

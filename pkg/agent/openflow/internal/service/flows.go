@@ -28,7 +28,7 @@ type serviceFlows struct {
 	pipeline.Family
 	port *ServicePort
 	// groups are the ids of the port's groups, by scope; 0 for none.
-	groups [scopes]uint32
+	groups portGroups
 	// limit bounds the affinities of each scope.
 	limit uint32
 }

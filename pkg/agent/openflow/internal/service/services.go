@@ -30,18 +30,18 @@ type Services struct {
 	// cache has one object for each port, and one for each flow that ports share.
 	cache *flowstore.Cache
 
-	// mu protects state and groups, which change only within a change.
-	mu     sync.Mutex
-	state  serviceState
-	groups serviceGroups
+	// mu protects state, which changes only within a change.
+	mu    sync.Mutex
+	state serviceState
 
-	// kept and nodePorts, the addresses that serve NodePorts, are protected by the changes.
+	// groups, kept and nodePorts, the addresses that serve NodePorts, are protected by the changes.
+	groups    serviceGroups
 	kept      keptAffinities
 	nodePorts []netip.Addr
 }
 
 func New(c *pipeline.Core) *Services {
-	s := &Services{state: newServiceState(), groups: serviceGroups{byService: map[string]map[string][]uint32{}}}
+	s := &Services{state: newServiceState(), groups: newServiceGroups()}
 	s.socket = c.Register("Services", s)
 	s.cache = s.socket.Cache("serviceObjects")
 	s.socket.SetLearned(s.learnedAgain)

@@ -44,7 +44,7 @@ func newServiceState() serviceState {
 // installedPort is a port with its state on the switch.
 type installedPort struct {
 	*ServicePort
-	groups [scopes]uint32
+	groups portGroups
 	shared []endpointKey
 }
 

@@ -14,13 +14,14 @@ import (
 // ServiceClient is the part of Client for Services.
 type ServiceClient interface {
 	// InstallService makes the switch translate new connections to one port of a Service. It replaces the former port of the same name in
-	// one atomic bundle. Established connections keep their Endpoint. An error leaves the former state.
+	// one atomic bundle. Established connections keep their Endpoint. An error leaves the former state; ErrPoliciesBehind means: try again soon.
 	InstallService(ServicePort) error
 	// UninstallService removes the port. Established connections continue. An unknown name is not an error.
 	UninstallService(name string) error
-	// FollowGroups and GroupsOf tell the groups of Services to the policies that name them; groups.go describes them.
-	FollowGroups(follow func(service string, groups []uint32))
+	// FollowGroups and GroupsOf tell the groups of Services to the policies that name them, and KeepGroups keeps these; groups.go describes them.
+	FollowGroups(follow func(service string, groups []uint32) (inForce bool))
 	GroupsOf(protocol uint8, dialed netip.AddrPort) []uint32
+	KeepGroups(file string) error
 	// SetNodePortAddresses replaces the addresses of this Node that serve frontends with NodePort set. It needs proxyAll.
 	SetNodePortAddresses([]netip.Addr) error
 	// ReadAffinities reads which clients the switch keeps at an Endpoint. The result is also added again after the switch has lost it.
