@@ -171,7 +171,7 @@ func (c *controllers) addPolicies(o *options, n *node, cache *onCache) (err erro
 		c.policies.EnableAntreaPolicies(services, o.proxiesAll())
 	}
 	if o.protectsNode() {
-		c.policies.ApplyToNode(n.name, n.host)
+		c.policies.ApplyToNode(n.name, n.host, o.nodeRulesFile)
 	}
 	if err := c.addNames(o, n); err != nil {
 		return err

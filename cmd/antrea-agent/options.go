@@ -27,6 +27,9 @@ const defaultStatsFile = "/var/run/antrea/networkpolicystats"
 // defaultGroupsFile is lost when the Node restarts, as are the groups.
 const defaultGroupsFile = "/var/run/antrea/servicegroups"
 
+// defaultNodeRulesFile is lost when the Node restarts, as are the rules.
+const defaultNodeRulesFile = "/var/run/antrea/nodepolicyrules"
+
 // options are the settings of the configuration file and the command line, checked and complete.
 type options struct {
 	flags  config.Flags
@@ -42,6 +45,8 @@ type options struct {
 	statsFile string
 	// groupsFile records the groups of Services in Open vSwitch.
 	groupsFile string
+	// nodeRulesFile records the rules of policies for the Node itself.
+	nodeRulesFile string
 	// lockFile is locked by the only agent of the Node.
 	lockFile string
 	// sysctlFile records the original values of the sysctls that the agent has changed.
@@ -52,8 +57,8 @@ type options struct {
 
 func newOptions() *options {
 	return &options{
-		tokenFile: apis.LoopbackTokenFile, policyDir: defaultPolicyDir, statsFile: defaultStatsFile, groupsFile: defaultGroupsFile, lockFile: nodelock.DefaultFile,
-		sysctlFile: sysctl.DefaultFile, sources: dependency.NewSources(),
+		tokenFile: apis.LoopbackTokenFile, policyDir: defaultPolicyDir, statsFile: defaultStatsFile, groupsFile: defaultGroupsFile,
+		nodeRulesFile: defaultNodeRulesFile, lockFile: nodelock.DefaultFile, sysctlFile: sysctl.DefaultFile, sources: dependency.NewSources(),
 	}
 }
 

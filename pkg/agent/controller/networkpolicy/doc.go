@@ -17,7 +17,7 @@
 // established connections that are no longer allowed, if the user wants that; connections.go finds them in conntrack. status.go reports to
 // antrea-controller which versions are in force. query.go answers questions about the result, and faststats.go adds to the
 // statistics of rules what the fast path has carried.
-// nodepolicies.go and nodecompile.go apply policies to the Node's own connections, by its firewall.
+// nodepolicies.go and nodecompile.go apply policies to the Node's own connections, by its firewall; nodefile.go keeps them for the next agent.
 //
 // The cost of a change depends only on the change. A group (groups.go, members.go) is a persistent map, and rules share the sets of its
 // members' addresses. So a patch copies nothing that stays, and compiling a policy again costs nothing for its peers.

@@ -23,7 +23,7 @@ const maxLogLabel = 12
 // nodeRule is a rule for the host's own connections, with its place in the evaluation.
 type nodeRule struct {
 	route.NodePolicyRule
-	effect policy.Effect
+	Effect policy.Effect
 }
 
 // appliesToNode reports whether a policy has rules for this Node.
@@ -92,7 +92,7 @@ func (s *state) compileRuleForNode(np *v1beta2.NetworkPolicy, rule *v1beta2.Netw
 	case len(peer.ToServices) > 0:
 		return nodeRule{}, errors.New("toServices: rules for Nodes have no Services as peers")
 	}
-	r := nodeRule{effect: effect, NodePolicyRule: route.NodePolicyRule{
+	r := nodeRule{Effect: effect, NodePolicyRule: route.NodePolicyRule{
 		Comment: fmt.Sprintf("for rule %s, policy %s", rule.Name, logReference(np)), Direction: direction,
 		Baseline: effect.Order.Stage == policy.StageBaseline, Action: effect.Action, LogPrefix: kernelLogPrefix(rule, direction, effect),
 	}}

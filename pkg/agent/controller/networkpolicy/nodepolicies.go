@@ -27,6 +27,10 @@ type NodeFirewall interface {
 type nodePolicies struct {
 	c        *Controller
 	firewall NodeFirewall
+	// file has the applied rules for the next agent. unknown is set while the ones of the agent before are in force and cannot be read; only
+	// apply uses it.
+	file    string
+	unknown error
 	// wake has a value when there may be something to apply.
 	wake chan struct{}
 
@@ -40,12 +44,14 @@ type nodePolicies struct {
 	failures map[string]string
 }
 
-// ApplyToNode makes the controller apply policies for the Node with this name, through its firewall. It must be called before Run.
-func (c *Controller) ApplyToNode(node string, firewall NodeFirewall) {
+// ApplyToNode makes the controller apply policies for the Node with this name, through its firewall. The file keeps the rules for the next
+// agent. It must be called before Run.
+func (c *Controller) ApplyToNode(node string, firewall NodeFirewall, file string) {
 	c.nodes = &nodePolicies{
-		c: c, firewall: firewall, wake: make(chan struct{}, 1),
+		c: c, firewall: firewall, file: file, wake: make(chan struct{}, 1),
 		names: sets.New[string](), applied: map[string][]nodeRule{}, versions: map[string]*v1beta2.NetworkPolicy{}, failures: map[string]string{},
 	}
+	c.nodes.restore()
 	c.update(func(s *state) { s.built.node = node })
 }
 
@@ -82,12 +88,25 @@ func (n *nodePolicies) run(ctx context.Context) {
 // apply brings the firewall in line with all policies for this Node.
 func (n *nodePolicies) apply(ctx context.Context) error {
 	wanted, versions, failures := n.plan()
+	var err error
+	if len(failures) > 0 {
+		err = n.unknown
+	}
+	if err == nil {
+		err = n.set(ctx, wanted)
+	}
+	n.conclude(wanted, versions, failures, err)
+	return err
+}
+
+// set replaces the rules in the firewall.
+func (n *nodePolicies) set(ctx context.Context, wanted map[string][]nodeRule) error {
 	all := slices.Concat(slices.Collect(maps.Values(wanted))...)
 	slices.SortFunc(all, func(a, b nodeRule) int {
 		switch {
-		case a.effect.Before(b.effect):
+		case a.Effect.Before(b.Effect):
 			return -1
-		case b.effect.Before(a.effect):
+		case b.Effect.Before(a.Effect):
 			return 1
 		}
 		return cmp.Compare(a.ID, b.ID)
@@ -96,10 +115,18 @@ func (n *nodePolicies) apply(ctx context.Context) error {
 	for i, r := range all {
 		rules[i] = r.NodePolicyRule
 	}
-	err := n.firewall.SetNodePolicyRules(ctx, rules)
-	n.conclude(wanted, versions, failures, err)
-	if err != nil {
-		return fmt.Errorf("set %d rules of %d policies for this Node: %w", len(rules), len(wanted), err)
+	if n.unknown == nil {
+		n.store(wanted)
+	}
+	if err := n.firewall.SetNodePolicyRules(ctx, rules); err != nil {
+		if n.unknown == nil {
+			n.store(n.applied)
+		}
+		return fmt.Errorf("the firewall refuses %d rules of %d policies for this Node: %w", len(rules), len(wanted), err)
+	}
+	if n.unknown != nil {
+		n.unknown = nil
+		n.store(wanted)
 	}
 	return nil
 }
@@ -133,7 +160,7 @@ func (n *nodePolicies) conclude(wanted map[string][]nodeRule, versions map[strin
 	defer n.c.mu.Unlock()
 	if err != nil {
 		for name := range versions {
-			failures[name] = cmp.Or(failures[name], "the firewall refuses the rules for this Node: "+err.Error())
+			failures[name] = cmp.Or(failures[name], err.Error())
 		}
 	} else {
 		n.applied = wanted

@@ -7,6 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/agent/route"
@@ -86,7 +90,7 @@ func protected(t *testing.T, log *statusLog) (*agent, *fakeSource, *fakeFirewall
 	a.EnableAntreaPolicies(nil, false)
 	a.flows.fail = refuseBad
 	a.ReportStatus("n1", log.send)
-	a.ApplyToNode("n1", firewall)
+	a.ApplyToNode("n1", firewall, filepath.Join(t.TempDir(), "nodepolicies"))
 	a.run()
 	return a, source, firewall
 }
@@ -203,4 +207,63 @@ func TestRangesOfMasks(t *testing.T) {
 	}
 	require.Equal(t, []string{"1000:1007", "1008:1009", "1010"}, ranges)
 	require.Nil(t, nodeService(policy.Service{Protocol: 6}).Ports)
+}
+
+// An agent that starts with a version that cannot be applied restores the former version of this policy, and applies others.
+func TestPoliciesForTheNodeOutliveTheAgent(t *testing.T) {
+	good := tierPolicy("np", 100, 1, "Drop", "this", out(block("10.0.0.0/8")), out(groups("peers"), service(v1beta2.ProtocolTCP, 80), icmp(8, 0)))
+	bad := tierPolicy("np", 100, 1, "Drop", "this", out(v1beta2.NetworkPolicyPeer{FQDNs: []string{"example.com"}}))
+	groups := []runtime.Object{appliedToGroup("this", nodeMember("n1")), addressGroup("peers", memberOf("p1", "10.0.1.1"))}
+	other := tierPolicy("other", 50, 1, "Allow", "this", out(block("192.0.2.0/24")))
+	for name, test := range map[string]struct {
+		damage func(t *testing.T, file string)
+		gone   bool // no rule is set
+	}{
+		"the file is complete": {damage: func(*testing.T, string) {}},
+		"the file is damaged":  {damage: func(t *testing.T, file string) { require.NoError(t, os.Truncate(file, 40)) }, gone: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				file := filepath.Join(t.TempDir(), "nodepolicies")
+				start := func(objects ...runtime.Object) (*fakeSource, *fakeFirewall) {
+					source, firewall := newFakeSource(), &fakeFirewall{}
+					a := newAgent(t, source, t.TempDir(), iface("a1", "a1", 1, "10.0.0.1"))
+					a.EnableAntreaPolicies(nil, false)
+					a.ApplyToNode("n1", firewall, file)
+					a.run()
+					source.sendAll(append(slices.Clip(groups), objects...)...)
+					synctest.Wait()
+					return source, firewall
+				}
+				_, first := start(good)
+				before, _ := first.take(t)
+				require.Len(t, before, 2)
+				test.damage(t, file)
+				_, second := start(bad, other)
+				after, sets := second.take(t)
+				if test.gone {
+					require.Zero(t, sets, "what is in the kernel stays")
+					_, third := start(good, other)
+					after, _ = third.take(t)
+				}
+				require.Equal(t, append([]string{"rule0, Egress Allow [192.0.2.0/24]"}, before...), after)
+			})
+		})
+	}
+}
+
+// Rules with very many ports are refused as a whole, for Pods and for the Node.
+func TestTooManyPorts(t *testing.T) {
+	var many []v1beta2.Service
+	for i := range 60 {
+		s := fromPorts(service(v1beta2.ProtocolTCP, 1), 1, 65534)
+		s.Port.IntVal, s.EndPort = int32(i%2+1), ptr(int32(65534-i/2))
+		many = append(many, s)
+	}
+	_, err := resolveServices(many, nil)
+	require.ErrorContains(t, err, "the 60 ports and protocols are more than 32768 flows")
+	b := newTierBench(t)
+	b.set(tierPolicy("np", 50, 1, "Drop", "a", in(everywhere(), many...)))
+	b.requireRules("Ingress [a1@1] peers [0.0.0.0/0 ::/0] services [] Drop 50/1/0")
+	require.Contains(t, b.requireProblems("AntreaClusterNetworkPolicy np")[0].Message, "are more than 32768 flows")
 }

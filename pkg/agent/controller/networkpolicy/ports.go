@@ -27,6 +27,9 @@ func isNamed(s v1beta2.Service) bool { return s.Port != nil && s.Port.Type == in
 
 func isIGMP(s v1beta2.Service) bool { return s.Protocol != nil && *s.Protocol == v1beta2.ProtocolIGMP }
 
+// maxServices bounds the number of services of a rule. A range of ports is up to 30 services, and one for each range of source ports.
+const maxServices = 1 << 15
+
 // resolveServices replaces names by the numbers that they have in ports, and leaves out what has no number there, and IGMP, which is not built.
 func resolveServices(services []v1beta2.Service, ports []v1beta2.NamedPort) ([]policy.Service, error) {
 	var resolved []policy.Service
@@ -38,7 +41,10 @@ func resolveServices(services []v1beta2.Service, ports []v1beta2.NamedPort) ([]p
 		if err != nil {
 			return nil, err
 		}
-		resolved = append(resolved, some...)
+		if resolved = append(resolved, some...); len(resolved) > maxServices {
+			return nil, fmt.Errorf("the %d ports and protocols are more than %d flows: split the rule, or let its ranges of ports and source ports begin and end "+
+				"at multiples of powers of two", len(services), maxServices)
+		}
 	}
 	texts := make(map[string]policy.Service, len(resolved))
 	for _, s := range resolved {

@@ -31,7 +31,9 @@ type fakeGroups struct {
 	groups map[string][]uint32
 }
 
-func (g *fakeGroups) FollowGroups(follow func(service string, groups []uint32) bool) { g.follow = follow }
+func (g *fakeGroups) FollowGroups(follow func(service string, groups []uint32) bool) {
+	g.follow = follow
+}
 
 func (g *fakeGroups) GroupsOf(uint8, netip.AddrPort) []uint32 { return g.groups["ns/web"] }
 
