@@ -52,6 +52,7 @@ func Cluster(ctx context.Context, kube kubernetes.Interface, client dynamic.Inte
 	if err := daemonSets(ctx, kube, r); err != nil {
 		return err
 	}
+	schemas(ctx, client, r)
 	policies(ctx, client, r)
 	return nil
 }
