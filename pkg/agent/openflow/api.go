@@ -109,7 +109,7 @@ func MetricTable(d policy.Direction) string { return networkpolicy.MetricTable(d
 func ParseTraceReport(p *of.PacketIn) (TraceReport, error) { return traceflow.ParseTraceReport(p) }
 
 // HasLearnedFlows reports whether the switch itself adds flows to the table, and removes them.
-// ErrPoliciesBehind refuses a port of a Service that is to be tried again soon: the policies that name the Service do not match it yet.
+// ErrPoliciesBehind refuses a port of a Service; the caller must try again soon: the policies that name the Service do not match it yet.
 var ErrPoliciesBehind = service.ErrPoliciesBehind
 
 func HasLearnedFlows(table string) bool { return service.HasLearnedFlows(table) }

@@ -68,7 +68,6 @@ func TestWireRuleToServicesAfterRestart(t *testing.T) {
 			f := w.restartWithGroups(file)
 			dropped()
 			installServices := func() {
-				// The one that is installed first gets the former group of no other one.
 				require.NoError(t, w.C.InstallService(oftest.With(oftest.ClusterPort(oftest.ElsewhereEndpoint, oftest.HostEndpoint), oftest.Named("default/web:80/TCP"))))
 				dropped()
 			}

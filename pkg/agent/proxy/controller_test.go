@@ -200,7 +200,7 @@ func TestStartWaitsForTheSwitch(t *testing.T) {
 	})
 }
 
-// A Service that policies do not match yet is installed soon after they do, and delays no other one.
+// A Service that policies do not match yet is installed soon after they do, and delays no others.
 func TestServiceWaitsForPolicies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flows := &lockedSwitch{fakeSwitch: newFakeSwitch(t), fail: fmt.Errorf("install: %w", openflow.ErrPoliciesBehind)}

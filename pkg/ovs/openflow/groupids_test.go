@@ -43,7 +43,7 @@ func TestGroupIDs(t *testing.T) {
 	g.Put(900)
 	g.Forget([]uint32{1, 2, 900, 900, 901, 55})
 	g.next = MaxGroupID
-	require.Equal(t, []uint32{MaxGroupID, 1, 3, 5}, getIDs(t, g, 4), "the ids of deleted groups can be used, other ones not")
+	require.Equal(t, []uint32{MaxGroupID, 1, 3, 5}, getIDs(t, g, 4), "only the ids of deleted groups can be used")
 	require.Equal(t, []uint32{4}, g.Stale([]uint32{1, 2, 3, 4, 5, 901, 902}), "ids in use are not forgotten")
 }
 

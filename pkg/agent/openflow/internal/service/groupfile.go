@@ -20,8 +20,8 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// groupFile keeps the ids of groups for the next agent. Each line is a JSON object: the first one the round of the agent that writes, each other
-// one the groups that a port has from then on. A line that was cut off is no object, and then the port gets other groups.
+// groupFile keeps the ids of groups for the next agent. Each line is a JSON object: the first has the round of the agent that writes, the rest
+// the groups that a port has from then on. A line that was cut off cannot be read, and then the port gets new groups.
 type groupFile struct {
 	path  string
 	round uint16
@@ -31,7 +31,7 @@ type groupFile struct {
 	broken   bool
 }
 
-// groupLine is one line. Round is in the first one, the others are in the other ones.
+// groupLine is one line. Only the first has Round, and it has nothing else.
 type groupLine struct {
 	Round  *uint16    `json:"round,omitempty"`
 	Port   string     `json:"port,omitempty"`

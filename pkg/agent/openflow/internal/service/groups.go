@@ -16,10 +16,10 @@ import (
 // Rules of policies match Services by their groups. So that no connection to a Service escapes a rule that denies it:
 //   - A port keeps the ids of its groups when the agent restarts (groupfile.go). The rules of the former agent match them until the ones of this
 //     agent replace these, and those match them from the beginning, whether the port is installed already or not.
-//   - A port with new groups is installed only after the rules match them: until then ErrPoliciesBehind refuses it.
+//   - A port with new groups is installed only after the rules match them: until then the error is ErrPoliciesBehind.
 //   - An id is not used again (openflow.GroupIDs) while rules may still match it.
 
-// ErrPoliciesBehind refuses a port that is to be tried again soon: the policies do not match its groups yet.
+// ErrPoliciesBehind refuses a port; the caller must try again soon: the policies do not match its groups yet.
 var ErrPoliciesBehind = errors.New("the policies that name the Service do not match it yet")
 
 // portGroups are the ids of a port's groups by scope; 0 for none.
@@ -85,7 +85,7 @@ func (g portGroups) list() []uint32 {
 	return slices.DeleteFunc(slices.Clone(g[:]), func(id uint32) bool { return id == 0 })
 }
 
-// or returns the groups, with other ones for scopes that have none.
+// or returns the groups, completed by other for scopes that have none.
 func (g portGroups) or(other portGroups) portGroups {
 	for to, id := range other {
 		if g[to] == 0 {
