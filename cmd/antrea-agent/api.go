@@ -134,7 +134,7 @@ func explainer(n *node, cache *onCache, c *controllers) *explain.Explainer {
 		e.Cache = cache.manager
 	}
 	if c.proxy != nil {
-		e.Services = c.proxy
+		e.Services, e.GroupsOf = c.proxy, n.flows.GroupsOf
 	}
 	return e
 }

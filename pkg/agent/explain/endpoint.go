@@ -64,6 +64,12 @@ func (c *serviceCase) explainEndpointPolicy(described *api.ExplainedEndpoint, e 
 	translated := policy.Connection{
 		Source: c.client, Destination: e.Address.Addr(), Protocol: c.protocol, DestinationPort: e.Address.Port(),
 	}
+	if c.explainer.GroupsOf != nil {
+		// A rule that names the Service matches all of them.
+		for _, group := range c.explainer.GroupsOf(c.protocol, c.frontend.Address) {
+			translated.ServiceGroup = group
+		}
+	}
 	described.Egress = c.explainer.verdict(rules, policy.Egress, translated)
 	// A Pod may always reach itself.
 	if e.PodNetwork && e.OnThisNode && e.Address.Addr() != c.client {

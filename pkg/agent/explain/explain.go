@@ -53,6 +53,8 @@ type Explainer struct {
 	// Cache is nil when the feature gate ONCache is off, Services without AntreaProxy.
 	Cache    Cache
 	Services Services
+	// GroupsOf returns the groups that choose the Endpoint of connections to an address of a Service: rules match them. nil without Services.
+	GroupsOf func(protocol uint8, dialed netip.AddrPort) []uint32
 	// Connections are tracked by Open vSwitch.
 	Connections Connections
 	// FindPod reads the object of a Pod that is not on this Node.

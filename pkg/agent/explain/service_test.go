@@ -6,6 +6,7 @@ package explain
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"testing"
 
@@ -256,6 +257,23 @@ func TestExplainService(t *testing.T) {
 			require.Equal(t, clientPort, answer.Service.Connections[0].Client)
 			require.Equal(t, test.flows, answer.Service.Connections[0].Flows)
 		})
+	}
+}
+
+// A rule that names the Service decides about connections to it, and about no others.
+func TestExplainServiceThatAPolicyNames(t *testing.T) {
+	named := rule(policy.Egress)
+	named.Effect, named.PeerServices = policy.Effect{Order: policy.OrderOf(250, 5, 0), Action: policy.Drop}, []uint32{8, 9}
+	for group, want := range map[uint32][3]string{8: {"denied", "policy"}, 9: {"denied", "policy"}, 3: {"slow", "no_connection"}} {
+		test := serviceTest{endpoints: []openflow.Endpoint{remoteEndpoint}, rules: fakePolicies{named}, change: func(e *Explainer, _ *fakeServices, _ *fakeCache) {
+			e.GroupsOf = func(protocol uint8, dialed netip.AddrPort) []uint32 {
+				require.Equal(t, "6 10.96.0.1:80", fmt.Sprint(protocol, " ", dialed))
+				return []uint32{group}
+			}
+		}}
+		answer, err := explainerOf(&test).Explain(t.Context(), Question{From: "ns/here", To: "10.96.0.1", Protocol: "tcp", Port: 80})
+		require.NoError(t, err)
+		requireTreatment(t, want, answer.Treatment)
 	}
 }
 

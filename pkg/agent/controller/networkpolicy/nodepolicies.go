@@ -122,7 +122,7 @@ func (n *nodePolicies) set(ctx context.Context, wanted map[string][]nodeRule) er
 		if n.unknown == nil {
 			n.store(n.applied)
 		}
-		return fmt.Errorf("the firewall refuses %d rules of %d policies for this Node: %w", len(rules), len(wanted), err)
+		return fmt.Errorf("the firewall refuses the rules for this Node: %w", err)
 	}
 	if n.unknown != nil {
 		n.unknown = nil
