@@ -101,13 +101,15 @@ func TestCostOfOneMember(t *testing.T) {
 	})
 }
 
-// oneMember adds a member to the group, or removes it.
-func oneMember(i int) *v1beta2.AddressGroupPatch {
+// oneMember adds a member to the group of peers, or removes it.
+func oneMember(i int) *v1beta2.AddressGroupPatch { return changeOf("peers", i) }
+
+func changeOf(group string, i int) *v1beta2.AddressGroupPatch {
 	changed := []v1beta2.GroupMember{memberOf("changed", "10.9.9.9", "http:TCP:8080")}
 	if i%2 == 0 {
-		return addressGroupPatch("peers", changed, nil)
+		return addressGroupPatch(group, changed, nil)
 	}
-	return addressGroupPatch("peers", nil, changed)
+	return addressGroupPatch(group, nil, changed)
 }
 
 func requireCheap(t *testing.T, calls int, change func(i int)) {

@@ -16,22 +16,22 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/cost"
 )
 
-// tierScale makes policies of five tiers with ten rules each, with all actions. The peers of the first rule of every 50th
-// policy are one of few groups, of other rules a block: each address of a group is a flow at each place in the order, with an action for
-// each rule.
-func tierScale(policies, groupCount int) (objects []any) {
+// tierScale makes policies at a number of places in the order, with ten rules each, with all actions. The peers of the first rule of each policy whose
+// number every divides are one of few groups, of other rules a block: each address of a group is a flow at each place in the order, with an
+// action for each rule.
+func tierScale(policies, every, groupCount, places int) (objects []any) {
 	actions := []v1beta2.RuleAction{v1beta2.RuleActionAllow, v1beta2.RuleActionDrop, v1beta2.RuleActionReject, v1beta2.RuleActionPass}
 	for i := range policies {
 		var rules []v1beta2.NetworkPolicyRule
 		for j := range 10 {
 			rule := in(block(fmt.Sprintf("10.%d.%d.0/24", 100+i%100, j)), service(v1beta2.ProtocolTCP, 1000+j))
-			if j == 0 && i%50 == 0 {
-				rule = in(groups(fmt.Sprint("peers", i/50%groupCount)), service(v1beta2.ProtocolTCP, 1000+j))
+			if j == 0 && i%every == 0 {
+				rule = in(groups(fmt.Sprint("peers", i/every%groupCount)), service(v1beta2.ProtocolTCP, 1000+j))
 			}
 			rule.Action = &actions[(i+j)%len(actions)]
 			rules = append(rules, rule)
 		}
-		objects = append(objects, tierPolicy(fmt.Sprint("np", i), int32(i%5*50), 1, "Drop", "a", rules...))
+		objects = append(objects, tierPolicy(fmt.Sprint("np", i), int32(i%places%5*50), float64(1+i%places/5), "Drop", "a", rules...))
 	}
 	return objects
 }
@@ -39,7 +39,7 @@ func tierScale(policies, groupCount int) (objects []any) {
 // The cost of a change depends on the change, not on the number of policies beside it.
 func TestCostOfOneChangeOfTiers(t *testing.T) {
 	sw := &countingSwitch{Fake: of.NewFake()}
-	r := restartWith(t, sw, openflow.RoundInfo{RoundNum: 5}, tierFeatures, tierScale(100, 5)...)
+	r := restartWith(t, sw, openflow.RoundInfo{RoundNum: 5}, tierFeatures, tierScale(100, 50, 5, 5)...)
 	for i := range 5 {
 		r.set(addressGroup(fmt.Sprint("peers", i), memberOf("p1", "10.0.1.1")))
 	}
@@ -52,6 +52,19 @@ func TestCostOfOneChangeOfTiers(t *testing.T) {
 			require.NoError(t, r.realize())
 		})
 	})
+	t.Run("a member of a group in 50 rules at 50 places", func(t *testing.T) {
+		for i := range 50 {
+			r.set(tierPolicy(fmt.Sprint("many", i), 100, float64(1+i), "Drop", "b", in(groups("few"), service(v1beta2.ProtocolTCP, i))))
+		}
+		r.set(addressGroup("few", memberOf("p1", "10.0.1.1")))
+		require.NoError(t, r.realize())
+		before := sw.mods
+		requireCheap(t, 6, func(i int) {
+			r.patch(changeOf("few", i))
+			require.NoError(t, r.realize())
+		})
+		require.Equal(t, before+6*50, sw.mods, "a flow for each place")
+	})
 	t.Run("the action of a rule", func(t *testing.T) {
 		requireCheap(t, 6, func(i int) {
 			r.set(tierPolicy("other", 55, 2, []v1beta2.RuleAction{"Drop", "Allow"}[i%2], "b", in(block("192.0.2.0/24"))))
@@ -63,36 +76,47 @@ func TestCostOfOneChangeOfTiers(t *testing.T) {
 	})
 }
 
-// BenchmarkTierScale measures the controller and the pipeline, without a switch, with 1,000 policies of ten rules, 20 of which have a
-// group of 10,000 addresses: all policies, one more Pod of all of them, and one more address in a group.
+// BenchmarkTierScale measures the controller and the pipeline, without a switch, with 1,000 policies of ten rules, and groups of 10,000 addresses: all
+// policies, one more Pod of all of them, and one more address in a group. The last case is more flows than there may be: policies are refused.
 func BenchmarkTierScale(b *testing.B) {
-	for range b.N {
-		sw := &countingSwitch{Fake: of.NewFake()}
-		r := restartWith(b, sw, openflow.RoundInfo{RoundNum: 5}, tierFeatures)
-		for g := range 2 {
-			group := addressGroup(fmt.Sprint("peers", g))
-			for i := range 10_000 {
-				group.GroupMembers = append(group.GroupMembers, memberOf(fmt.Sprint("p", i), fmt.Sprintf("10.%d.%d.%d", 1+g, i>>8, i&255)))
+	for _, c := range []struct {
+		name                 string
+		every, groups, steps int
+	}{{"20-policies", 50, 2, 5}, {"100-policies-at-1-place", 10, 1, 1}, {"20-policies-at-20-places", 50, 1, 1000}, {"all-policies-at-200-places", 1, 1, 200}} {
+		b.Run(c.name, func(b *testing.B) {
+			for range b.N {
+				measureTierScale(b, c.every, c.groups, c.steps)
 			}
-			r.set(group)
-		}
-		r.set(tierScale(1000, 2)...)
-		report := func(name string, do func() error) {
-			mods, before := sw.mods, cost.ProcessorTime(b)
-			require.NoError(b, do())
-			b.ReportMetric(float64((cost.ProcessorTime(b) - before).Milliseconds()), name+"-cpu-ms")
-			b.ReportMetric(float64(sw.mods-mods), name+"-flows")
-		}
-		report("start", r.realize)
-		runtime.GC()
-		var memory runtime.MemStats
-		runtime.ReadMemStats(&memory)
-		b.ReportMetric(float64(memory.HeapAlloc>>20), "heap-MiB")
-		report("pod", func() error { return r.PodArrives(iface("a1", "a1b", 31, "10.0.0.31")) })
-		report("member", func() error {
-			r.patch(addressGroupPatch("peers0", []v1beta2.GroupMember{memberOf("new", "10.99.0.1")}, nil))
-			return r.realize()
 		})
-		require.Empty(b, r.refusals)
 	}
+}
+
+func measureTierScale(b *testing.B, every, groupCount, places int) {
+	sw := &countingSwitch{Fake: of.NewFake()}
+	r := restartWith(b, sw, openflow.RoundInfo{RoundNum: 5}, tierFeatures)
+	for g := range groupCount {
+		group := addressGroup(fmt.Sprint("peers", g))
+		for i := range 10_000 {
+			group.GroupMembers = append(group.GroupMembers, memberOf(fmt.Sprint("p", i), fmt.Sprintf("10.%d.%d.%d", 1+g, i>>8, i&255)))
+		}
+		r.set(group)
+	}
+	r.set(tierScale(1000, every, groupCount, places)...)
+	report := func(name string, do func() error) {
+		mods, before := sw.mods, cost.ProcessorTime(b)
+		require.NoError(b, do())
+		b.ReportMetric(float64((cost.ProcessorTime(b) - before).Milliseconds()), name+"-cpu-ms")
+		b.ReportMetric(float64(sw.mods-mods), name+"-flows")
+	}
+	report("start", r.realize)
+	runtime.GC()
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	b.ReportMetric(float64(memory.HeapAlloc>>20), "heap-MiB")
+	b.ReportMetric(float64(len(r.refusals)), "refused")
+	report("pod", func() error { return r.PodArrives(iface("a1", "a1b", 31, "10.0.0.31")) })
+	report("member", func() error {
+		r.patch(addressGroupPatch("peers0", []v1beta2.GroupMember{memberOf("new", "10.99.0.1")}, nil))
+		return r.realize()
+	})
 }

@@ -41,6 +41,12 @@ func Numbers(c any, table string) (numbers []uint16) {
 // SetMaxUsers replaces MaxConjunctions. Call it before there are rules.
 func SetMaxUsers(c any, rules int) { policiesOf(c).maxUsers = rules }
 
+// SetMaxFlows replaces MaxSharedFlows.
+func SetMaxFlows(c any, flows int) { policiesOf(c).maxFlows = flows }
+
+// SharedFlows returns the number of flows that rules share.
+func SharedFlows(c any) int { return len(policiesOf(c).users) }
+
 // CopyCounters gives rules the counters of another client.
 func CopyCounters(to, from any) { policiesOf(to).counters = maps.Clone(policiesOf(from).counters) }
 

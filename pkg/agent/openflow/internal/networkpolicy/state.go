@@ -43,8 +43,8 @@ type policyState struct {
 	seated map[tablePlace]map[uint32]bool
 	// former contains the priorities that a former agent has given to rules, by flow id. They are preferred, so that the flows stay the same.
 	former map[uint32]uint16
-	// maxUsers is MaxConjunctions, except in tests.
-	maxUsers int
+	// maxUsers is MaxConjunctions, and maxFlows MaxSharedFlows, except in tests.
+	maxUsers, maxFlows int
 }
 
 func newPolicyState() *policyState {
@@ -52,7 +52,7 @@ func newPolicyState() *policyState {
 		rules: map[uint32]*policy.Rule{}, users: map[clauseKey]users{}, levels: map[uint32]Level{}, free: map[clauseKey]Level{},
 		counters: map[uint32]uint32{}, nextCounter: 1,
 		seats: map[string][]seat{}, places: map[uint32]tablePlace{}, seated: map[tablePlace]map[uint32]bool{}, former: map[uint32]uint16{},
-		maxUsers: MaxConjunctions,
+		maxUsers: MaxConjunctions, maxFlows: MaxSharedFlows,
 	}
 }
 
@@ -62,6 +62,8 @@ type policyChange struct {
 	g     policyFlows
 	// users holds the flows whose users change, in their new state.
 	users map[clauseKey]users
+	// more is the number of flows by which the change makes them more.
+	more int
 	// rules holds the new state of changed rules; nil for removed ones.
 	rules map[uint32]*policy.Rule
 	// levels and free contain the new values of the state's changed ones.
@@ -124,6 +126,9 @@ func (c *policyChange) set(id uint32, r *policy.Rule) error {
 		delta = &keyDelta{removed: c.g.keyDelta(old, nil).removed, added: c.g.keyDelta(nil, r).added, fixed: delta.fixed}
 	}
 	c.exchange(id, delta, from, to)
+	if err := c.room(id, len(delta.added)-len(delta.removed)); err != nil {
+		return err
+	}
 	c.affects(old, r, delta)
 	c.rules[id], c.levels[id] = r, to
 	if r == nil || !ordered(r) {
@@ -152,12 +157,19 @@ func (c *policyChange) levelFor(id uint32, old, r *policy.Rule, delta *keyDelta)
 // exchange removes a rule from flows at one level, and adds it to flows at another one.
 func (c *policyChange) exchange(id uint32, delta *keyDelta, from, to Level) {
 	for _, key := range delta.removed {
-		placed := key.at(from)
-		delete(c.usersOf(placed), id)
+		u := c.usersOf(key.at(from))
+		if _, only := u[id]; only && len(u) == 1 {
+			c.more--
+		}
+		delete(u, id)
 		c.vacate(key, from)
 	}
 	for key, d := range delta.added {
-		c.usersOf(key.at(to))[id] = d
+		u := c.usersOf(key.at(to))
+		if len(u) == 0 {
+			c.more++
+		}
+		u[id] = d
 	}
 }
 
