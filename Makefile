@@ -439,6 +439,7 @@ $(GO) test -c -o bin/openflow.test ./pkg/agent/openflow
 bin/lab prepare --functional
 bin/lab run --functional -- bin/openflow.test -test.v -test.run '^TestWire' -test.skip '/^user_space$$'
 endef
+suite_floods = $(GO) test -count=1 -v -timeout 1h -run '^TestWire(Flood|RejectFlood|MetersOfPods|MovesUnderTraffic)' ./pkg/agent/openflow -args -flood=$(or $(FLOOD),60s) -moves=$(or $(MOVES),10000)
 define suite_neighbors
 $(GO) test -count=1 -v -run '$(neighbor_tests)' ./pkg/agent/oncache/... ./pkg/agent/controller/networkpolicy ./pkg/agent/servicereject \
 	| grep -E '^(ok|FAIL|---|panic)|^ +(---|[a-z_]+_test.go)'

@@ -25,20 +25,7 @@ import (
 func TestWireAuditLogOfTiers(t *testing.T) { eachDatapath(t, testAuditLogOfTiers) }
 
 func testAuditLogOfTiers(t *testing.T, w *wire) {
-	sw := of.NewSwitch(w.MgmtSocket(oftest.BridgeName))
-	_, err := sw.Connect(t.Context())
-	require.NoError(t, err)
-	directory := t.TempDir()
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() {
-		done <- auditlog.NewLogger(sw, w.C, podsOfWire(), directory, auditlog.Rotation{MaxSize: 1}).Run(ctx)
-	}()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-done)
-		require.NoError(t, sw.Close())
-	})
+	directory := startLog(t, w)
 	rule := func(id uint32, stage policy.Stage, action policy.Action, port uint16) *policy.Rule {
 		r := oftest.Egress(id, oftest.PolicyPodA, oftest.Everybody, oftest.Tcp(port))
 		r.Effect = policy.Effect{Order: policy.Order{Stage: stage, Tier: 250, Policy: 5, Rule: int32(id)}, Action: action}
@@ -95,3 +82,23 @@ func testAuditLogOfTiers(t *testing.T, w *wire) {
 
 // idOf returns the flow id of the rule with the name.
 func idOf(name string) string { return strings.TrimPrefix(name, "rule-") }
+
+// startLog starts the audit log, in a directory that it returns.
+func startLog(t *testing.T, w *wire) string {
+	t.Helper()
+	sw := of.NewSwitch(w.MgmtSocket(oftest.BridgeName))
+	_, err := sw.Connect(t.Context())
+	require.NoError(t, err)
+	directory := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- auditlog.NewLogger(sw, w.C, podsOfWire(), directory, auditlog.Rotation{MaxSize: 100}).Run(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+		require.NoError(t, sw.Close())
+	})
+	return directory
+}

@@ -4,6 +4,7 @@
 package openflow_test
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -27,10 +28,11 @@ func orderedRule(r *policy.Rule, action policy.Action, priority float64, index i
 	return r
 }
 
+var moves = flag.Int("moves", 300, "how many rules come between others")
+
 // While rules come and go between other rules, which get other priorities for it, no packet is judged wrongly, and nothing about the other
 // rules' Pods is evicted.
 func TestWireMovesUnderTraffic(t *testing.T) {
-	const changes, packets = 300, 60
 	w := newWire(t, false)
 	between := func(id uint32, rng *rand.Rand) *policy.Rule {
 		r := oftest.Ingress(id, oftest.PolicyPodB, []netip.Prefix{netip.PrefixFrom(oftest.NthPeer(int(id)), 32)})
@@ -50,7 +52,7 @@ func TestWireMovesUnderTraffic(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		rng := rand.New(rand.NewPCG(34, 0))
-		for i := range uint32(changes) {
+		for i := range uint32(*moves) {
 			var remove []uint32
 			if i > 100 {
 				remove = []uint32{10 + rng.Uint32N(i)}
@@ -62,13 +64,20 @@ func TestWireMovesUnderTraffic(t *testing.T) {
 		}
 		done <- nil
 	}()
-	for i := range packets {
-		arrives := segment{withPort(oftest.RemotePodIP, 5000+i), withPort(oftest.PodAIP, 81), "S"}
-		w.send(oftest.TunnelPort, segment{withPort(oftest.RemotePodIP, 5000+i), withPort(oftest.PodAIP, 80), "S"})
-		w.send(oftest.TunnelPort, segment{withPort(oftest.RemotePodIP, 5000+i), withPort(oftest.PodAIP, 82), "S"})
+	packets := 0
+	for changing := true; changing || packets < 60; packets++ {
+		from := withPort(oftest.RemotePodIP, 5000+packets%50000)
+		arrives := segment{from, withPort(oftest.PodAIP, 81), "S"}
+		w.send(oftest.TunnelPort, segment{from, withPort(oftest.PodAIP, 80), "S"})
+		w.send(oftest.TunnelPort, segment{from, withPort(oftest.PodAIP, 82), "S"})
 		w.pass(oftest.TunnelPort, arrives, oftest.PodAPort, arrives)
+		select {
+		case err := <-done:
+			require.NoError(t, err)
+			changing = false
+		default:
+		}
 	}
-	require.NoError(t, <-done)
 	moved, last := 0, w.conjunctions()
 	for id, priority := range first {
 		if last[id] != priority {

@@ -36,9 +36,15 @@ var portNames = map[uint32]string{oftest.TunnelPort: "antrea-tun0", oftest.GWPor
 // its own. The tunnel is an ordinary port.
 func newWire(t *testing.T, kernel bool) *wire {
 	t.Helper()
+	return newWireOf(t, kernel, kernel)
+}
+
+// newWireOf is newWire with a choice of the ports: devices are of the kernel, in the namespace of the calling thread.
+func newWireOf(t *testing.T, kernel, devices bool) *wire {
+	t.Helper()
 	w := &wire{links: map[uint32]link{}, kernel: kernel}
 	var o *ovstest.OVS
-	if kernel {
+	if devices {
 		o = ovstest.Start(t, ovstest.InNetNS("/proc/thread-self/ns/net"))
 	} else {
 		o = ovstest.Start(t)
@@ -50,7 +56,7 @@ func newWire(t *testing.T, kernel bool) *wire {
 		o.Vsctl("set", "bridge", oftest.BridgeName, "datapath_type=system")
 	}
 	for port, name := range portNames {
-		if kernel {
+		if devices {
 			w.links[port] = newVethLink(t, o, name, port)
 		} else {
 			w.links[port] = newDummyLink(o, name, port)

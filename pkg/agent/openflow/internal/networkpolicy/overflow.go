@@ -13,6 +13,14 @@ import (
 // MaxConjunctions is the maximum number of rules that share a flow: an OpenFlow message holds 4,090 conjunctions.
 const MaxConjunctions = 2000
 
+const (
+	// MaxSharedFlows is the maximum number of flows that rules share, one for each address, Pod and service at each place in the order of rules. A
+	// flow takes 1 KB of the agent and 1.2 KB of Open vSwitch.
+	MaxSharedFlows = 500_000
+	// smallRule is the number of flows up to which a rule is never refused for the number of all: a rule that isolates must find room.
+	smallRule = 100
+)
+
 // Level is the distance of a rule's flows from the highest priority of its kind. Rules that share an address, port or service share a
 // flow, which has room for a limited number of them; the others use the next level. All flows of a rule are at its level, because a
 // conjunction has one priority. Rules without an order, such as the rules of Kubernetes NetworkPolicies, may be at any level: Open
@@ -116,4 +124,13 @@ func (c *policyChange) applyLevels() {
 			c.state.free[base] = t
 		}
 	}
+}
+
+// room returns an error if a rule, which joins a number of flows more than it leaves, makes the flows of rules too many.
+func (c *policyChange) room(id uint32, joined int) error {
+	if total := len(c.state.users) + c.more; joined > smallRule && total > c.state.maxFlows {
+		return fmt.Errorf("policy rule %d joins %d flows, and the rules of this Node have %d with it, but at most %d: each address of a group is "+
+			"a flow at each place in the order of rules; want fewer rules of different priority with such groups, or smaller groups", id, joined, total, c.state.maxFlows)
+	}
+	return nil
 }
