@@ -199,7 +199,7 @@ cluster-up: before-cluster-up deps cluster-parts ## Start a Kubernetes cluster w
 	bin/lab ready
 
 # The most telling cases: Pods and the bridge, policies, Services, routes, and the fast path while things change.
-smoke := ^Test(Connectivity|Basic|NetworkPolicy|ClusterIPv4|ReconcileGatewayRoutesOnStartup|ONCache)$$/^(testPodConnectivityDifferentNodes|testOVSFlowReplay|testDeletePod|testDefaultDenyIngressPolicy|testNetworkPolicyAfterAgentRestart|Non-HostNetwork_Endpoints|routes|deployment_on_two_Nodes|request_and_response_during_agent_restarts|policy_change_during_a_stream)$$|^TestAntreaPolicy$$/^TestGroup(ValidationWebhook|MutationWebhook|NoK8sNP|AuditLogging)$$/^Case=(.*Tier|CreateInvalid.*|UpdateInvalid.*|ACNPRejectIngress|ACNPTierOverride|ACNPFQDNPolicyInCluster|AuditLoggingBasic)$$
+smoke := ^Test(Connectivity|Basic|NetworkPolicy|ClusterIPv4|ReconcileGatewayRoutesOnStartup|ONCache)$$/^(testPodConnectivityDifferentNodes|testOVSFlowReplay|testDeletePod|testDefaultDenyIngressPolicy|testNetworkPolicyAfterAgentRestart|Non-HostNetwork_Endpoints|routes|deployment_on_two_Nodes|request_and_response_during_agent_restarts|policy_change_during_a_stream)$$|^TestAntreaPolicy$$/^TestGroup(ValidationWebhook|MutationWebhook|NoK8sNP|AuditLogging)$$/^Case=(.*Tier|CreateInvalid.*|UpdateInvalid.*|ACNPRejectIngress|ACNPFQDNPolicyInCluster|AuditLoggingBasic)$$
 
 .PHONY: acceptance
 acceptance: ### Test the installed plugin from outside, gate off and on, on the cluster of make cluster-up, which it starts if none is up (root)

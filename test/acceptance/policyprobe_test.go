@@ -73,7 +73,7 @@ func verdict(code, message string) string {
 		return policycases.Connected
 	case contains("refused", "no route to host", "permission denied", "filtered", "prohibited"):
 		return policycases.Rejected
-	case contains("timeout", "timed out", "100% packet loss"):
+	case contains("timeout", "timed out", "100% packet loss", "operation not permitted"): // the last is of the sender's own Node
 		return policycases.Dropped
 	}
 	return code + " " + message

@@ -22,7 +22,7 @@ var meshes = map[string]struct {
 }{
 	"DefaultDeny": {DefaultDeny, mesh("abc", "x", "y", "z")}, "NoPolicy": {NoPolicy(), mesh("abc", "x", "y", "z")},
 	"Extended":  {Extended, mesh("abc", "prod1", "prod2", "dev1", "dev2", "no-tier")},
-	"NodeHosts": {NodeHosts, mesh("a", "x", "y", "z")}, "NodeGroups": {NodeGroups, mesh("a", "x", "y", "z")},
+	"NodeHosts": {NodeHosts, mesh("a", "x", "y")}, "NodeGroups": {NodeGroups, mesh("a", "x", "y", "z")},
 }
 
 func mesh(names string, namespaces ...string) (pods []string) {
