@@ -73,4 +73,9 @@ check telling AS_BUILT 0 -a -f
 for variant in NO_REMINDER TOO_RARE; do
 	check telling "$variant" 1 -a -f
 done
+check openings AS_BUILT 0
+for variant in LATE NO_WAIT NO_SECOND_LOOK LOOK_AFTER EVICTS SYNACK_MAKES SYN_RESETS UNANSWERED NO_GENERATION VOIDS NO_NOTE \
+	NOTED_PASSES TAKEN_AT_ONCE LOST_NOTE NO_CUT; do
+	check openings "$variant" 1
+done
 exit "$failed"
