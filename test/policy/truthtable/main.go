@@ -89,6 +89,7 @@ func run(ctx context.Context, t ovstest.TB, sets int, seed uint64, first bool, r
 		}
 		if err := c.checkStatuses(ctx, world); err != nil {
 			describe(world)
+			fmt.Printf("set %d: status: want another one; the agents or antrea-controller are wrong\n", r.sets+1)
 			return fmt.Errorf("set %d: %w", r.sets+1, err)
 		}
 		trials := f.trials(generator.Probes(world))
