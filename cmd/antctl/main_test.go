@@ -93,7 +93,7 @@ func TestBinary(t *testing.T) {
 
 	_, stderr, err = antctl("", "get", "podinterface")
 	require.Error(t, err)
-	require.Contains(t, stderr, "unknown command", "outside the agent's Pod there are no agent commands")
+	require.Contains(t, stderr, "asks an agent: name its Node with --node", "outside the agent's Pod")
 	_, stderr, err = antctl("", "version", "-t", "1s")
 	require.Error(t, err)
 	require.Contains(t, stderr, "Kubernetes API")

@@ -44,13 +44,7 @@ const agentAccount = "antrea-agent"
 
 // run serves until ctx ends or a part fails.
 func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
-	var cert *certificate.Certificate
-	var err error
-	if *o.config.SelfSignedCert {
-		cert, err = certificate.Shared(ctx, clients.Kube, generic.KeyFor(config.SplitList(o.config.TLSCipherSuites)), o.namespace)
-	} else {
-		cert, err = certificate.Read(o.certificateDir)
-	}
+	cert, err := servingCertificate(ctx, o, clients)
 	if err != nil {
 		return err
 	}
@@ -104,6 +98,14 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	}
 	group.Go(func() error { return api.Run(ctx) })
 	return group.Wait()
+}
+
+// servingCertificate returns the certificate of the controller's API: the one that replicas share, or the administrator's.
+func servingCertificate(ctx context.Context, o *options, clients *kubernetes.Clients) (*certificate.Certificate, error) {
+	if *o.config.SelfSignedCert {
+		return certificate.Shared(ctx, clients.Kube, generic.KeyFor(config.SplitList(o.config.TLSCipherSuites)), o.namespace)
+	}
+	return certificate.Read(o.certificateDir)
 }
 
 // newObjects returns the informers of Antrea's policies, tiers and groups. policies follows them and the policies of the Kubernetes network

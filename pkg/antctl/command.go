@@ -41,6 +41,24 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 	flags.DurationVarP(&conn.timeout, "timeout", "t", 0, "Time limit of a request, for example 5s; 0 for none")
 	flags.BoolVarP(&conn.verbose, "verbose", "v", false, "Log requests and responses to standard error")
 
+	s.addDefinitions(root)
+	if env.Mode == ModeAgent || env.Mode == ModeController {
+		root.AddCommand(newSupportBundle(s), newTraceflow(s))
+	}
+	if env.Mode == ModeController {
+		root.AddCommand(newProxy(s), newCheck(s))
+	}
+	if s.outside() {
+		root.AddCommand(newStatus(s))
+	}
+	return root
+}
+
+// outside reports whether antctl runs outside the Pods of Antrea.
+func (s *session) outside() bool { return s.env == Environment{Mode: ModeController} }
+
+// addDefinitions adds the commands that are definitions, in their groups.
+func (s *session) addDefinitions(root *cobra.Command) {
 	groups := map[Group]*cobra.Command{
 		Flat:    root,
 		Get:     newGroup(Get, "Get the state of the component"),
@@ -49,11 +67,11 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 	}
 	for i := range definitions {
 		definition := &definitions[i]
-		if env == (Environment{Mode: ModeController}) && definition.Agent != nil && !answeredByController(definition) {
+		if s.outside() && definition.Agent != nil && !answeredByController(definition) {
 			groups[definition.Group].AddCommand(s.newNodeCommand(definition))
 			continue
 		}
-		endpoint := definition.endpoint(env.Mode)
+		endpoint := definition.endpoint(s.env.Mode)
 		if endpoint == nil {
 			continue
 		}
@@ -64,25 +82,15 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 		groups[definition.Group].AddCommand(command)
 	}
 	for _, a := range absentCommands {
-		if slices.Contains(a.modes, env.Mode) {
+		if slices.Contains(a.modes, s.env.Mode) {
 			groups[a.group].AddCommand(newAbsent(a.use))
 		}
-	}
-	if env.Mode == ModeAgent || env.Mode == ModeController {
-		root.AddCommand(newSupportBundle(s), newTraceflow(s))
-	}
-	if env.Mode == ModeController {
-		root.AddCommand(newProxy(s), newCheck(s))
-	}
-	if env == (Environment{Mode: ModeController}) {
-		root.AddCommand(newStatus(s))
 	}
 	for _, group := range []Group{Get, Query, ONCache} {
 		if groups[group].HasSubCommands() {
 			root.AddCommand(groups[group])
 		}
 	}
-	return root
 }
 
 // answeredByController reports whether another definition of the same command asks the controller.

@@ -179,25 +179,32 @@ func oncacheSummary(s api.Status) Table {
 	}
 	both("hit rate", func(d api.DirectionStats) string { return percent(d.Hits+d.WouldHit, d.Hits+d.WouldHit+d.Misses) })
 	counts := func(prefix string, of func(api.DirectionStats) map[string]uint64) {
-		keys := slices.Collect(maps.Keys(of(s.Egress)))
-		for k := range of(s.Ingress) {
-			if !slices.Contains(keys, k) {
-				keys = append(keys, k)
-			}
-		}
-		slices.Sort(keys)
-		for _, k := range keys {
+		for _, k := range reasonsOf(of(s.Egress), of(s.Ingress)) {
 			both(prefix+strings.ReplaceAll(k, "_", " "), func(d api.DirectionStats) string { return fmt.Sprint(of(d)[k]) })
 		}
 	}
 	counts("  missed: ", func(d api.DirectionStats) map[string]uint64 { return d.MissReasons })
 	counts("  not cacheable: ", func(d api.DirectionStats) map[string]uint64 { return d.Uncacheable })
-	both("entries learned", func(d api.DirectionStats) string { return fmt.Sprint(d.Learned) })
-	both("leases renewed", func(d api.DirectionStats) string { return fmt.Sprint(d.Renewed) })
-	one("evictions", fmt.Sprintf("pod %d, node %d, all %d", s.Evictions.Endpoint, s.Evictions.Node, s.Evictions.All))
-	one("conntrack updates", fmt.Sprintf("%d, failed %d", s.Conntrack.Segments+s.Conntrack.Idle, s.Conntrack.Failed))
-	one("memory", fmt.Sprintf("%.1f MiB", float64(s.MemoryBytes)/(1<<20)))
+	t.Rows = append(t.Rows, upkeepRows(s)...)
 	return t
+}
+
+// upkeepRows are the rows about changes and memory.
+func upkeepRows(s api.Status) [][]string {
+	return [][]string{
+		{"entries learned", fmt.Sprint(s.Egress.Learned), fmt.Sprint(s.Ingress.Learned)},
+		{"leases renewed", fmt.Sprint(s.Egress.Renewed), fmt.Sprint(s.Ingress.Renewed)},
+		{"evictions", fmt.Sprintf("pod %d, node %d, all %d", s.Evictions.Endpoint, s.Evictions.Node, s.Evictions.All), "-"},
+		{"conntrack updates", fmt.Sprintf("%d, failed %d", s.Conntrack.Segments+s.Conntrack.Idle, s.Conntrack.Failed), "-"},
+		{"memory", fmt.Sprintf("%.1f MiB", float64(s.MemoryBytes)/(1<<20)), "-"},
+	}
+}
+
+// reasonsOf returns the keys of both, each once, sorted.
+func reasonsOf(egress, ingress map[string]uint64) []string {
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(egress)), maps.Keys(ingress))
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 func percent(part, whole uint64) string {

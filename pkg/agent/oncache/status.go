@@ -58,28 +58,8 @@ func (m *Manager) Status() (*api.Status, error) {
 	for program, reasons := range counters {
 		s.Programs[program] = nonZero(reasons, slices.Collect(maps.Keys(reasons)))
 	}
-	if err := m.dp.Flows(func(f datapath.Flow) bool {
-		stats := &s.Egress
-		if f.Direction == datapath.DirectionIngress {
-			stats = &s.Ingress
-		}
-		stats.Entries++
-		if f.Active() {
-			stats.Active++
-		}
-		return true
-	}); err != nil {
+	if err := m.readMaps(s); err != nil {
 		return nil, err
-	}
-	mapStats, err := m.dp.MapStats()
-	if err != nil {
-		return nil, err
-	}
-	for _, ms := range mapStats {
-		s.MemoryBytes += ms.Bytes
-		if ms.Name == "egress_flows4" {
-			s.MaxFlows = ms.MaxEntries
-		}
 	}
 	updates := m.tracking.Stats()
 	s.Conntrack = api.Conntrack{Segments: updates.Passed, Idle: updates.Idle, Failed: updates.Failed}
@@ -91,6 +71,34 @@ func (m *Manager) Status() (*api.Status, error) {
 	s.Evictions.All += m.uplink.evictions.Load()
 	s.Evictions.Node += m.uplink.evictedNodes.Load()
 	return s, nil
+}
+
+// readMaps counts the entries of the flow maps and the memory of all maps.
+func (m *Manager) readMaps(s *api.Status) error {
+	if err := m.dp.Flows(func(f datapath.Flow) bool {
+		stats := &s.Egress
+		if f.Direction == datapath.DirectionIngress {
+			stats = &s.Ingress
+		}
+		stats.Entries++
+		if f.Active() {
+			stats.Active++
+		}
+		return true
+	}); err != nil {
+		return err
+	}
+	mapStats, err := m.dp.MapStats()
+	if err != nil {
+		return err
+	}
+	for _, ms := range mapStats {
+		s.MemoryBytes += ms.Bytes
+		if ms.Name == "egress_flows4" {
+			s.MaxFlows = ms.MaxEntries
+		}
+	}
+	return nil
 }
 
 // rewriteText returns the port for rewritten packets, empty if hits are encapsulated.

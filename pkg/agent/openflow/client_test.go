@@ -412,10 +412,30 @@ func TestFlowTableStatus(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, status, 30)
 	require.Equal(t, openflow.TableStatus{ID: 1, Name: "ARPSpoofGuard", FlowCount: 3}, status[1])
-	require.Equal(t, openflow.TableStatus{ID: 13, Name: "EgressRule", FlowCount: 1}, status[13])
+	require.Equal(t, openflow.TableStatus{ID: 14, Name: "EgressRule", FlowCount: 1}, status[14])
 	require.NoError(t, c.Disconnect())
 	_, err = c.GetFlowTableStatus(t.Context())
 	require.ErrorIs(t, err, of.ErrDisconnected)
+}
+
+// TestONCacheMovesOnlyOutput: with the gate ONCache and without, flows of two agents are on the switch for a while. All tables that have another
+// id then must output packets; any other table would swallow them.
+func TestONCacheMovesOnlyOutput(t *testing.T) {
+	for name, features := range map[string]openflow.Features{"minimal": oftest.MinimalFeatures, "default": oftest.DefaultFeatures} {
+		t.Run(name, func(t *testing.T) {
+			features.PacketInRate = 500
+			without, _ := oftest.NewTestClient(t, features)
+			features.ONCache = true
+			with, _ := oftest.NewTestClient(t, features)
+			moved := map[string]bool{}
+			for id, name := range oftest.TableNames(with) {
+				if oftest.TableNames(without)[id] != name {
+					moved[name] = true
+				}
+			}
+			require.Equal(t, map[string]bool{pipeline.TableONCacheMark: true, pipeline.TableONCacheLocalMark: true, pipeline.TableOutput: true}, moved)
+		})
+	}
 }
 
 // TestDroppedByMeters: each purpose has a number, also where Open vSwitch has no meters.
@@ -460,15 +480,15 @@ func TestFlowKeys(t *testing.T) {
 	require.NoError(t, oftest.InstallPodA(c))
 	require.NoError(t, oftest.InstallRemoteNode(c))
 	require.Equal(t, []string{
-		"table=3,in_port=11",
-		"table=13,dl_dst=0a:00:00:00:00:11",
+		"table=4,in_port=11",
+		"table=14,dl_dst=0a:00:00:00:00:11",
 		"table=1,arp,in_port=11,arp_spa=10.10.0.11,arp_sha=0a:00:00:00:00:11",
-		"table=4,ip,in_port=11,dl_src=0a:00:00:00:00:11,nw_src=10.10.0.11",
-		"table=11,ip,reg0=0x200/0x200,nw_dst=10.10.0.11",
+		"table=5,ip,in_port=11,dl_src=0a:00:00:00:00:11,nw_src=10.10.0.11",
+		"table=12,ip,reg0=0x200/0x200,nw_dst=10.10.0.11",
 	}, c.GetPodFlowKeys("pod-a"))
 	require.Equal(t, []string{
 		"table=2,arp,arp_tpa=10.10.1.1,arp_op=1",
-		"table=11,ip,nw_dst=10.10.1.0/24",
+		"table=12,ip,nw_dst=10.10.1.0/24",
 	}, c.GetNodeFlowKeys("node-b"))
 }
 

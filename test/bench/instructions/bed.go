@@ -76,51 +76,64 @@ func (b *bed) measureAll(ctx context.Context) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.measure(ctx, t, overlay, pods, columns); err != nil {
+	others, err := b.measureSlow(ctx, t, pods, columns)
+	if err != nil {
 		return nil, err
 	}
-	var others []benchbed.Link
-	if !b.quick {
-		if others, err = b.makeOtherWays(ctx, pods); err != nil {
-			return nil, err
-		}
+	if err := b.configure(ctx, map[string]any{"featureGates": map[string]any{gate: true}}); err != nil {
+		return nil, err
+	}
+	if err := b.measureCached(ctx, t, pods, others); err != nil {
+		return t, err
+	}
+	return t, b.measureNetkit(ctx, t)
+}
+
+// measureSlow measures with the gate off, and returns the other ways.
+func (b *bed) measureSlow(ctx context.Context, t *table, pods benchbed.Link, columns []protocol) (others []benchbed.Link, err error) {
+	if err := b.measure(ctx, t, overlay, pods, columns); err != nil || b.quick {
+		return nil, err
+	}
+	if others, err = b.makeOtherWays(ctx, pods); err != nil {
+		return nil, err
 	}
 	for way, link := range others {
 		if err := b.measure(ctx, t, ways[way].off, link, protocols); err != nil {
 			return nil, err
 		}
 	}
-	if err := b.configure(ctx, map[string]any{"featureGates": map[string]any{gate: true}}); err != nil {
-		return nil, err
+	return others, nil
+}
+
+// measureCached measures with the gate on.
+func (b *bed) measureCached(ctx context.Context, t *table, pods benchbed.Link, others []benchbed.Link) error {
+	if err := b.measureFast(ctx, t, oncache, pods); err != nil || b.quick {
+		return err
 	}
-	if err := b.measureFast(ctx, t, oncache, pods); err != nil {
-		return t, err
-	}
-	if !b.quick {
-		if err := b.measureOne(ctx, t, oncache, crr, pods); err != nil {
-			return t, err
-		}
+	if err := b.measureOne(ctx, t, oncache, crr, pods); err != nil {
+		return err
 	}
 	for way, link := range others {
 		if err := b.measureWay(ctx, t, ways[way], link); err != nil {
-			return t, err
+			return err
 		}
 	}
-	if !b.quick {
-		if err := b.measureRewriting(ctx, t, rewrite, pods); err != nil {
-			return t, err
-		}
-	}
+	return b.measureRewriting(ctx, t, rewrite, pods)
+}
+
+// measureNetkit measures between Pods with netkit devices.
+func (b *bed) measureNetkit(ctx context.Context, t *table) error {
 	if err := b.configure(ctx, map[string]any{"podInterfaceType": "netkit", "oncache": map[string]any{"tunnel": "encap"}}); err != nil {
-		return nil, err
+		return err
 	}
-	if pods, err = b.makePods(ctx, "netkit"); err != nil {
-		return nil, err
+	pods, err := b.makePods(ctx, "netkit")
+	if err != nil {
+		return err
 	}
 	if err := b.measureFast(ctx, t, oncacheNetkit, pods); err != nil || b.quick {
-		return t, err
+		return err
 	}
-	return t, b.measureRewriting(ctx, t, rewriteNetkit, pods)
+	return b.measureRewriting(ctx, t, rewriteNetkit, pods)
 }
 
 // measureRewriting is measureFast with agents that rewrite, and fails if the traffic was encapsulated.

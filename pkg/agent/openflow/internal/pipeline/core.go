@@ -158,11 +158,11 @@ func (c *Core) deletionsFor(round RoundInfo, g *Generator) ([]flowstore.Deletion
 }
 
 // beforeOutput leaves out the last tables. With ONCache's or without, flows of both kinds output a packet to the same port, so ONCache can be
-// switched without an interruption. PacketInMeter outputs nothing.
+// switched without an interruption. No other table may follow them.
 func beforeOutput(names map[uint8]string) map[uint8]string {
 	names = maps.Clone(names)
 	maps.DeleteFunc(names, func(_ uint8, name string) bool {
-		return name == TableONCacheMark || name == TableONCacheLocalMark || name == TableOutput || name == TablePacketInMeter
+		return name == TableONCacheMark || name == TableONCacheLocalMark || name == TableOutput
 	})
 	return names
 }
