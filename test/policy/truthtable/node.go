@@ -5,11 +5,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	agentpolicy "github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
@@ -80,12 +83,20 @@ func installServices(n nodeSwitch, world *policy.World) error {
 		server := world.Pods[s.Place]
 		for suffix, ends := range map[string][2]netip.Addr{"": {s.IPv4, server.IPv4}, "/IPv6": {s.IPv6, server.IPv6}} {
 			endpoint := openflow.Endpoint{Address: netip.AddrPortFrom(ends[1], s.TargetPort), OnThisNode: server.Node == n.Name(), PodNetwork: true}
-			err := n.flows.InstallService(openflow.ServicePort{
+			port := openflow.ServicePort{
 				Name: fmt.Sprintf("%s/%s:%d/%s%s", s.Namespace, s.Name, s.Port, s.Protocol, suffix), Protocol: s.Protocol,
 				Frontends: []openflow.Frontend{{Address: netip.AddrPortFrom(ends[0], s.Port)}}, Cluster: []openflow.Endpoint{endpoint},
+			}
+			// AntreaProxy also tries again until the policies that name the Service match it.
+			err := wait.PollUntilContextTimeout(context.Background(), time.Millisecond, settleTimeout, true, func(context.Context) (bool, error) {
+				err := n.flows.InstallService(port)
+				if errors.Is(err, openflow.ErrPoliciesBehind) {
+					return false, nil
+				}
+				return true, err
 			})
 			if err != nil {
-				return err
+				return fmt.Errorf("Service %s/%s: %w", s.Namespace, s.Name, err)
 			}
 		}
 	}
