@@ -96,7 +96,7 @@ func installServices(n nodeSwitch, world *policy.World) error {
 				return true, err
 			})
 			if err != nil {
-				return fmt.Errorf("Service %s/%s: %w", s.Namespace, s.Name, err)
+				return fmt.Errorf("install the Services: %s/%s: %w", s.Namespace, s.Name, err)
 			}
 		}
 	}

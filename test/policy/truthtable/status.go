@@ -6,6 +6,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,9 +35,13 @@ func (c *cluster) report(_ context.Context, status *v1beta2.NetworkPolicyStatus)
 
 // checkStatuses waits until the status of each policy says that its present version is realized or, if it cannot be, that it is not realizable.
 func (c *cluster) checkStatuses(ctx context.Context, world *policy.World) error {
+	// Groups may also have the Pods of markers.
+	whole := *world
+	whole.Pods, whole.Namespaces = slices.Concat(world.Pods, markerPods), maps.Clone(world.Namespaces)
+	whole.Namespaces[markerNamespace] = nil
 	var wrong string
 	err := wait.PollUntilContextTimeout(ctx, time.Millisecond, statusTimeout, true, func(context.Context) (bool, error) {
-		wrong = c.wrongStatus(world)
+		wrong = c.wrongStatus(&whole)
 		return wrong == "", nil
 	})
 	if err != nil {
