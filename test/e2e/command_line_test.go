@@ -137,7 +137,7 @@ func (s *suite) testONCacheCommands(t *testing.T, run func(*testing.T, string) s
 		require.Contains(t, f.Source+" "+f.Destination, s.client.IP.String()+":")
 	}
 	require.Empty(t, antctl[[]api.FlowInfo](t, s.node1, "get", "oncache", "flows", "-n", namespace, "-p", "nobody"))
-	require.NotEmpty(t, antctl[[]api.FlowInfo](t, s.node1, "get", "oncache", "flows", "--node="+s.node2.Name))
+	require.NotEmpty(t, antctl[[]api.FlowInfo](t, s.node1, "get", "oncache", "flows", "--remote-node="+s.node2.Name))
 	exit := fails(t, s.node1.Space, "antctl", "get", "oncache", "nonsense")
 	require.Contains(t, exit.Stderr, "nonsense")
 	all := metrics(t, s.node1)

@@ -18,7 +18,7 @@ func testFlush(t *testing.T, s *suite) {
 	r := s.startStream(t)
 	for _, c := range []struct{ args, scope, reason string }{
 		{"--pod=" + namespace + "/client", "Pod " + namespace + "/client", "stale_endpoint"},
-		{"--node=" + s.node2.Name, "Node " + s.node2.Name, "stale_node"},
+		{"--remote-node=" + s.node2.Name, "Node " + s.node2.Name, "stale_node"},
 		{"--all", "all", "stale_all"},
 	} {
 		r.waitFastIfGate(t)
@@ -42,7 +42,7 @@ func testFlush(t *testing.T, s *suite) {
 	for message, args := range map[string]string{
 		"the cache has no entries for it":      "--pod=" + namespace + "/nobody",
 		"one of pod, node and all is needed":   "",
-		"remote Node nowhere":                  "--node=nowhere",
+		"remote Node nowhere":                  "--remote-node=nowhere",
 		`pod "client": must be NAMESPACE/NAME`: "--pod=client",
 	} {
 		exit := fails(t, s.node1.Space, append([]string{"antctl", "oncache", "flush"}, strings.Fields(args)...)...)

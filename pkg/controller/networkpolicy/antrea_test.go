@@ -270,6 +270,12 @@ ingress: [{action: Allow, from: [{namespaces: {match: Self}, podSelector: {match
 			want: []string{"250/1 " + allText, "Out1 Drop " + anyone}, err: "cannot be used with",
 		},
 		{
+			name: "what Pass cannot say is denied: lower rules must not allow it", spec: `{priority: 1, appliedTo: [{podSelector: {}}], ingress: [{action: Pass, from: [{externalEntitySelector: {}}, {podSelector: {matchLabels: {pod: a}}}], ports: [{port: 80}]},
+{action: Pass, from: [{podSelector: {}}], ports: [{port: 80}, {port: 99999}]}, {action: Pass, from: [{podSelector: {}}]}]}`,
+			want: []string{"250/1 " + allText, "In0 Drop " + anyone + " TCP:80", "In1 Drop " + allText, "In2 Pass " + allText},
+			err:  "spec.ingress[0].from[0]: externalEntitySelector: is not supported",
+		},
+		{
 			name: "Pass in the baseline tier", spec: `{priority: 1, tier: baseline, appliedTo: [{podSelector: {}}], ingress: [{action: Pass}, {}]}`,
 			want: []string{"253/1 " + allText, "In1 Drop " + anyone}, err: "no policy comes after the baseline tier",
 		},
@@ -293,12 +299,12 @@ ingress: [{action: Allow, from: [{namespaces: {match: Self}, podSelector: {match
 	}
 }
 
-// TestPolicyInDoubt: of a policy with a field that is not known, only what denies remains, for all peers and ports.
+// TestPolicyInDoubt: of a policy with a field that is not known, all rules but the ones that allow deny, for all peers and ports.
 func TestPolicyInDoubt(t *testing.T) {
 	c := antreaWorld(t)
-	p, err := setAntreaText(t, c, "p", `{priority: 1, appliedTo: [{podSelector: {matchLabels: {pod: a}}}], ingress: [{action: Allow}, {action: Drop, from: [{podSelector: {}}], ports: [{port: 80}]}]}`, errors.New("unknown field"))
+	p, err := setAntreaText(t, c, "p", `{priority: 1, appliedTo: [{podSelector: {matchLabels: {pod: a}}}], ingress: [{action: Allow}, {action: Drop, from: [{podSelector: {}}], ports: [{port: 80}]}, {action: Pass, from: [{podSelector: {}}]}]}`, errors.New("unknown field"))
 	require.ErrorContains(t, err, "unknown field")
-	require.Equal(t, []string{"250/1 " + podAText, "In1 Drop " + anyone}, antreaText(c, p))
+	require.Equal(t, []string{"250/1 " + podAText, "In1 Drop " + anyone, "In2 Drop " + anyone}, antreaText(c, p))
 }
 
 // TestGroupsChangeUnderPolicies: policies follow groups, Services, Nodes, tiers and labels of Namespaces.

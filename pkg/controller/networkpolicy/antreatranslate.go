@@ -13,9 +13,10 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
 
-// translator reads a policy of Antrea. A part that cannot be read or is not supported closes: a rule that allows or passes
-// loses the part, one that denies gets all that the part may mean. A rule that would limit what it allows to requests of an
-// upper layer denies what it matches, because a lower rule must not decide about the other requests.
+// translator reads a policy of Antrea. A part that cannot be read or is not supported closes: a rule that allows loses the
+// part, one that denies gets all that the part may mean. A rule that passes then denies: without the part, lower rules would decide
+// about packets that Kubernetes' policies are to decide about. So does a rule that would limit what it allows to requests of an
+// upper layer, because a lower rule must not decide about the other requests.
 type translator struct {
 	core   *core
 	source *antreaPolicy
@@ -113,33 +114,51 @@ type ruleReader struct {
 
 // rule reads a rule. With placed false, the policy has no place among others, and only rules that deny are kept.
 func (t *translator) rule(direction controlplane.Direction, index int, source *v1beta1.Rule, placed bool) {
-	side, peers, field := "ingress", source.From, "from"
+	side := "ingress"
 	if direction == controlplane.DirectionOut {
-		side, peers, field = "egress", source.To, "to"
+		side = "egress"
 	}
 	r := &ruleReader{translator: t, place: fmt.Sprintf("spec.%s[%d]", side, index)}
+	complaints := len(t.out.unreadable)
 	action := r.action(source)
+	r.read(direction, index, source, action)
+	if action == controlplane.RuleActionPass && (r.doubtfulPeers || r.doubtfulPorts) {
+		t.out.unreadable = t.out.unreadable[:complaints]
+		r = &ruleReader{translator: t, place: r.place}
+		r.read(direction, index, source, controlplane.RuleActionDrop)
+	}
+	if *r.rule.Action == controlplane.RuleActionPass && *t.out.tierPriority >= v1beta1.DefaultTiers[v1beta1.BaselineTier] {
+		r.cannot(r.place+".action", errors.New("action Pass: no policy comes after the baseline tier"))
+		return
+	}
+	r.keep(source, placed)
+}
+
+// read reads the peers and ports of a rule with an action.
+func (r *ruleReader) read(direction controlplane.Direction, index int, source *v1beta1.Rule, action controlplane.RuleAction) {
+	peers, field := source.From, "from"
+	if direction == controlplane.DirectionOut {
+		peers, field = source.To, "to"
+	}
 	r.denies = action == controlplane.RuleActionDrop || action == controlplane.RuleActionReject
 	r.rule = controlplane.NetworkPolicyRule{
 		Direction: direction, Priority: int32(index), Action: &action,
 		EnableLogging: source.EnableLogging, Name: source.Name, LogLabel: source.LogLabel,
 	}
-	if action == controlplane.RuleActionPass && *t.out.tierPriority >= v1beta1.DefaultTiers[v1beta1.BaselineTier] {
-		r.cannot(r.place+".action", errors.New("action Pass: no policy comes after the baseline tier"))
-		return
-	}
-	r.doubtfulPeers = t.source.doubt != nil
+	r.doubtfulPeers = r.source.doubt != nil
 	r.doubtfulPorts = r.doubtfulPeers
 	r.readPorts(source)
-	peer := peersOf(&r.rule)
-	*peer = r.readPeers(field, peers, source)
+	*peersOf(&r.rule) = r.readPeers(field, peers, source)
+}
+
+// keep adds the rule to the policy's, unless nothing is left that it may allow.
+func (r *ruleReader) keep(source *v1beta1.Rule, placed bool) {
 	applied, split := r.target(source)
-	keep := r.denies || placed && t.source.doubt == nil && !(r.doubtfulPorts && len(r.rule.Services) == 0)
-	if !keep {
+	if !r.denies && (!placed || r.source.doubt != nil || r.doubtfulPorts && len(r.rule.Services) == 0) {
 		return
 	}
-	if !emptyPeer(peer) || len(r.relative) == 0 && (r.denies || !r.doubtfulPeers) {
-		t.rules = append(t.rules, pendingRule{r.rule, applied, split})
+	if !emptyPeer(peersOf(&r.rule)) || len(r.relative) == 0 && (r.denies || !r.doubtfulPeers) {
+		r.rules = append(r.rules, pendingRule{r.rule, applied, split})
 	}
 	r.addRelative(applied)
 }
