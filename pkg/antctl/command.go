@@ -198,14 +198,9 @@ func newSubcommand(d *Definition, endpoint *Endpoint, ask func(context.Context, 
 // execute sends the query and prints the answer, in the format of the flag --output unless the endpoint has only text.
 func (d *Definition) execute(cmd *cobra.Command, args []string, endpoint *Endpoint, format Format,
 	ask func(context.Context, url.Values) ([]byte, error)) error {
-	if !endpoint.TextOnly {
-		value, err := cmd.Flags().GetString("output")
-		if err != nil {
-			return err
-		}
-		if format, err = parseFormat(value); err != nil {
-			return err
-		}
+	format, err := endpoint.format(cmd, format)
+	if err != nil {
+		return err
 	}
 	query, err := d.query(cmd, args)
 	if err != nil {
@@ -219,6 +214,18 @@ func (d *Definition) execute(cmd *cobra.Command, args []string, endpoint *Endpoi
 		return err
 	}
 	return endpoint.print(cmd, result, format)
+}
+
+// format returns the value of the flag --output, or of commands without it the format of their text.
+func (e *Endpoint) format(cmd *cobra.Command, text Format) (Format, error) {
+	if e.TextOnly {
+		return text, nil
+	}
+	value, err := cmd.Flags().GetString("output")
+	if err != nil {
+		return "", err
+	}
+	return parseFormat(value)
 }
 
 // result asks for the answer to a query, and reads it.

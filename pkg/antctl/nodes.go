@@ -68,14 +68,9 @@ func (s *session) executeOnNodes(cmd *cobra.Command, args []string, d *Definitio
 
 // executeOnAll prints the answers of all agents as one. Nodes without an answer are an error after these.
 func (s *session) executeOnAll(cmd *cobra.Command, args []string, d *Definition, format Format) error {
-	if !d.Agent.TextOnly {
-		value, err := cmd.Flags().GetString("output")
-		if err != nil {
-			return err
-		}
-		if format, err = parseFormat(value); err != nil {
-			return err
-		}
+	format, err := d.Agent.format(cmd, format)
+	if err != nil {
+		return err
 	}
 	query, err := d.query(cmd, args)
 	if err != nil {
