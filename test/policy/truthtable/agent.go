@@ -111,7 +111,7 @@ func (a *agentProcess) start() error {
 	}
 	a.begun++
 	a.task.Round = openflow.RoundInfo{RoundNum: a.begun}
-	// The gate is switched off at the second start, on at the third, and so on, at the two Nodes one after the other.
+	// Each third start is without the gate: the first one at node-2, the second one at node-1.
 	a.task.ONCache = (a.begun+uint16(a.task.Node))%3 != 0
 	if a.begun > 1 {
 		oldest := max(a.completed, 1)
