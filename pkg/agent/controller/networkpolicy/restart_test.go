@@ -183,7 +183,9 @@ func testRefusedIsolation(t *testing.T, fail map[int]error, attempts int) {
 	previous := uint16(5)
 	r := restart(t, sw, openflow.RoundInfo{RoundNum: 6, PrevRoundNum: &previous}, policies...)
 	sw.fail, sw.closed = fail, func(mods []of.FlowMod) bool {
-		return slices.ContainsFunc(mods, func(m of.FlowMod) bool { return m.Command == of.Add && m.Flow.MatchString() == "table=3,in_port=21" })
+		return slices.ContainsFunc(mods, func(m of.FlowMod) bool {
+			return m.Command == of.Add && m.Flow.MatchString() == fmt.Sprintf("table=%d,in_port=21", m.Flow.Table)
+		})
 	}
 	for range attempts - 1 {
 		require.Error(t, r.realize())
