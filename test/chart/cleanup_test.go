@@ -14,7 +14,8 @@ import (
 // TestCleanup: the DaemonSet that cleans the Nodes up takes the place of agents and controller, and reaches all that the agent's Pods reach.
 func TestCleanup(t *testing.T) {
 	require.NotContains(t, render(t), "DaemonSet antrea-cleanup")
-	all := render(t, "--set", "cleanup.enable=true,cleanup.dryRun=true,cleanup.keepLogs=true", "--set", "ovs.bridgeName=br-x,hostGateway=gw-x,cni.hostBinPath=/opt/x")
+	all := render(t, "--set", "cleanup.enable=true,cleanup.dryRun=true,cleanup.keepLogs=true", "--set", "ovs.bridgeName=br-x,hostGateway=gw-x,cni.hostBinPath=/opt/x",
+		"--set", "imagePullSecrets[0].name=registry")
 	for _, gone := range []string{"DaemonSet antrea-agent", "Deployment antrea-controller", "ConfigMap antrea-config"} {
 		require.NotContains(t, all, gone)
 	}
@@ -28,6 +29,7 @@ func TestCleanup(t *testing.T) {
 	agent := agentPod(t, render(t)).Spec
 	require.Equal(t, agent.Tolerations, pod.Tolerations)
 	require.Equal(t, agent.NodeSelector, pod.NodeSelector)
+	require.Equal(t, []corev1.LocalObjectReference{{Name: "registry"}}, pod.ImagePullSecrets)
 
 	have := map[string]bool{}
 	for _, v := range pod.Volumes {

@@ -101,8 +101,12 @@ func TestMatrix(t *testing.T) {
 			require.Equal(t, corev1.ServiceTypeNodePort, service.Type)
 			require.EqualValues(t, 31349, service.Ports[0].NodePort)
 		}},
-		"images": {[]string{"agentImage.tag=v9", "controllerImage.repository=other/controller", "agentImage.pullPolicy=Never"},
+		"images": {[]string{"agentImage.tag=v9", "controllerImage.repository=other/controller", "agentImage.pullPolicy=Never",
+			"imagePullSecrets[0].name=registry"},
 			func(t *testing.T, all objects, _ files) {
+				secrets := []corev1.LocalObjectReference{{Name: "registry"}}
+				require.Equal(t, secrets, agentPod(t, all).Spec.ImagePullSecrets)
+				require.Equal(t, secrets, controllerPod(t, all).Spec.ImagePullSecrets)
 				for _, container := range agentPod(t, all).Spec.Containers {
 					require.Equal(t, "ghcr.io/antrea-oncache/antrea-agent-ubuntu:v9", container.Image)
 					require.Equal(t, corev1.PullNever, container.ImagePullPolicy)
