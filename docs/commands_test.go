@@ -28,7 +28,9 @@ var (
 // acceptsCall reports whether antctl takes these arguments in an agent's Pod or elsewhere.
 func acceptsCall(args []string) (err error) {
 	for _, env := range []antctl.Environment{{Mode: antctl.ModeAgent, InPod: true}, {Mode: antctl.ModeController}} {
-		command, rest, findErr := antctl.NewCommand(env, "").Find(args)
+		root := antctl.NewCommand(env, "")
+		root.InitDefaultCompletionCmd()
+		command, rest, findErr := root.Find(args)
 		if findErr != nil {
 			err = findErr
 			continue

@@ -423,9 +423,9 @@ func TestEveryReasonOfAnExplanationHasItsRow(t *testing.T) {
 
 func TestCommandsAndFlags(t *testing.T) {
 	document := read(t, "docs/use/antctl.md")
-	root := antctl.NewCommand(antctl.Environment{Mode: antctl.ModeAgent, InPod: true}, "")
+	root, outside := antctl.NewCommand(antctl.Environment{Mode: antctl.ModeAgent, InPod: true}, ""), antctl.NewCommand(antctl.Environment{Mode: antctl.ModeController}, "")
 	absent := rows(t, section(t, document, "## Commands of features that this version does not have"))
-	requireSameNames(t, flagNames(root.PersistentFlags()), names(rows(t, section(t, document, "## Flags of all commands"))))
+	requireSameNames(t, flagNames(outside.PersistentFlags()), names(rows(t, section(t, document, "## Flags of all commands"))))
 	var commands, hidden []string
 	flags := map[string]map[string]bool{} // of a command in all modes
 	var visit func(*cobra.Command)
@@ -444,8 +444,8 @@ func TestCommandsAndFlags(t *testing.T) {
 				commands = append(commands, c.CommandPath())
 			}
 			for _, flag := range flagNames(c.NonInheritedFlags()) {
-				// --output has a paragraph of its own.
-				if !strings.HasPrefix(flag, "--output") {
+				// --output and --no-headers have a paragraph of their own.
+				if !strings.HasPrefix(flag, "--output") && flag != "--no-headers" {
 					flags[c.CommandPath()][flag] = true
 				}
 			}
@@ -453,9 +453,9 @@ func TestCommandsAndFlags(t *testing.T) {
 	}
 	visit(root)
 	requireSameNames(t, hidden, names(absent))
-	visit(antctl.NewCommand(antctl.Environment{Mode: antctl.ModeController}, ""))
+	visit(outside)
 	// The page names some flags; --help prints all of them.
-	common := strings.Join(append(flagNames(root.PersistentFlags()), "--help", "--output"), " ") + " "
+	common := strings.Join(append(flagNames(outside.PersistentFlags()), "--help", "--output", "--no-headers"), " ") + " "
 	for command, all := range flags {
 		known := common + strings.Join(names(all), " ") + " "
 		for _, m := range regexp.MustCompile("`(--[a-z-]+)").FindAllStringSubmatch(section(t, document, "### "+command), -1) {

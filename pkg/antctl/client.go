@@ -35,8 +35,12 @@ const maxRedirects = 3
 type connection struct {
 	server     string
 	kubeconfig string
-	timeout    time.Duration
-	verbose    bool
+	// context, user and groups are kubectl's flags --context, --as and --as-group.
+	context string
+	user    string
+	groups  []string
+	timeout time.Duration
+	verbose bool
 }
 
 // client sends requests to one server.
@@ -90,7 +94,12 @@ func newKubernetesClient(conn connection) (*client, error) {
 		return nil, fmt.Errorf("address of the Kubernetes API %q: %w", config.Host, err)
 	}
 	httpClient.CheckRedirect = stayAtServer
-	return &client{http: httpClient, base: base, config: config, own: func() string { return ownToken(config) }}, nil
+	c := &client{http: httpClient, base: base, config: config}
+	if config.Impersonate.UserName == "" {
+		// Agents and the controller would not know whom the user impersonates.
+		c.own = func() string { return ownToken(config) }
+	}
+	return c, nil
 }
 
 // ownToken is the token of a kubeconfig or of the Pod's service account. The latter is replaced from time to time.
@@ -108,8 +117,9 @@ func ownToken(config *rest.Config) string {
 func restConfig(conn connection) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = conn.kubeconfig
-	overrides := &clientcmd.ConfigOverrides{}
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: conn.context}
 	overrides.ClusterInfo.Server = conn.server
+	overrides.AuthInfo.Impersonate, overrides.AuthInfo.ImpersonateGroups = conn.user, conn.groups
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
 		return nil, errors.New("finding the Kubernetes API: no kubeconfig; name one with --kubeconfig or in the environment variable KUBECONFIG")

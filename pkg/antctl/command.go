@@ -38,6 +38,11 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.StringVarP(&conn.server, "server", "s", "", "Address and port of the API server")
 	flags.StringVarP(&conn.kubeconfig, "kubeconfig", "k", "", "Path of the kubeconfig file, used outside the Pods of Antrea")
+	if !env.InPod {
+		flags.StringVar(&conn.context, "context", "", "Name of the kubeconfig's context")
+		flags.StringVar(&conn.user, "as", "", "User to impersonate")
+		flags.StringArrayVar(&conn.groups, "as-group", nil, "Group to impersonate; can be repeated")
+	}
 	flags.DurationVarP(&conn.timeout, "timeout", "t", 0, "Time limit of a request, for example 5s; 0 for none")
 	flags.BoolVarP(&conn.verbose, "verbose", "v", false, "Log requests and responses to standard error")
 
@@ -183,7 +188,7 @@ func newSubcommand(d *Definition, endpoint *Endpoint, ask func(context.Context, 
 		output = FormatTable
 	}
 	if !endpoint.TextOnly {
-		cmd.Flags().StringP("output", "o", string(output), "Output format: json, table or yaml")
+		addOutputFlags(cmd.Flags(), output)
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := d.execute(cmd, args, endpoint, output, ask); err != nil {
@@ -221,11 +226,7 @@ func (e *Endpoint) format(cmd *cobra.Command, text Format) (Format, error) {
 	if e.TextOnly {
 		return text, nil
 	}
-	value, err := cmd.Flags().GetString("output")
-	if err != nil {
-		return "", err
-	}
-	return parseFormat(value)
+	return outputFormat(cmd.Flags())
 }
 
 // result asks for the answer to a query, and reads it.

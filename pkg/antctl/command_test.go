@@ -171,7 +171,7 @@ func TestErrors(t *testing.T) {
 		{"answer is not JSON", tokenFile, []string{"get", "of", "-T", "garbage"}, "decoding the server's answer"},
 		{"answer says nothing", tokenFile, []string{"get", "of", "-T", "silent"}, "the server answers 502 Bad Gateway"},
 		{"timeout", tokenFile, []string{"get", "of", "-T", "slow", "-t", "50ms"}, "deadline exceeded"},
-		{"format", tokenFile, []string{"version", "-o", "xml"}, `--output: "xml" is not a format; allowed: table, json, yaml`},
+		{"format", tokenFile, []string{"version", "-o", "xml"}, `--output: "xml" is not a format; allowed: table, json, yaml, jsonpath=TEMPLATE`},
 		{"no format for featuregates", tokenFile, []string{"get", "featuregates", "-o", "json"}, "unknown shorthand flag"},
 		{"unknown command", tokenFile, []string{"get", "nonsense"}, "unknown command"},
 		{"too many arguments", tokenFile, []string{"get", "podinterface", "a", "b"}, "accepts at most 1 arg"},

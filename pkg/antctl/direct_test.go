@@ -136,6 +136,25 @@ func TestOwnTokenWhereAntctlsIsForbidden(t *testing.T) {
 	require.NoError(t, err, stderr)
 }
 
+// TestImpersonation: who impersonates another user acts nowhere with rights of their own.
+func TestImpersonation(t *testing.T) {
+	c := newCluster(t, "antrea.kube-system.svc", func(http.ResponseWriter, *http.Request) { t.Error("the controller was asked in the user's own name") })
+	var header http.Header
+	c.objects[tokenPath] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header = r.Header
+		http.Error(w, "bob may not", http.StatusForbidden)
+	})
+	_, stderr, err := run(Environment{Mode: ModeController}, "", "get", "featuregates", "-k", c.kubeconfig, "--context", "x", "--as", "bob", "--as-group", "a", "--as-group", "b")
+	require.Error(t, err)
+	require.Contains(t, stderr, "asking for a token of ServiceAccount kube-system/antctl: bob may not")
+	require.Equal(t, []string{"bob"}, header.Values("Impersonate-User"))
+	require.Equal(t, []string{"a", "b"}, header.Values("Impersonate-Group"))
+
+	_, stderr, err = run(Environment{Mode: ModeController}, "", "version", "-k", c.kubeconfig, "--context", "y")
+	require.Error(t, err)
+	require.Contains(t, stderr, `context "y" does not exist`)
+}
+
 func TestComponentsThatCannotBeFound(t *testing.T) {
 	answer := func(http.ResponseWriter, *http.Request) { t.Error("a component was asked that cannot be trusted") }
 	const agent = "/apis/crd.antrea.io/v1beta1/antreaagentinfos/n1"

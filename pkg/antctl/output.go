@@ -21,23 +21,10 @@ const (
 	noValue = "<NONE>"
 )
 
-// Format is a value of the flag --output.
-type Format string
-
-const (
-	FormatTable Format = "table"
-	FormatJSON  Format = "json"
-	FormatYAML  Format = "yaml"
-)
-
-func parseFormat(s string) (Format, error) {
-	if f := Format(strings.ToLower(s)); f == FormatTable || f == FormatJSON || f == FormatYAML {
-		return f, nil
-	}
-	return "", fmt.Errorf("--output: %q is not a format; allowed: table, json, yaml", s)
-}
-
 func write(w io.Writer, result Result, format Format) error {
+	if template, found := strings.CutPrefix(string(format), jsonPathPrefix); found {
+		return writeJSONPath(w, result.Data, template)
+	}
 	switch format {
 	case FormatJSON:
 		body, err := json.MarshalIndent(result.Data, "", "  ")
@@ -61,6 +48,9 @@ func write(w io.Writer, result Result, format Format) error {
 		text := cleanText(result.Text)
 		if text == "" {
 			text = result.Table.String()
+			if format == formatRows {
+				_, text, _ = strings.Cut(text, "\n")
+			}
 		}
 		_, err := io.WriteString(w, text)
 		return err

@@ -84,3 +84,26 @@ func TestResponseForAndTransform(t *testing.T) {
 	_, err = execute("double")
 	require.ErrorContains(t, err, "decoding")
 }
+
+func TestFormats(t *testing.T) {
+	result := Result{Data: []point{{1, 2}, {3, 4}}, Table: Table{Header: []string{"X"}, Rows: [][]string{{"3"}, {"1"}}}}
+	for format, want := range map[Format]string{
+		"table": "X\n1\n3\n", formatRows: "1\n3\n",
+		"jsonpath={[*].X}": "1 3\n",
+		"jsonpath={range [*]}{.X}{\"/\"}{.Y}{\"\\n\"}{end}": "1/2\n3/4\n\n",
+		"jsonpath=constant": "constant\n",
+	} {
+		var out strings.Builder
+		require.NoError(t, write(&out, result, format))
+		require.Equal(t, want, out.String(), format)
+	}
+	var out strings.Builder
+	require.ErrorContains(t, write(&out, result, "jsonpath={.Z}"), "--output: ")
+	require.NoError(t, write(&out, Result{Table: Table{Header: []string{"X"}}}, formatRows))
+	require.Empty(t, out.String(), "nothing is left of a table without rows")
+
+	_, err := parseFormat("jsonpath={.X")
+	require.ErrorContains(t, err, `--output: "{.X" is not a JSONPath template such as {.version}: `)
+	_, err = parseFormat("xml")
+	require.EqualError(t, err, `--output: "xml" is not a format; allowed: table, json, yaml, jsonpath=TEMPLATE`)
+}

@@ -64,13 +64,9 @@ func newStatus(s *session) *cobra.Command {
 		Example: "  antctl status\n  antctl status --wait 5m\n  antctl status -o json",
 	}
 	cmd.Flags().DurationVar(&patience, "wait", 0, "Time to wait at most until all is healthy, for example 5m")
-	cmd.Flags().StringP("output", "o", string(FormatTable), "Output format: json, table or yaml")
+	addOutputFlags(cmd.Flags(), FormatTable)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		value, err := cmd.Flags().GetString("output")
-		if err != nil {
-			return err
-		}
-		format, err := parseFormat(value)
+		format, err := outputFormat(cmd.Flags())
 		if err != nil {
 			return err
 		}

@@ -82,7 +82,7 @@ func newTraceflow(s *session) *cobra.Command {
 	flags.BoolVarP(&o.live, "live-traffic", "L", false, "Trace the first real packet that opens a connection and matches")
 	flags.BoolVar(&o.droppedOnly, "dropped-only", false, "Of live traffic, trace only what a NetworkPolicy drops")
 	flags.BoolVar(&o.noWait, "no-wait", false, "Neither wait for the result nor delete the Traceflow")
-	flags.StringVarP(&o.output, "output", "o", string(FormatYAML), "Output format: json or yaml")
+	flags.StringVarP(&o.output, "output", "o", string(FormatYAML), "Output format: json, yaml or jsonpath=TEMPLATE")
 	return cmd
 }
 
@@ -90,7 +90,7 @@ func newTraceflow(s *session) *cobra.Command {
 func (s *session) trace(cmd *cobra.Command, o *traceOptions) error {
 	format, err := parseFormat(o.output)
 	if err != nil || format == FormatTable {
-		return fmt.Errorf("--output: unsupported format %q; allowed: json, yaml", o.output)
+		return fmt.Errorf("--output: unsupported format %q; allowed: json, yaml, jsonpath=TEMPLATE", o.output)
 	}
 	if o.droppedOnly && !o.live {
 		return errors.New("--dropped-only needs --live-traffic: a packet that is made is always traced")
