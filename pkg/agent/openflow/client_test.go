@@ -5,7 +5,6 @@ package openflow_test
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"net/netip"
 	"slices"
@@ -35,7 +34,7 @@ func TestInitializeOrder(t *testing.T) {
 	require.NoError(t, err)
 
 	require.Equal(t, "PipelineRootClassifier", named[0])
-	require.Len(t, named, 32)
+	require.Equal(t, oftest.TableNames(c), named)
 	history := fake.History()
 	require.Len(t, history, 1, "deletion and base flows are one atomic bundle")
 	require.Equal(t, of.FlowMod{Command: of.DeleteByCookie, Flow: of.Flow{Cookie: 5 << 48}, CookieMask: 0xffff << 48}, history[0][0])
@@ -309,6 +308,7 @@ func TestDeleteStaleFlows(t *testing.T) {
 // In a pipeline with other tables, flows of a former round mean something else. They go in the bundle of the base flows.
 func TestOtherTablesReplaceTheFlowsOfFormerRounds(t *testing.T) {
 	withProxy, withoutProxy := openflow.Features{AntreaProxy: true}, openflow.Features{}
+	const none, all = "no names", "all names"
 	namesOf := func(features openflow.Features) map[uint8]string {
 		c, _ := oftest.NewTestClient(t, features)
 		return oftest.TableNames(c)
@@ -320,12 +320,12 @@ func TestOtherTablesReplaceTheFlowsOfFormerRounds(t *testing.T) {
 		want                []string
 		kept                bool
 	}{
-		{name: "the same tables", former: namesOf(withoutProxy), want: []string{"21 names"}, kept: true},
-		{name: "the same except the tables of ONCache", former: namesOf(openflow.Features{ONCache: true}), want: []string{"21 names"}, kept: true},
-		{name: "other tables", former: namesOf(withProxy), want: []string{"0 names", "21 names"}},
-		{name: "the former agent has failed in between", former: map[uint8]string{}, want: []string{"0 names", "21 names"}},
-		{name: "the bundle is refused", former: namesOf(withProxy), commitFail: oftest.ErrRefused, want: []string{"0 names"}, kept: true},
-		{name: "names cannot be removed", former: namesOf(withProxy), nameErr: oftest.ErrRefused, want: []string{"0 names"}, kept: true},
+		{name: "the same tables", former: namesOf(withoutProxy), want: []string{all}, kept: true},
+		{name: "the same except the tables of ONCache", former: namesOf(openflow.Features{ONCache: true}), want: []string{all}, kept: true},
+		{name: "other tables", former: namesOf(withProxy), want: []string{none, all}},
+		{name: "the former agent has failed in between", former: map[uint8]string{}, want: []string{none, all}},
+		{name: "the bundle is refused", former: namesOf(withProxy), commitFail: oftest.ErrRefused, want: []string{none}, kept: true},
+		{name: "names cannot be removed", former: namesOf(withProxy), nameErr: oftest.ErrRefused, want: []string{none}, kept: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			fake := of.NewFake()
@@ -340,7 +340,12 @@ func TestOtherTablesReplaceTheFlowsOfFormerRounds(t *testing.T) {
 			var named []string
 			previous := uint16(4)
 			c := openflow.NewClient(fake, func(names map[uint8]string) error {
-				named = append(named, fmt.Sprint(len(names), " names"))
+				what := none
+				if len(names) > 0 {
+					require.Equal(t, namesOf(withoutProxy), names)
+					what = all
+				}
+				named = append(named, what)
 				return test.nameErr
 			}, withoutProxy)
 			_, err = c.Initialize(t.Context(), openflow.RoundInfo{RoundNum: oftest.TestRound, PrevRoundNum: &previous, FormerTables: test.former}, oftest.TestNode, oftest.TestNetwork)
@@ -410,9 +415,11 @@ func TestFlowTableStatus(t *testing.T) {
 	require.NoError(t, oftest.InstallPodA(c))
 	status, err := c.GetFlowTableStatus(t.Context())
 	require.NoError(t, err)
-	require.Len(t, status, 30)
-	require.Equal(t, openflow.TableStatus{ID: 1, Name: "ARPSpoofGuard", FlowCount: 3}, status[1])
-	require.Equal(t, openflow.TableStatus{ID: 14, Name: "EgressRule", FlowCount: 1}, status[14])
+	require.Len(t, status, len(oftest.TableNames(c)))
+	for name, flows := range map[string]int{pipeline.TableARPSpoofGuard: 3, pipeline.TableEgressRule: 1} {
+		id := tableID(c, name)
+		require.Equal(t, openflow.TableStatus{ID: id, Name: name, FlowCount: flows}, status[id])
+	}
 	require.NoError(t, c.Disconnect())
 	_, err = c.GetFlowTableStatus(t.Context())
 	require.ErrorIs(t, err, of.ErrDisconnected)
@@ -479,17 +486,23 @@ func TestFlowKeys(t *testing.T) {
 	require.Nil(t, c.GetPodFlowKeys("pod-a"))
 	require.NoError(t, oftest.InstallPodA(c))
 	require.NoError(t, oftest.InstallRemoteNode(c))
+	named := func(keys []string) []string {
+		for i, key := range keys {
+			keys[i] = oftest.RenderLine(oftest.TableNames(c), key)
+		}
+		return keys
+	}
 	require.Equal(t, []string{
-		"table=4,in_port=11",
-		"table=14,dl_dst=0a:00:00:00:00:11",
-		"table=1,arp,in_port=11,arp_spa=10.10.0.11,arp_sha=0a:00:00:00:00:11",
-		"table=5,ip,in_port=11,dl_src=0a:00:00:00:00:11,nw_src=10.10.0.11",
-		"table=12,ip,reg0=0x200/0x200,nw_dst=10.10.0.11",
-	}, c.GetPodFlowKeys("pod-a"))
+		"table=Classifier,in_port=11",
+		"table=L2ForwardingCalc,dl_dst=0a:00:00:00:00:11",
+		"table=ARPSpoofGuard,arp,in_port=11,arp_spa=10.10.0.11,arp_sha=0a:00:00:00:00:11",
+		"table=SpoofGuard,ip,in_port=11,dl_src=0a:00:00:00:00:11,nw_src=10.10.0.11",
+		"table=L3Forwarding,ip,reg0=0x200/0x200,nw_dst=10.10.0.11",
+	}, named(c.GetPodFlowKeys("pod-a")))
 	require.Equal(t, []string{
-		"table=2,arp,arp_tpa=10.10.1.1,arp_op=1",
-		"table=12,ip,nw_dst=10.10.1.0/24",
-	}, c.GetNodeFlowKeys("node-b"))
+		"table=ARPResponder,arp,arp_tpa=10.10.1.1,arp_op=1",
+		"table=L3Forwarding,ip,nw_dst=10.10.1.0/24",
+	}, named(c.GetNodeFlowKeys("node-b")))
 }
 
 func TestIPv6AddressesGetNoFlowsWithoutIPv6PodNetwork(t *testing.T) {

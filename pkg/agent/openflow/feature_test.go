@@ -5,6 +5,7 @@ package openflow_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -191,6 +192,7 @@ func (f clash) BaseFlows(g *pipeline.Generator) []of.Flow { return f.base(g) }
 
 func TestFeaturesDoNotClash(t *testing.T) {
 	none := func(*pipeline.Generator) []of.Flow { return nil }
+	reserved, _ := oftest.NewTestClient(t, oftest.DefaultFeatures)
 	initialize := func(f pipeline.Feature) error {
 		c := openflow.NewClient(of.NewFake(), oftest.NoTableNames, oftest.DefaultFeatures)
 		openflow.CoreOf(c).Register("clash", f)
@@ -199,8 +201,8 @@ func TestFeaturesDoNotClash(t *testing.T) {
 	}
 	require.ErrorContains(t, initialize(clash{base: func(g *pipeline.Generator) []of.Flow {
 		return []of.Flow{g.Flow(metertest.Cookie, pipeline.TableOutput, pipeline.PriorityMiss, nil)}
-	}}), `tables and clash have the same base flow "table=29,priority=0"`)
-	c, _ := oftest.NewTestClient(t, oftest.DefaultFeatures)
+	}}), fmt.Sprintf(`tables and clash have the same base flow "table=%d,priority=0"`, tableID(reserved, pipeline.TableOutput)))
+	c := reserved
 	require.PanicsWithValue(t, "the feature clash is registered after Initialize", func() { openflow.CoreOf(c).Register("clash", clash{}) })
 	c = openflow.NewClient(of.NewFake(), oftest.NoTableNames, oftest.DefaultFeatures)
 	require.PanicsWithValue(t, "two features are registered as NetworkPolicy", func() { networkpolicy.New(openflow.CoreOf(c)) })

@@ -91,7 +91,7 @@ func TestReplayAfterSwitchRestart(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	previous := uint16(oftest.TestRound - 1)
-	o.Ofctl("add-flow", oftest.BridgeName, "cookie=0x4010000000000,table=3,priority=777,actions=drop")
+	o.Ofctl("add-flow", oftest.BridgeName, fmt.Sprintf("cookie=%#x,table=3,priority=777,actions=drop", pipeline.Cookie(previous, pipeline.CookieDefault)))
 	reconnected, err := c.Initialize(ctx, openflow.RoundInfo{RoundNum: oftest.TestRound, PrevRoundNum: &previous}, oftest.TestNode, oftest.TestNetwork)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, c.Disconnect()) }()

@@ -110,6 +110,8 @@ func TestWireDenyDoesNotNeedItsCounter(t *testing.T) {
 		orderedRule(oftest.Ingress(2, oftest.PolicyPodA, oftest.Everybody, oftest.Tcp(80)), policy.Drop, 5, 0),
 		orderedRule(oftest.Egress(3, oftest.PolicyPodA, oftest.Everybody, oftest.Tcp(80)), policy.Reject, 5, 0),
 	}, nil))
+	const refused = "reg0=0x400/0x400,reg3="
+	require.Contains(t, w.Ofctl("dump-flows", oftest.BridgeName), refused)
 	tables, err := w.C.GetFlowTableStatus(t.Context())
 	require.NoError(t, err)
 	for _, table := range tables {
@@ -119,7 +121,7 @@ func TestWireDenyDoesNotNeedItsCounter(t *testing.T) {
 			}
 		}
 	}
-	require.NotContains(t, w.Ofctl("dump-flows", oftest.BridgeName), "reg0=0x400/0x400,reg3=")
+	require.NotContains(t, w.Ofctl("dump-flows", oftest.BridgeName), refused)
 	w.swallow(oftest.PodAPort, segment{"10.10.0.11:5000", "10.10.1.20:80", "S"})
 	w.drop(oftest.TunnelPort, segment{"10.10.1.20:5000", "10.10.0.11:80", "S"})
 	w.nothingElse(oftest.PodAPort)
