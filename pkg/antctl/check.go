@@ -30,7 +30,14 @@ func newCheck(s *session) *cobra.Command {
 		Use: "cluster", Short: "Check whether Antrea can be installed in the cluster",
 		Long: "Check whether Antrea can be installed in the cluster, by objects of the Kubernetes API. Nothing is changed.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return s.check(cmd, s.checkCluster) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.check(cmd, s.checkObjects(check.Cluster)) },
+	})
+	group.AddCommand(&cobra.Command{
+		Use: "migration", Short: "Check what a cluster with upstream Antrea would lose",
+		Long: "Check which settings, objects and annotations of a cluster with upstream Antrea have no effect in this version, or keep it from starting.\n" +
+			"Nothing is changed.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.check(cmd, s.checkObjects(check.Migration)) },
 	})
 	installation := &check.Installation{Interval: time.Second}
 	cmd := &cobra.Command{
@@ -79,20 +86,23 @@ func (s *session) clientset() (kubernetes.Interface, error) {
 	return kube, nil
 }
 
-func (s *session) checkCluster(ctx context.Context, r *check.Report) error {
-	kube, err := s.clientset()
-	if err != nil {
-		return err
+// checkObjects returns checks that read objects of the Kubernetes API.
+func (s *session) checkObjects(checks func(context.Context, kubernetes.Interface, dynamic.Interface, *check.Report) error) func(context.Context, *check.Report) error {
+	return func(ctx context.Context, r *check.Report) error {
+		kube, err := s.clientset()
+		if err != nil {
+			return err
+		}
+		config, err := restConfig(s.conn)
+		if err != nil {
+			return err
+		}
+		client, err := dynamic.NewForConfig(config)
+		if err != nil {
+			return fmt.Errorf("connecting to the Kubernetes API %s: %w", config.Host, err)
+		}
+		return checks(ctx, kube, client, r)
 	}
-	config, err := restConfig(s.conn)
-	if err != nil {
-		return err
-	}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("connecting to the Kubernetes API %s: %w", config.Host, err)
-	}
-	return check.Cluster(ctx, kube, client, r)
 }
 
 func (s *session) checkInstallation(ctx context.Context, i *check.Installation) (err error) {

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -166,6 +167,11 @@ func (w *world) kubernetes() *fake.Clientset {
 	return kube
 }
 
+// run runs a test with a clock of its own: a busy machine does not use up the patience.
+func run(t *testing.T, name string, test func(*testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+}
+
 func TestInstallation(t *testing.T) {
 	condition := func(kind agentapis.AgentConditionType, status corev1.ConditionStatus) agentapis.AgentCondition {
 		return agentapis.AgentCondition{Type: kind, Status: status, Message: "the message"}
@@ -239,7 +245,7 @@ func TestInstallation(t *testing.T) {
 		{name: "no ServiceAccount", edit: func(w *world) { w.noAccounts = true }, failed: 1, want: []string{"has no ServiceAccount default after", "does kube-controller-manager run?"}},
 		{name: "no server", edit: func(w *world) { w.stuck = "server" }, failed: 1, want: []string{"failed   traffic          no server: waiting for Pod server on Node n1: still Pending"}},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
+		run(t, tc.name, func(t *testing.T) {
 			w := &world{
 				controllers: 1, nodes: []string{"n2", "n1"}, cache: active, packets: fast,
 				conditions: []agentapis.AgentCondition{condition(agentapis.AgentHealthy, corev1.ConditionTrue), condition(agentapis.Degraded, corev1.ConditionFalse)},

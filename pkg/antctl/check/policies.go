@@ -66,11 +66,7 @@ func adminPolicies(ctx context.Context, client dynamic.Interface, r *Report) {
 
 // checkObject warns of the parts of one object.
 func checkObject(object *unstructured.Unstructured, policy bool, r *Report) {
-	name := object.GetName()
-	if namespace := object.GetNamespace(); namespace != "" {
-		name = namespace + "/" + name
-	}
-	check := fmt.Sprintf("%s %s", object.GetKind(), name)
+	check := fmt.Sprintf("%s %s", object.GetKind(), nameOf(object))
 	parts, err := missingParts(object, policy)
 	switch {
 	case err != nil:

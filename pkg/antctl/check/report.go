@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package check answers whether a cluster is ready for Antrea (Cluster) and whether an installed one works (Installation), for
-// antctl check. Cluster only reads objects of the Kubernetes API. Installation also asks the agents, and sends traffic between
+// Package check answers whether a cluster is ready for Antrea (Cluster), what it would lose when it comes from upstream Antrea (Migration), and
+// whether an installed one works (Installation), for antctl check. The first two only read objects of the Kubernetes API. Installation also asks the agents, and sends traffic between
 // Pods that it makes and removes, some of which must take the fast path.
 package check
 
