@@ -65,7 +65,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	if err != nil {
 		return err
 	}
-	egresses, keepEgresses, err := newEgress(o, clients, leader)
+	egresses, keepEgresses, err := newEgress(o, clients, leader, policies)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	api, err := newAPIServer(ctx, o, clients, &apiserver.Config{
 		Certificate: cert, Store: store, Groups: store, Synced: policies.Synced(), Serving: leader.Serving, Stats: traffic, NodeOfPod: policies.NodeOfPod,
 		Routes:   controllerinfo.Routes(querier, supportbundle.Resources()...),
-		Webhooks: webhooks(o, policies, objects, egresses),
+		Webhooks: webhooks(o, policies, objects, egresses.objects), EgressesRead: egresses.read,
 	})
 	if err != nil {
 		return err

@@ -13,20 +13,33 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
 	"github.com/antrea-oncache/antrea/pkg/controller/egress"
 	"github.com/antrea-oncache/antrea/pkg/controller/leadership"
+	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/features"
 )
 
-// newEgress returns the informers of Egresses and their pools, and the functions that have to run for them: none without the feature gate.
-func newEgress(o *options, clients *kubernetes.Clients, leader *leadership.Leadership) (*crd.EgressObjects, []func(context.Context), error) {
+// egresses has the informers of Egresses and their pools. read is closed once agents may be told of their Pods; nil without the feature gate.
+type egresses struct {
+	objects *crd.EgressObjects
+	read    <-chan struct{}
+}
+
+// newEgress returns the informers of Egresses and their pools, which policies follows, and the functions that have to run for them: none without the feature gate.
+func newEgress(
+	o *options, clients *kubernetes.Clients, leader *leadership.Leadership, policies *networkpolicy.Controller,
+) (*egresses, []func(context.Context), error) {
 	objects, err := crd.NewEgressObjects(clients.Dynamic)
 	if err != nil || !o.gates.Enabled(features.Egress) {
-		return objects, nil, err
+		return &egresses{objects: objects}, nil, err
+	}
+	read, err := policies.FollowEgresses(objects)
+	if err != nil {
+		return nil, nil, err
 	}
 	allocator, err := egress.New(clients.Statuses, objects, leader.Serving)
 	if err != nil {
 		return nil, nil, err
 	}
-	return objects, []func(context.Context){objects.Run, allocator.Run}, nil
+	return &egresses{objects, read}, []func(context.Context){objects.Run, allocator.Run}, nil
 }
 
 // egressWebhooks returns the webhooks of Egress. A new Egress is answered with a warning while agents do not use it.

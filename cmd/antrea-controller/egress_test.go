@@ -10,8 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+	"github.com/antrea-oncache/antrea/pkg/client/controlplane"
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
 )
 
@@ -31,7 +34,10 @@ func testEgress(t *testing.T, f *fixture) {
 		_, err := egresses.Create(t.Context(), object, metav1.CreateOptions{})
 		return err
 	}
-	require.NoError(t, create("e", v1beta1.EgressSpec{ExternalIPPool: "p"}))
+	require.NoError(t, create("e", v1beta1.EgressSpec{
+		ExternalIPPool: "p", AppliedTo: v1beta1.AppliedTo{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
+	}))
+	testEgressGroups(t, f)
 	f.eventually("an address", func() error {
 		object, err := egresses.Get(t.Context(), "e", metav1.GetOptions{})
 		if err != nil {
@@ -74,4 +80,22 @@ func testEgress(t *testing.T, f *fixture) {
 		}
 		return nil
 	})
+}
+
+// testEgressGroups: an agent learns which Pods on its Node an Egress is for.
+func testEgressGroups(t *testing.T, f *fixture) {
+	client, err := f.direct()
+	require.NoError(t, err)
+	groups, err := client.EgressGroups().Watch(t.Context(), controlplane.OfNode("node-1"))
+	require.NoError(t, err)
+	defer groups.Stop()
+	event := next(t, groups)
+	if event.Type == watch.Bookmark { // before the controller knew the Egress
+		event = next(t, groups)
+	}
+	require.Equal(t, watch.Added, event.Type)
+	group := event.Object.(*v1beta2.EgressGroup)
+	require.Equal(t, "e", group.Name)
+	require.NotEmpty(t, group.UID)
+	requireMember(t, group.GroupMembers, "web", "")
 }

@@ -72,6 +72,8 @@ type Config struct {
 	// Store has the objects to serve, once Synced is closed.
 	Store  *networkpolicy.Store
 	Synced <-chan struct{}
+	// EgressesRead is closed once all Egresses are read as well; nil if egressgroups are not served.
+	EgressesRead <-chan struct{}
 	// Groups answers questions about groups.
 	Groups registry.Groups
 	// Serving, if set, returns an error while the objects of Store must not be served, because another controller serves.
@@ -166,6 +168,10 @@ func installGroups(server *genericapiserver.GenericAPIServer, c *Config) error {
 	controlPlane[question] = answers
 	if c.Groups != nil {
 		maps.Copy(controlPlane, registry.GroupQueries(c.Groups, readiness))
+	}
+	if c.EgressesRead != nil {
+		name, storage := registry.EgressGroups(c.Store, registry.Readiness{Synced: c.EgressesRead, Serving: c.Serving}, agents)
+		controlPlane[name] = storage
 	}
 	name, storage := registry.PolicyStatus(c.Store, readiness, agents)
 	controlPlane[name] = storage

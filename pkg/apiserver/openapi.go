@@ -20,7 +20,7 @@ func openAPI() *common.OpenAPIV3Config {
 	controlPlane := "/apis/" + v1beta2.SchemeGroupVersion.String() + "/"
 	return &common.OpenAPIV3Config{
 		IgnorePrefixes: []string{
-			controlPlane + "addressgroups", controlPlane + "appliedtogroups", "/apis/" + v1alpha1.GroupName,
+			controlPlane + "addressgroups", controlPlane + "appliedtogroups", controlPlane + "egressgroups", "/apis/" + v1alpha1.GroupName,
 			controlPlane + "clustergroupmembers", controlPlane + "groupmembers", controlPlane + "groupassociations", controlPlane + "ipgroupassociations",
 		},
 		Definitions: map[string]common.OpenAPIDefinition{

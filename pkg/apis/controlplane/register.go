@@ -25,6 +25,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 		&NetworkPolicy{}, &NetworkPolicyList{},
 		&AddressGroup{}, &AddressGroupPatch{}, &AddressGroupList{},
 		&AppliedToGroup{}, &AppliedToGroupPatch{}, &AppliedToGroupList{},
+		&EgressGroup{}, &EgressGroupPatch{}, &EgressGroupList{},
 		&NodeStatsSummary{}, &NetworkPolicyStatus{},
 		&ClusterGroupMembers{}, &GroupMembers{}, &PaginationGetOptions{},
 		&GroupAssociation{}, &IPGroupAssociation{}, &NetworkPolicyEvaluation{},

@@ -25,7 +25,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
 )
 
-// Resources returns the storage of what agents watch, by name. It serves nothing before readiness allows it, and it serves agents
+// Resources returns the storage of what agents watch for policies, by name. It serves nothing before readiness allows it, and it serves agents
 // only the objects of their Nodes.
 func Resources(store *networkpolicy.Store, readiness Readiness, agents Agents) map[string]rest.Storage {
 	storage := map[string]rest.Storage{}
@@ -46,11 +46,25 @@ func Resources(store *networkpolicy.Store, readiness Readiness, agents Agents) m
 			newList:   func() runtime.Object { return &controlplane.AppliedToGroupList{} },
 		},
 	} {
-		r.store, r.Readiness, r.agents = store, readiness, agents
-		r.TableConvertor = rest.NewDefaultTableConvertor(controlplane.Resource(r.kind.String()))
-		storage[r.kind.String()] = r
+		storage[r.kind.String()] = r.with(store, readiness, agents)
 	}
 	return storage
+}
+
+// EgressGroups returns the storage of egressgroups, and its name.
+func EgressGroups(store *networkpolicy.Store, readiness Readiness, agents Agents) (string, rest.Storage) {
+	r := &resource{
+		kind: networkpolicy.EgressGroups, singular: "egressgroup",
+		newObject: func() runtime.Object { return &controlplane.EgressGroup{} },
+		newList:   func() runtime.Object { return &controlplane.EgressGroupList{} },
+	}
+	return r.kind.String(), r.with(store, readiness, agents)
+}
+
+func (r *resource) with(store *networkpolicy.Store, readiness Readiness, agents Agents) *resource {
+	r.store, r.Readiness, r.agents = store, readiness, agents
+	r.TableConvertor = rest.NewDefaultTableConvertor(controlplane.Resource(r.kind.String()))
+	return r
 }
 
 // resource is the storage of one resource.

@@ -86,6 +86,13 @@ func (c *Client) AppliedToGroups() Reader[*v1beta2.AppliedToGroup, *v1beta2.Appl
 		func() *v1beta2.AppliedToGroupList { return &v1beta2.AppliedToGroupList{} })
 }
 
+// EgressGroups reads egressgroups.
+func (c *Client) EgressGroups() Reader[*v1beta2.EgressGroup, *v1beta2.EgressGroupList] {
+	return gentype.NewClientWithList("egressgroups", c.rest, parameterCodec, "",
+		func() *v1beta2.EgressGroup { return &v1beta2.EgressGroup{} },
+		func() *v1beta2.EgressGroupList { return &v1beta2.EgressGroupList{} })
+}
+
 // ReportStats reports traffic. It returns nil when the server has counted the report.
 func (c *Client) ReportStats(ctx context.Context, report *v1beta2.NodeStatsSummary) error {
 	return c.rest.Post().Resource("nodestatssummaries").Body(report).Do(ctx).Error()

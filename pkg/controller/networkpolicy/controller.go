@@ -24,6 +24,9 @@ type Controller struct {
 	factory   informers.SharedInformerFactory
 	hasSynced []cache.InformerSynced
 	synced    chan struct{}
+	// egressesSynced and egressesRead are nil without FollowEgresses.
+	egressesSynced cache.InformerSynced
+	egressesRead   chan struct{}
 }
 
 // NewController makes a controller that reads with client once it runs.
@@ -69,6 +72,9 @@ func (c *Controller) Run(ctx context.Context) {
 	if cache.WaitForCacheSync(ctx.Done(), c.hasSynced...) {
 		klog.InfoS("Computed all NetworkPolicies for the first time")
 		close(c.synced)
+		if c.egressesSynced != nil && cache.WaitForCacheSync(ctx.Done(), c.egressesSynced) {
+			close(c.egressesRead)
+		}
 	}
 	<-ctx.Done()
 }

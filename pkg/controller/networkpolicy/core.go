@@ -37,7 +37,7 @@ func (c *core) object(resource Resource, name string) object {
 		}
 		return nil
 	}
-	for _, key := range []string{name, sourceKey(name), ownKey(name)} {
+	for _, key := range []string{name, sourceKey(name), ownKey(name), egressKey(name)} {
 		if g := c.groups[key]; g != nil && g.name == name {
 			if o := g.role(resource); o != nil {
 				return o
@@ -62,13 +62,15 @@ func (c *core) objects(resource Resource, visit func(object)) {
 	}
 }
 
-// role returns the group as an object of AddressGroups or AppliedToGroups, nil if it does not have that role.
+// role returns the group as an object of AddressGroups, AppliedToGroups or EgressGroups, nil if it does not have that role.
 func (g *group) role(resource Resource) object {
 	switch {
 	case resource == AddressGroups && g.address != nil:
 		return g.address
 	case resource == AppliedToGroups && g.applied != nil:
 		return g.applied
+	case resource == EgressGroups && g.egress != nil:
+		return g.egress
 	default:
 		return nil
 	}

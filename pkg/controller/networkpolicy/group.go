@@ -5,8 +5,8 @@ package networkpolicy
 
 import "github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 
-// group is the union of selections. It exists while a policy refers to it, in one or both of two roles, and while it has a
-// source. Each role is an object of its own.
+// group is the union of selections. It exists while a policy refers to it, in one or both of two roles, while it is the group of an
+// Egress, and while it has a source. Each role is an object of its own.
 type group struct {
 	// key is unique, name is the name that agents see.
 	key, name  string
@@ -18,6 +18,8 @@ type group struct {
 	// address and applied are nil while no policy uses the group in that role.
 	address *addressGroup
 	applied *appliedToGroup
+	// egress is nil for groups of policies.
+	egress *egressGroup
 }
 
 // has reports whether the Pods of a class are members.
@@ -162,7 +164,7 @@ func (c *core) setSelectors(t *transaction, g *group, selectors []groupSelector)
 
 // dropGroupIfUnused forgets a group without a role and without a source.
 func (c *core) dropGroupIfUnused(g *group) {
-	if g.address != nil || g.applied != nil || g.source != nil {
+	if g.address != nil || g.applied != nil || g.egress != nil || g.source != nil {
 		return
 	}
 	delete(c.groups, g.key)

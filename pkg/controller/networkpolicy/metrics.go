@@ -17,6 +17,7 @@ var processed = [resources]*metrics.Counter{
 	NetworkPolicies: newCounter("antrea_controller_network_policy_processed", "Changes of internal NetworkPolicies"),
 	AddressGroups:   newCounter("antrea_controller_address_group_processed", "Changes of AddressGroups"),
 	AppliedToGroups: newCounter("antrea_controller_applied_to_group_processed", "Changes of AppliedToGroups"),
+	EgressGroups:    newCounter("antrea_controller_egress_group_processed", "Changes of EgressGroups"),
 }
 
 // syncDuration is, by resource, how long it takes from an event of the Kubernetes API until a change that it causes is in the queues of all
@@ -25,6 +26,7 @@ var syncDuration = [resources]*metrics.Histogram{
 	NetworkPolicies: newHistogram("antrea_controller_network_policy_sync_duration_milliseconds", "Duration of the computation of changed NetworkPolicies"),
 	AddressGroups:   newHistogram("antrea_controller_address_group_sync_duration_milliseconds", "Duration of the computation of changed AddressGroups"),
 	AppliedToGroups: newHistogram("antrea_controller_applied_to_group_sync_duration_milliseconds", "Duration of the computation of changed AppliedToGroups"),
+	EgressGroups:    newHistogram("antrea_controller_egress_group_sync_duration_milliseconds", "Duration of the computation of changed EgressGroups"),
 }
 
 // queued counts, by resource, the events that wait in the queues of all watches. There are no other queues: an event of the Kubernetes
@@ -33,6 +35,7 @@ var queued = [resources]*metrics.Gauge{
 	NetworkPolicies: newGauge("antrea_controller_length_network_policy_queue", "Changes of NetworkPolicies that wait to be sent to agents"),
 	AddressGroups:   newGauge("antrea_controller_length_address_group_queue", "Changes of AddressGroups that wait to be sent to agents"),
 	AppliedToGroups: newGauge("antrea_controller_length_applied_to_group_queue", "Changes of AppliedToGroups that wait to be sent to agents"),
+	EgressGroups:    newGauge("antrea_controller_length_egress_group_queue", "Changes of EgressGroups that wait to be sent to agents"),
 }
 
 // watching counts the open watches.

@@ -11,18 +11,19 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 )
 
-// Resource is one of the three resources that agents watch.
+// Resource is one of the resources that agents watch.
 type Resource int
 
 const (
 	NetworkPolicies Resource = iota
 	AddressGroups
 	AppliedToGroups
+	EgressGroups
 	resources
 )
 
 func (r Resource) String() string {
-	return [...]string{"networkpolicies", "addressgroups", "appliedtogroups"}[r]
+	return [...]string{"networkpolicies", "addressgroups", "appliedtogroups", "egressgroups"}[r]
 }
 
 // object is the view of an object that the core offers to agents.
@@ -71,6 +72,12 @@ func ownCopy(o runtime.Object) runtime.Object {
 		own := *o
 		return &own
 	case *controlplane.AppliedToGroupPatch:
+		own := *o
+		return &own
+	case *controlplane.EgressGroup:
+		own := *o
+		return &own
+	case *controlplane.EgressGroupPatch:
 		own := *o
 		return &own
 	default:

@@ -42,6 +42,10 @@ func (s *shadow) handleOne(event watch.Event) {
 		s.whole(event, object.Name, asSet(object.GroupMembers))
 	case *controlplane.AppliedToGroup:
 		s.whole(event, object.Name, asSet(object.GroupMembers))
+	case *controlplane.EgressGroup:
+		s.whole(event, object.Name+" "+string(object.UID), asSet(object.GroupMembers))
+	case *controlplane.EgressGroupPatch:
+		s.patch(event, object.Name+" "+string(object.UID), object.AddedGroupMembers, object.RemovedGroupMembers)
 	case *controlplane.AddressGroupPatch:
 		s.patch(event, object.Name, object.AddedGroupMembers, object.RemovedGroupMembers)
 	case *controlplane.AppliedToGroupPatch:

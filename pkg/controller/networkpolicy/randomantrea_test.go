@@ -95,7 +95,7 @@ func (r *randomObjects) antreaStep(namespace string) func(*core) ([]change, erro
 	}
 	var kind, name string
 	var set, unset func(*core) []change
-	switch r.rng.IntN(8) {
+	switch r.rng.IntN(10) {
 	case 0, 1, 2:
 		kind, name = "policy", "p"+n
 		set, unset = r.antreaPolicy(namespace, name)
@@ -111,6 +111,9 @@ func (r *randomObjects) antreaStep(namespace string) func(*core) ([]change, erro
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: parseLabels(r.labels())}}
 		node.Spec.PodCIDRs = []string{fmt.Sprintf("10.%d.0.0/24", r.rng.IntN(3))}
 		set, unset = func(c *core) []change { return c.SetNode(node) }, func(c *core) []change { return c.DeleteNode(name) }
+	case 8, 9:
+		kind, namespace, name = "egress", "", "e"+n
+		set, unset = r.egress(name)
 	default:
 		if namespace == "" {
 			namespace = "ns0"
@@ -149,6 +152,21 @@ func (r *randomObjects) antreaPolicy(namespace, name string) (set, unset func(*c
 		changes, _ := c.SetAntreaNetworkPolicy(&v1beta1.NetworkPolicy{ObjectMeta: meta, Spec: spec}, doubt)
 		return changes
 	}, unset
+}
+
+func (r *randomObjects) egress(name string) (set, unset func(*core) []change) {
+	var doubt error
+	if r.rng.IntN(10) == 0 {
+		doubt = errors.New("unreadable")
+	}
+	e := &v1beta1.Egress{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name + r.oneOf("", "-again"))}}
+	r.read(r.oneOf("{}", "{podSelector: "+r.selector()+"}", "{namespaceSelector: "+r.selector()+"}",
+		"{podSelector: "+r.selector()+", namespaceSelector: "+r.selector()+"}"), &e.Spec.AppliedTo)
+	set = func(c *core) []change {
+		changes, _ := c.SetEgress(e, doubt)
+		return changes
+	}
+	return set, func(c *core) []change { return c.DeleteEgress(types.NamespacedName{Name: name}) }
 }
 
 func (r *randomObjects) antreaGroup(namespace, name string) (set, unset func(*core) []change) {

@@ -23,7 +23,7 @@ type objectDelta struct {
 	created, deleted bool
 	// entered and left have no Node in common.
 	entered, left map[string]struct{}
-	// updated is only for policies, members for AddressGroups, byNode for AppliedToGroups.
+	// updated is only for policies, members for AddressGroups, byNode for AppliedToGroups and EgressGroups.
 	updated bool
 	members memberDelta
 	byNode  map[string]*memberDelta
@@ -83,6 +83,9 @@ func (t *transaction) memberChanged(g *group, before, after *pod) {
 	if g.applied != nil {
 		t.appliedChanged(g.applied, before, after)
 	}
+	if g.egress != nil {
+		t.egressChanged(g.egress, before, after)
+	}
 }
 
 func (t *transaction) addressChanged(a *addressGroup, before, after *pod) {
@@ -140,8 +143,8 @@ func (t *transaction) appliedChanged(a *appliedToGroup, before, after *pod) {
 	}
 }
 
-func (t *transaction) onNode(a *appliedToGroup, node string) *memberDelta {
-	byNode := t.of(a).byNode
+func (t *transaction) onNode(o object, node string) *memberDelta {
+	byNode := t.of(o).byNode
 	if byNode[node] == nil {
 		byNode[node] = &memberDelta{}
 	}
@@ -212,10 +215,19 @@ func (d *objectDelta) update(o object) (update func(string) runtime.Object, only
 		}
 	case *appliedToGroup:
 		if len(d.byNode) > 0 {
-			return func(node string) runtime.Object { return o.patch(d.byNode, node) }, slices.Sorted(maps.Keys(d.byNode))
+			return perNode(o.patch, d.byNode)
+		}
+	case *egressGroup:
+		if len(d.byNode) > 0 {
+			return perNode(o.patch, d.byNode)
 		}
 	}
 	return nil, nil
+}
+
+// perNode returns change.update and change.only for a group whose members each Node sees only in part. patch may return nil.
+func perNode(patch func(map[string]*memberDelta, string) runtime.Object, byNode map[string]*memberDelta) (func(string) runtime.Object, []string) {
+	return func(node string) runtime.Object { return patch(byNode, node) }, slices.Sorted(maps.Keys(byNode))
 }
 
 // deletedFirst orders two objects of one name, of which one was deleted.

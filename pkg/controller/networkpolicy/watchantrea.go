@@ -50,6 +50,17 @@ func (c *Controller) FollowAdmin(objects *crd.AdminPolicies) error {
 	return c.follow(kinds)
 }
 
+// FollowEgresses makes the controller follow Egresses, whose informers run elsewhere. It is called before Run. Synced does not wait for them:
+// the channel is closed once the store reflects all objects of the Kubernetes API and all Egresses.
+func (c *Controller) FollowEgresses(objects *crd.EgressObjects) (read <-chan struct{}, err error) {
+	registration, err := objects.Egresses.AddEventHandler(follow(c.store, (*core).SetEgress, (*core).DeleteEgress))
+	if err != nil {
+		return nil, fmt.Errorf("watching Egresses: %w", err)
+	}
+	c.egressesSynced, c.egressesRead = registration.HasSynced, make(chan struct{})
+	return c.egressesRead, nil
+}
+
 // followed is a kind of objects that the controller follows.
 type followed struct {
 	what     string

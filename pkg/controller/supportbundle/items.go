@@ -55,6 +55,7 @@ func (c *Controller) Items(since time.Time) []supportbundle.Item {
 		c.objects("networkpolicies", networkpolicy.NetworkPolicies),
 		c.objects("appliedtogroups", networkpolicy.AppliedToGroups),
 		c.objects("addressgroups", networkpolicy.AddressGroups),
+		c.objects("egressgroups", networkpolicy.EgressGroups),
 	}
 	if c.ConfigFile != "" {
 		items = append(items, supportbundle.File("antrea-controller.conf", c.ConfigFile))

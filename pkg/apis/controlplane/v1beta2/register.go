@@ -30,6 +30,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&NetworkPolicy{}, &NetworkPolicyList{},
 		&AddressGroup{}, &AddressGroupPatch{}, &AddressGroupList{},
 		&AppliedToGroup{}, &AppliedToGroupPatch{}, &AppliedToGroupList{},
+		&EgressGroup{}, &EgressGroupPatch{}, &EgressGroupList{},
 		&NodeStatsSummary{}, &NetworkPolicyStatus{},
 		&ClusterGroupMembers{}, &GroupMembers{}, &PaginationGetOptions{},
 		&GroupAssociation{}, &IPGroupAssociation{}, &NetworkPolicyEvaluation{},
@@ -39,7 +40,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 }
 
 func addFieldSelectors(scheme *runtime.Scheme) error {
-	for _, kind := range []string{"NetworkPolicy", "AddressGroup", "AppliedToGroup"} {
+	for _, kind := range []string{"NetworkPolicy", "AddressGroup", "AppliedToGroup", "EgressGroup"} {
 		err := scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind(kind), func(label, value string) (string, string, error) {
 			switch label {
 			case "metadata.name", NodeNameField:

@@ -308,6 +308,35 @@ const MaxStatsSessionLength = 64
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
+// EgressGroup is the set of Pods of an Egress. It has the name and the UID of the Egress.
+type EgressGroup struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// GroupMembers are the members on the requested Node; all members without one. Only Pod is set.
+	GroupMembers []GroupMember `json:"groupMembers,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// EgressGroupPatch is sent by a watch when members of an EgressGroup change.
+type EgressGroupPatch struct {
+	metav1.TypeMeta     `json:",inline"`
+	metav1.ObjectMeta   `json:"metadata,omitempty"`
+	AddedGroupMembers   []GroupMember `json:"addedGroupMembers,omitempty"`
+	RemovedGroupMembers []GroupMember `json:"removedGroupMembers,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// EgressGroupList is a list of EgressGroups.
+type EgressGroupList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []EgressGroup `json:"items"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
 // NodeStatsSummary is an agent's report of the counts since its previous one. Its name is the name of the Node.
 type NodeStatsSummary struct {
 	metav1.TypeMeta   `json:",inline"`
