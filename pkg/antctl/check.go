@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,11 +23,14 @@ import (
 // defaultTestImage is the image of the Pods of antctl check installation: Kubernetes' own for tests.
 const defaultTestImage = "registry.k8s.io/e2e-test-images/agnhost:2.40"
 
+var checkFormats = []string{check.FormatText, check.FormatJSON, check.FormatJUnit}
+
 func newCheck(s *session) *cobra.Command {
 	group := &cobra.Command{
 		Use: "check", Short: "Check a cluster, or an installed Antrea", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	group.PersistentFlags().StringP("output", "o", check.FormatText, "Output format: text, json or junit")
 	group.AddCommand(&cobra.Command{
 		Use: "cluster", Short: "Check whether Antrea can be installed in the cluster",
 		Long: "Check whether Antrea can be installed in the cluster, by objects of the Kubernetes API. Nothing is changed.",
@@ -66,11 +71,20 @@ func (s *session) check(cmd *cobra.Command, checks func(context.Context, *check.
 		ctx, cancel = context.WithTimeout(ctx, s.conn.timeout)
 		defer cancel()
 	}
-	report := &check.Report{Out: cleanWriter{cmd.OutOrStdout()}}
+	format, err := cmd.Flags().GetString("output")
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(checkFormats, format) {
+		return fmt.Errorf("--output: %q is not a format; allowed: %s", format, strings.Join(checkFormats, ", "))
+	}
+	report := &check.Report{Out: cleanWriter{cmd.OutOrStdout()}, Format: format}
 	if err := checks(ctx, report); err != nil {
 		return cleanError{err}
 	}
-	report.End()
+	if err := report.End(); err != nil {
+		return err
+	}
 	return report.Err()
 }
 

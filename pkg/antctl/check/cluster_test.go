@@ -82,7 +82,7 @@ func TestCluster(t *testing.T) {
 			var out bytes.Buffer
 			r := &Report{Out: &out}
 			require.NoError(t, Cluster(t.Context(), kube, crds(), r))
-			r.End()
+			require.NoError(t, r.End())
 			for _, want := range tc.want {
 				require.Contains(t, out.String(), want)
 			}

@@ -57,6 +57,8 @@ type world struct {
 	stuck string
 	// noAccounts is set when new Namespaces get no ServiceAccount.
 	noAccounts bool
+	// dns is set when there is a DNS Service, dualStack when Pods have two addresses, smallMTU when large packets are lost between Nodes.
+	dns, dualStack, smallMTU bool
 }
 
 // Get answers like an agent.
@@ -108,8 +110,16 @@ func (w *world) kubelet(pod *corev1.Pod) {
 		pod.Status.Phase = corev1.PodPending
 	case command == "": // a server
 		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.10.0.2", Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
+		if w.dualStack {
+			pod.Status.PodIPs = []corev1.PodIP{{IP: "10.10.0.2"}, {IP: "fd00:10::2"}}
+		}
 		if pod.Name == "isolated" {
 			pod.Status.PodIP = "10.10.0.3"
+		}
+	case strings.Contains(command, "/upload"):
+		pod.Status.Phase = corev1.PodSucceeded
+		if w.smallMTU {
+			pod.Status.Phase = corev1.PodFailed
 		}
 	case w.withoutNetcat && strings.Contains(command, "nc -u"):
 		pod.Status.Phase = corev1.PodFailed
@@ -130,6 +140,9 @@ func (w *world) kubernetes() *fake.Clientset {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "antrea-controller"},
 		Status:     appsv1.DeploymentStatus{AvailableReplicas: w.controllers},
 	}}
+	if w.dns {
+		objects = append(objects, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-dns"}})
+	}
 	for _, node := range w.nodes {
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "antrea-agent-" + node, Labels: map[string]string{"app": "antrea", "component": "antrea-agent"}},
@@ -188,7 +201,8 @@ func TestInstallation(t *testing.T) {
 		{name: "good, gate on", want: []string{
 			"ok       controller       runs\n", "ok       agent n1         works\n", "ok       fast path n2     active on eth0\n",
 			"ok       same Node        Node n1 to 10.10.0.2:8080: connected\n", "ok       between Nodes    Node n2 to 10.10.0.2:8080: connected\n",
-			"ok       service          Node n2 to 10.96.0.7:80: connected\n", "ok       network policy   Node n2 to 10.10.0.3:8080: no connection\n",
+			"ok       service          Node n2 to 10.96.0.7:80: connected\n", "warning  dns              not tried: there is no Service kube-system/kube-dns\n",
+			"ok       large packets    Node n2 sent 200000 bytes to 10.10.0.2:8080\n", "ok       network policy   Node n2 to 10.10.0.3:8080: no connection\n",
 			"ok       fast path        packets between Nodes n2 and n1 take it in both directions\n",
 		}},
 		{name: "good, gate off", edit: func(w *world) { w.cache = nil }, want: []string{"ok       fast path        not expected: feature gate ONCache is off on Node n1"}},
@@ -243,6 +257,15 @@ func TestInstallation(t *testing.T) {
 		{name: "no Services", edit: func(w *world) { w.refused = "10.96.0.7" }, failed: 1, want: []string{"failed   service          Node n2 to 10.96.0.7:80: no connection (TIMEOUT)"}},
 		{name: "policy without effect", edit: func(w *world) { w.admitted = "10.10.0.3" }, failed: 1, want: []string{"failed   network policy   Node n2 to 10.10.0.3:8080: connected"}},
 		{name: "no ServiceAccount", edit: func(w *world) { w.noAccounts = true }, failed: 1, want: []string{"has no ServiceAccount default after", "does kube-controller-manager run?"}},
+		{name: "no names", edit: func(w *world) { w.dns, w.refused = true, ".svc:80" }, failed: 1, want: []string{"failed   dns              Node n2 to server.antrea-test-", ".svc:80: no connection (TIMEOUT)"}},
+		{name: "names", edit: func(w *world) { w.dns = true }, want: []string{"ok       dns              Node n2 to server.antrea-test-"}},
+		{name: "dual stack", edit: func(w *world) { w.dualStack = true }, want: []string{
+			"ok       same Node        Node n1 to [fd00:10::2]:8080: connected", "ok       between Nodes    Node n2 to [fd00:10::2]:8080: connected",
+		}},
+		{name: "one IP version is broken", edit: func(w *world) { w.dualStack, w.refused = true, "[fd00:10::2]" }, failed: 2, want: []string{
+			"failed   between Nodes    Node n2 to [fd00:10::2]:8080: no connection",
+		}},
+		{name: "large packets are lost", edit: func(w *world) { w.smallMTU = true }, failed: 1, want: []string{"failed   large packets    Node n2 cannot send 200000 bytes to 10.10.0.2:8080"}},
 		{name: "no server", edit: func(w *world) { w.stuck = "server" }, failed: 1, want: []string{"failed   traffic          no server: waiting for Pod server on Node n1: still Pending"}},
 	} {
 		run(t, tc.name, func(t *testing.T) {
@@ -257,7 +280,7 @@ func TestInstallation(t *testing.T) {
 			var out bytes.Buffer
 			i := &Installation{Kube: kube, Agents: w, Report: &Report{Out: &out}, Image: "agnhost", Patience: 50 * time.Millisecond, Interval: time.Millisecond}
 			require.NoError(t, i.Run(t.Context()))
-			i.Report.End()
+			require.NoError(t, i.Report.End())
 			for _, want := range tc.want {
 				require.Contains(t, out.String(), want)
 			}

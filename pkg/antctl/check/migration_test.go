@@ -103,7 +103,7 @@ func TestMigration(t *testing.T) {
 			var out bytes.Buffer
 			r := &Report{Out: &out}
 			require.NoError(t, Migration(t.Context(), kube, tc.client, r))
-			r.End()
+			require.NoError(t, r.End())
 			for _, want := range tc.want {
 				require.Contains(t, out.String(), want)
 			}

@@ -61,15 +61,15 @@ func (i *Installation) traffic(ctx context.Context, nodes []string, caches map[s
 		i.Report.Fail("traffic", "no server: %v", err)
 		return nil
 	}
-	address := hostPort(server)
-	b.connect(ctx, "same Node", nodes[0], address, true)
+	b.addresses(ctx, "same Node", nodes[0], server)
 	if len(nodes) < 2 {
 		i.Report.Warn("between Nodes", "not tried: only Node %s has an agent that works", nodes[0])
 		b.service(ctx, nodes[0])
 		b.policy(ctx, nodes[0], nodes[0])
 		return nil
 	}
-	b.connect(ctx, "between Nodes", nodes[1], address, true)
+	b.addresses(ctx, "between Nodes", nodes[1], server)
+	b.large(ctx, nodes[1], server)
 	b.service(ctx, nodes[1])
 	b.policy(ctx, nodes[0], nodes[1])
 	b.fastPath(ctx, server, nodes[1], caches)
@@ -109,6 +109,50 @@ func (b *bed) service(ctx context.Context, from string) {
 		return
 	}
 	b.connect(ctx, "service", from, net.JoinHostPort(service.Spec.ClusterIP, "80"), true)
+	b.dns(ctx, from, service)
+}
+
+// dns reaches the server by the name of its Service.
+func (b *bed) dns(ctx context.Context, from string, service *corev1.Service) {
+	const check = "dns"
+	_, err := b.Kube.CoreV1().Services(metav1.NamespaceSystem).Get(ctx, "kube-dns", metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		b.Report.Warn(check, "not tried: there is no Service %s/kube-dns", metav1.NamespaceSystem)
+	case err != nil:
+		b.Report.Fail(check, "reading Service %s/kube-dns: %v", metav1.NamespaceSystem, err)
+	default:
+		b.connect(ctx, check, from, service.Name+"."+service.Namespace+".svc:80", true)
+	}
+}
+
+// addresses reaches all addresses of a server.
+func (b *bed) addresses(ctx context.Context, check, from string, server *corev1.Pod) {
+	b.connect(ctx, check, from, hostPort(server), true)
+	for _, other := range server.Status.PodIPs {
+		if other.IP != server.Status.PodIP {
+			b.connect(ctx, check, from, net.JoinHostPort(other.IP, strconv.Itoa(serverPort)), true)
+		}
+	}
+}
+
+// uploadBytes is the size of a file that makes packets as large as the path may carry.
+const uploadBytes = 200_000
+
+// large sends a file: where a link between the Nodes carries less than Pods believe, connections are made and their data is lost.
+func (b *bed) large(ctx context.Context, from string, server *corev1.Pod) {
+	const check = "large packets"
+	script := fmt.Sprintf("head -c %d /dev/zero >/tmp/file && curl -sS -o /dev/null --max-time 10 --retry 2 -F file=@/tmp/file http://%s/upload", uploadBytes, hostPort(server))
+	client, err := b.start(ctx, b.pod("upload-"+rand.String(5), from, corev1.Container{Command: []string{"sh", "-c", script}}), hasEnded)
+	switch {
+	case err != nil:
+		b.Report.Fail(check, "no client: %v", err)
+	case client.Status.Phase == corev1.PodSucceeded:
+		b.Report.OK(check, "Node %s sent %d bytes to %s", from, uploadBytes, hostPort(server))
+	default:
+		b.Report.Fail(check, "Node %s cannot send %d bytes to %s %s: set defaultMTU to the largest packet that the network between the Nodes carries, minus 50, or 70 over IPv6",
+			from, uploadBytes, hostPort(server), output(client))
+	}
 }
 
 // policy must not reach a server that a NetworkPolicy isolates.
