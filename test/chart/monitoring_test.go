@@ -16,6 +16,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 )
 
@@ -99,13 +102,15 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 	manual := read(t, root+"/docs/use/antctl.md")
 	for _, rule := range readAlerts(t, read(t, alertsFile)).rules() {
 		require.Contains(t, []string{"warning", "critical"}, rule.Labels["severity"], rule.Alert)
-		for _, name := range []string{"summary", "description", "command", "runbook"} {
+		for _, name := range []string{"summary", "description", "command", "runbook_url"} {
 			require.NotEmpty(t, rule.Annotations[name], "%s of %s", name, rule.Alert)
 		}
 		command := regexp.MustCompile(`^antctl (get|oncache) \w+`).FindString(rule.Annotations["command"])
 		require.NotEmpty(t, command, rule.Alert)
 		require.True(t, strings.Contains(manual, "### "+command+"\n"), "%s: docs/use/antctl.md has no %s", rule.Alert, command)
-		page, fragment, _ := strings.Cut(rule.Annotations["runbook"], "#")
+		path, found := strings.CutPrefix(rule.Annotations["runbook_url"], "https://github.com/antrea-oncache/antrea/blob/main/")
+		require.True(t, found, rule.Annotations["runbook_url"])
+		page, fragment, _ := strings.Cut(path, "#")
 		var anchors []string
 		for _, m := range regexp.MustCompile("(?m)^#+ (.*)$").FindAllStringSubmatch(read(t, root+"/"+page), -1) {
 			anchors = append(anchors, strings.ReplaceAll(strings.ToLower(strings.Trim(strings.ReplaceAll(m[1], "`", ""), " ")), " ", "-"))
@@ -155,7 +160,7 @@ func TestDashboard(t *testing.T) {
 func TestMonitoring(t *testing.T) {
 	manifest, err := template(t)
 	require.NoError(t, err)
-	require.False(t, strings.Contains(manifest, "PrometheusRule") || strings.Contains(manifest, "grafana_dashboard"), "monitoring is not off by default")
+	require.False(t, strings.Contains(manifest, "PrometheusRule") || strings.Contains(manifest, "PodMonitor") || strings.Contains(manifest, "grafana_dashboard"), "monitoring is not off by default")
 
 	all := render(t, "--set", "monitoring.dashboard.enable=true", "--set", "monitoring.dashboard.labels.team=net")
 	object := get[*corev1.ConfigMap](t, all, "ConfigMap antrea-oncache-dashboard")
@@ -180,7 +185,49 @@ func TestMonitoring(t *testing.T) {
 	require.Equal(t, map[string]string{"app": "antrea", "release": "prom"}, rule.Metadata.Labels)
 	require.Equal(t, readAlerts(t, read(t, alertsFile)), rule.Spec, "templates of Prometheus must not be taken for Helm's")
 
-	removal, err := template(t, "--set", "cleanup.enable=true", "--set", "monitoring.rules.enable=true", "--set", "monitoring.dashboard.enable=true")
+	requirePodMonitor(t)
+	removal, err := template(t, "--set", "cleanup.enable=true", "--set", "monitoring.rules.enable=true", "--set", "monitoring.dashboard.enable=true",
+		"--set", "monitoring.podMonitor.enable=true")
 	require.NoError(t, err)
-	require.False(t, strings.Contains(removal, "antrea-oncache-dashboard") || strings.Contains(removal, "PrometheusRule"), "left by the removal")
+	require.False(t, strings.Contains(removal, "antrea-oncache-dashboard") || strings.Contains(removal, "antrea-metrics") || strings.Contains(removal, "PrometheusRule"), "left by the removal")
+}
+
+// requirePodMonitor: Prometheus finds the ports of agents and controller, and its token reads nothing but metrics.
+func requirePodMonitor(t *testing.T) {
+	text, err := helm(t, "template", "antrea", chartDir, "--namespace", "kube-system", "--set", "monitoring.podMonitor.enable=true",
+		"--set", "monitoring.podMonitor.labels.release=prom", "--show-only", "templates/monitoring/podmonitor.yaml")
+	require.NoError(t, err)
+	documents := map[string]string{} // by kind
+	for _, document := range strings.Split(text, "\n---\n") {
+		documents[regexp.MustCompile(`(?m)^kind: (\w+)$`).FindStringSubmatch(document)[1]] = document
+	}
+	require.Len(t, documents, 5)
+	var monitor struct {
+		Metadata struct{ Labels map[string]string }
+		Spec     struct {
+			Selector            metav1.LabelSelector
+			PodMetricsEndpoints []struct {
+				Port, Scheme  string
+				Authorization struct{ Credentials corev1.SecretKeySelector }
+			}
+		}
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(documents["PodMonitor"]), &monitor))
+	require.Equal(t, map[string]string{"app": "antrea", "release": "prom"}, monitor.Metadata.Labels)
+	selector, err := metav1.LabelSelectorAsSelector(&monitor.Spec.Selector)
+	require.NoError(t, err)
+	endpoint, all := monitor.Spec.PodMetricsEndpoints[0], render(t)
+	require.Equal(t, "https", endpoint.Scheme)
+	for _, pod := range []corev1.PodTemplateSpec{agentPod(t, all), controllerPod(t, all)} {
+		require.True(t, selector.Matches(labels.Set(pod.Labels)), pod.Labels)
+		require.True(t, slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool {
+			return slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Name == endpoint.Port })
+		}), "no container has a port %s", endpoint.Port)
+	}
+	var secret corev1.Secret
+	require.NoError(t, yaml.Unmarshal([]byte(documents["Secret"]), &secret))
+	require.Equal(t, secret.Name, endpoint.Authorization.Credentials.Name)
+	var role rbacv1.ClusterRole
+	require.NoError(t, yaml.Unmarshal([]byte(documents["ClusterRole"]), &role))
+	require.Equal(t, []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}, role.Rules)
 }
