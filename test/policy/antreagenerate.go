@@ -57,9 +57,13 @@ func (g *Generator) addAntrea(w *World) {
 			w.ClusterGroups = append(w.ClusterGroups, &crd.ClusterGroup{ObjectMeta: g.meta("", "", fmt.Sprint("g", i)), Spec: g.nextSpec("", i)})
 		}
 	}
-	g.addAntreaPolicies(w)
+	if g.placed = nil; !g.quiet() {
+		g.addAntreaPolicies(w)
+		w.AdminPolicies = g.adminPolicies()
+	}
 	if g.turnover {
 		w.ClusterIPs, w.ClusterNetworkPolicies = clusterIPs, append(w.ClusterNetworkPolicies, g.queries())
+		g.addNames(w)
 	}
 	w.Tiers = g.tiers()
 }
@@ -167,7 +171,6 @@ func (g *Generator) nodeSelector() *metav1.LabelSelector {
 // addAntreaPolicies adds new policies and some of the last World's, unchanged or edited.
 func (g *Generator) addAntreaPolicies(w *World) {
 	taken := map[string]bool{}
-	g.placed = nil
 	keep := func(namespace, name string, spec *crd.NetworkPolicySpec, meta *metav1.ObjectMeta) (kept bool) {
 		n := g.rng.IntN(100)
 		if n >= 70 {
@@ -234,6 +237,9 @@ func (g *Generator) antreaSpec(namespace string) (spec crd.NetworkPolicySpec) {
 // crowded reports whether the policies of this World have places close to one another, some of them equal, at the end of a small table: a new
 // place moves others. Three of eight Worlds are so, one after the other.
 func (g *Generator) crowded() bool { return g.antrea && g.turnover && g.set%8 >= 5 }
+
+// quiet reports whether this World has none of these policies: Kubernetes' alone decide. One of eight Worlds is so.
+func (g *Generator) quiet() bool { return g.turnover && g.set%8 == 4 }
 
 // placeSpec chooses tier and priority. Some priorities are equal.
 func (g *Generator) placeSpec(spec *crd.NetworkPolicySpec) {

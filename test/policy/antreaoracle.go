@@ -55,12 +55,12 @@ var opinions = map[crd.RuleAction]Opinion{
 	crd.RuleActionAllow: MayAllow, crd.RuleActionDrop: MayDrop, crd.RuleActionReject: MayReject, crd.RuleActionPass: mayPass,
 }
 
-// ordered is a rule that matches, with its place in the order.
+// ordered is a rule that matches, with its place in the order and what it decides.
 type ordered struct {
 	tier     int32
 	priority float64
 	index    int
-	action   crd.RuleAction
+	action   Opinion
 }
 
 func (o ordered) compare(other ordered) int {
@@ -143,7 +143,7 @@ func (w *World) afterTiers(p *Probe, direction networkingv1.PolicyType, subject,
 		return MayDrop
 	}
 	last := w.antreaOpinion(p, direction, subject, peer, func(tier int32) bool { return tier >= baselinePriority })
-	if last == 0 {
+	if last == 0 || last == mayPass {
 		return MayAllow
 	}
 	return last
@@ -152,7 +152,7 @@ func (w *World) afterTiers(p *Probe, direction networkingv1.PolicyType, subject,
 // antreaOpinion returns the action of the first rule that matches. Antrea's documentation leaves open which one of several with the same place
 // decides; in this project rules that deny come first, then rules that pass. Of Drop and Reject it may be either.
 func (w *World) antreaOpinion(p *Probe, direction networkingv1.PolicyType, subject, peer *Pod, counts func(tier int32) bool) (opinion Opinion) {
-	var matching []ordered
+	matching := slices.DeleteFunc(w.adminMatching(p, direction, subject, peer), func(o ordered) bool { return !counts(o.tier) })
 	for _, policy := range w.antreaPolicies() {
 		tier, exists := w.tierPriority(policy.spec.Tier)
 		rules := policy.spec.Ingress
@@ -167,7 +167,7 @@ func (w *World) antreaOpinion(p *Probe, direction networkingv1.PolicyType, subje
 				continue
 			}
 			if w.appliesTo(policy, &rules[i], subject) && w.antreaRuleMatches(policy.namespace, &rules[i], direction, subject, peer, p) {
-				matching = append(matching, ordered{tier, policy.spec.Priority, i, *rules[i].Action})
+				matching = append(matching, ordered{tier, policy.spec.Priority, i, opinions[*rules[i].Action]})
 			}
 		}
 	}
@@ -177,7 +177,7 @@ func (w *World) antreaOpinion(p *Probe, direction networkingv1.PolicyType, subje
 	first := slices.MinFunc(matching, ordered.compare)
 	for _, rule := range matching {
 		if rule.compare(first) == 0 {
-			opinion |= opinions[rule.action]
+			opinion |= rule.action
 		}
 	}
 	for _, strictest := range []Opinion{MayDeny, mayPass} {

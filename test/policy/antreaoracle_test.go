@@ -25,6 +25,7 @@ func handmade(t *testing.T) *World {
 		Namespaces: map[string]map[string]string{"x": {"team": "a", "env": "p"}, "y": {"team": "a", "env": "q"}, "z": {}},
 		NodeLabels: map[string]map[string]string{"node-2": {"role": "edge"}},
 		Tiers:      []*crd.Tier{{ObjectMeta: metav1.ObjectMeta{Name: "mine"}, Spec: crd.TierSpec{Priority: 120}}},
+		Names:      constantNames,
 		Services:   []*corev1.Service{{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "s"}, Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "b"}}}},
 	}
 	for i, namespace := range []string{"x", "y", "z"} {

@@ -31,19 +31,22 @@ func (g *Generator) antreaRule(namespace, direction, tier string, perRule bool) 
 		peer := g.antreaPeer(namespace)
 		if direction == "egress" {
 			if g.turnover && g.chance(10) {
-				peer = crd.NetworkPolicyPeer{FQDN: pick(g.rng, fqdns)}
+				peer = crd.NetworkPolicyPeer{FQDN: g.fqdn()}
 			}
 			rule.To = append(rule.To, peer)
 		} else {
 			rule.From = append(rule.From, peer)
 		}
 	}
-	if direction == "egress" && g.turnover && g.chance(12) {
+	switch n := g.rng.IntN(100); {
+	case direction == "egress" && g.turnover && n < 12:
 		rule.To = nil
 		for range 1 + g.rng.IntN(2) {
 			rule.ToServices = append(rule.ToServices, g.peerService(namespace))
 		}
-	} else {
+	case direction == "egress" && g.turnover && n < 24:
+		rule.To = []crd.NetworkPolicyPeer{{FQDN: g.fqdn()}, {FQDN: g.fqdn()}}
+	default:
 		g.addPorts(&rule)
 	}
 	if perRule {
@@ -122,15 +125,15 @@ func (g *Generator) antreaPeer(namespace string) (peer crd.NetworkPolicyPeer) {
 		peer.NodeSelector = g.nodeSelector()
 	case n < 8 && namespace == "":
 		peer.ServiceAccount = g.serviceAccount()
-	case n < 12 && namespace == "":
+	case n < 13 && namespace == "":
 		peer.Namespaces = &crd.PeerNamespaces{Match: crd.NamespaceMatchSelf}
-		if g.chance(50) {
-			peer.Namespaces = &crd.PeerNamespaces{SameLabels: pick(g.rng, [][]string{{"team"}, {"env"}, {"team", "env"}})}
+		if g.chance(65) {
+			peer.Namespaces = &crd.PeerNamespaces{SameLabels: pick(g.rng, [][]string{{"team"}, {"env"}, {"team", "env"}, {"team", "env"}, {"env", "team"}, {"env", "team"}})}
 		}
 		if g.chance(40) {
 			peer.PodSelector = ptr.To(g.selector())
 		}
-	case n < 13:
+	case n < 14:
 		// An empty peer is all Pods.
 	case n < 17:
 		peer.NamespaceSelector = g.namespaceSelector()

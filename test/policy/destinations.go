@@ -5,6 +5,7 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -51,16 +52,58 @@ func (c *ClusterIP) isAmong(services []crd.PeerService, namespace string) bool {
 	})
 }
 
-// Names are the places of Pods whose addresses a name has. They are the same in all Worlds.
-var Names = map[string][]int{"a.test": {1, 6}, "b.test": {3}, "x.sub.test": {8, 3}, "y.sub.test": {5}}
+// constantNames are the names of all Worlds.
+var constantNames = map[string][]int{"a.test": {1, 6}, "b.test": {3}, "x.sub.test": {8, 3}, "y.sub.test": {5}}
 
 // fqdns are names and patterns that rules have.
 var fqdns = []string{"a.test", "B.test.", "*.test", "*.sub.test", "x.*", "nothing.test", "test"}
 
+// freshName is a name that no World before this one has: no agent has resolved it.
+func (g *Generator) freshName() string { return fmt.Sprintf("n%d.fresh", g.set) }
+
+// fqdn returns a name or a pattern, in half of the cases of the fresh name alone.
+func (g *Generator) fqdn() string {
+	fresh := g.freshName()
+	return pick(g.rng, append(fqdns[:len(fqdns):len(fqdns)], fresh, strings.ToUpper(fresh)+".", strings.TrimSuffix(fresh, "fresh")+"*", "*"+fresh, "n*"+fresh[1:]+"*"))
+}
+
+// addNames gives a World the constant names, its fresh one, and those of earlier Worlds that policies still have.
+func (g *Generator) addNames(w *World) {
+	w.Names = maps.Clone(constantNames)
+	if g.last != nil {
+		for name, places := range g.last.Names {
+			if w.hasRuleWith(name) {
+				w.Names[name] = places
+			}
+		}
+	}
+	w.Names[g.freshName()] = []int{g.rng.IntN(len(w.Pods)), g.rng.IntN(len(w.Pods))}
+}
+
+// hasRuleWith reports whether a rule stands for a name.
+func (w *World) hasRuleWith(name string) bool {
+	is := func(pattern string) bool { return nameMatches(pattern, name) }
+	for _, p := range w.antreaPolicies() {
+		for _, rule := range p.spec.Egress {
+			if slices.ContainsFunc(rule.To, func(peer crd.NetworkPolicyPeer) bool { return is(peer.FQDN) }) {
+				return true
+			}
+		}
+	}
+	for _, p := range w.AdminPolicies {
+		for _, rule := range p.Egress {
+			if slices.ContainsFunc(rule.Peers, func(peer AdminPeer) bool { return slices.ContainsFunc(peer.Names, is) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // hasName reports whether one of the names that a pattern stands for has the address of a Pod. '*' is any text.
 func (w *World) hasName(pattern string, pod *Pod) bool {
-	for name, places := range Names {
-		if !nameMatches(strings.TrimSuffix(strings.ToLower(pattern), "."), name) {
+	for name, places := range w.Names {
+		if !nameMatches(pattern, name) {
 			continue
 		}
 		if slices.ContainsFunc(places, func(place int) bool { return place < len(w.Pods) && w.Pods[place].IPv4 == pod.IPv4 }) {
@@ -70,12 +113,23 @@ func (w *World) hasName(pattern string, pod *Pod) bool {
 	return false
 }
 
+// nameMatches compares without case and without a dot at the end of the pattern.
 func nameMatches(pattern, name string) bool {
-	before, after, wild := strings.Cut(pattern, "*")
+	before, after, wild := strings.Cut(strings.TrimSuffix(strings.ToLower(pattern), "."), "*")
 	if !wild {
-		return pattern == name
+		return before == name
 	}
-	return len(name) >= len(before)+len(after) && strings.HasPrefix(name, before) && strings.HasSuffix(name, after)
+	if !strings.HasPrefix(name, before) {
+		return false
+	}
+	for rest := name[len(before):]; ; rest = rest[1:] {
+		if nameMatches(after, rest) {
+			return true
+		}
+		if rest == "" {
+			return false
+		}
+	}
 }
 
 // Askers returns the Pods to which an egress rule with a name is applied: they learn addresses from DNS.
@@ -86,6 +140,9 @@ func (w *World) Askers() (pods []*Pod) {
 				pods = append(pods, pod)
 				break
 			}
+		}
+		if slices.ContainsFunc(w.AdminPolicies, func(p *AdminPolicy) bool { return p.hasNames() && w.isAmong(&p.Subject, pod) }) {
+			pods = append(pods, pod)
 		}
 	}
 	return pods

@@ -125,6 +125,7 @@ func TestAntreaIsVaried(t *testing.T) {
 					seen[name]++
 				}
 			}
+			seenToDecide(seen, w, p)
 			if p.Via != nil {
 				seen["dialed "+opinion.String()]++
 			}
@@ -132,10 +133,43 @@ func TestAntreaIsVaried(t *testing.T) {
 		b.Probes(w)
 	}
 	for _, what := range []string{
+		"a name decides", "a fresh name decides", "the second of sameLabels decides", "a policy of the Kubernetes network policy API decides",
 		"Allow", "Drop", "Reject", "Pass", "toServices", "names", "asker", "missing tier", "baseline", "equal places", "allowed", "dropped", "rejected",
 		"dialed allowed", "dialed dropped", "dialed rejected",
 	} {
 		require.Greater(t, seen[what], 7, what)
+	}
+}
+
+// seenToDecide counts a probe by what its treatment depends on.
+func seenToDecide(seen map[string]int, w *World, p *Probe) {
+	for what, without := range map[string]func(*World){
+		"a name decides":       func(w *World) { w.Names = nil },
+		"a fresh name decides": func(w *World) { w.Names = constantNames },
+		"a policy of the Kubernetes network policy API decides": func(w *World) { w.AdminPolicies = nil },
+		"the second of sameLabels decides":                      firstOfSameLabels,
+	} {
+		other := *w
+		without(&other)
+		if other.Opinion(p)&w.Opinion(p) == 0 {
+			seen[what]++
+		}
+	}
+}
+
+func firstOfSameLabels(w *World) {
+	policies := w.ClusterNetworkPolicies
+	w.ClusterNetworkPolicies = nil
+	for _, p := range policies {
+		p := copied(p)
+		for _, rule := range slices.Concat(p.Spec.Ingress, p.Spec.Egress) {
+			for _, peer := range slices.Concat(rule.From, rule.To) {
+				if peer.Namespaces != nil && len(peer.Namespaces.SameLabels) > 0 {
+					peer.Namespaces.SameLabels = []string{slices.Min(peer.Namespaces.SameLabels)}
+				}
+			}
+		}
+		w.ClusterNetworkPolicies = append(w.ClusterNetworkPolicies, p)
 	}
 }
 

@@ -63,6 +63,11 @@ func (g *Generator) ingress() networkingv1.NetworkPolicyIngressRule {
 }
 
 func (g *Generator) egress() networkingv1.NetworkPolicyEgressRule {
+	if g.chance(20) {
+		// A name of a port, of all Pods.
+		name := intstr.FromString(pick(g.rng, names))
+		return networkingv1.NetworkPolicyEgressRule{Ports: []networkingv1.NetworkPolicyPort{{Port: &name}}}
+	}
 	return networkingv1.NetworkPolicyEgressRule{To: g.peers(), Ports: g.ports()}
 }
 

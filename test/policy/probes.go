@@ -106,6 +106,12 @@ func boundaries(w *World) []service {
 			}
 		}
 	}
+	for _, p := range w.AdminPolicies {
+		p.limits(func(protocol corev1.Protocol, first, last int32) {
+			port := intstr.FromInt32(first)
+			add([]networkingv1.NetworkPolicyPort{{Protocol: &protocol, Port: &port, EndPort: &last}})
+		})
+	}
 	for _, p := range w.antreaPolicies() {
 		for _, rule := range slices.Concat(p.spec.Ingress, p.spec.Egress) {
 			for _, port := range rule.Ports {

@@ -5,7 +5,8 @@
 // (k8s.io/api/networking/v1) and the documentation of Antrea's policies (crd.antrea.io/v1beta1) allow in them. It shares no code with the
 // controllers that it judges. world.go defines the objects, oracle.go the specification, antreaoracle.go, antreagroups.go and antreaports.go
 // what Antrea adds to it, destinations.go Services and names as destinations. generate.go and antreagenerate.go make random worlds, pods.go their Pods, policies.go and antrearules.go
-// their policies, antreaedit.go their changes, probes.go the connections to try. The program truthtable compares.
+// their policies, antreaedit.go their changes, probes.go the connections to try. adminpolicy.go, adminoracle.go and admingenerate.go are the policies of
+// the Kubernetes network policy API (policy.networking.k8s.io). The program truthtable compares.
 //
 // Two checks test this package itself. mutants.txt and test/tools/mutants show that the random worlds find faults that are put into the controller
 // and the agent. The module in the directory cyclonus compares the oracle with the matcher of another project.
@@ -61,8 +62,11 @@ type World struct {
 	ClusterGroups          []*crd.ClusterGroup
 	Groups                 []*crd.Group
 	// Services are named by groups, ClusterIPs by toServices.
-	Services   []*corev1.Service
-	ClusterIPs []*ClusterIP
+	Services      []*corev1.Service
+	ClusterIPs    []*ClusterIP
+	AdminPolicies []*AdminPolicy
+	// Names are the places of Pods whose addresses a name of DNS has.
+	Names map[string][]int
 	// NodeLabels has the labels of each Node.
 	NodeLabels map[string]map[string]string
 }

@@ -19,10 +19,11 @@ import (
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
-// kinds are the kinds of Antrea's objects, by resource.
+// kinds are the kinds of Antrea's objects and of the Kubernetes network policy API, by resource.
 var kinds = map[schema.GroupVersionResource]string{
 	crd.Tiers: v1beta1.TierKind, crd.ClusterGroups: v1beta1.ClusterGroupKind, crd.Groups: v1beta1.GroupKind,
 	crd.ClusterNetworkPolicies: v1beta1.ClusterNetworkPolicyKind, crd.NetworkPolicies: v1beta1.NetworkPolicyKind,
+	crd.AdminNetworkPolicies: policy.AdminKind, crd.BaselineAdminNetworkPolicies: policy.BaselineKind, crd.K8sClusterNetworkPolicies: policy.ClusterKind,
 }
 
 func newAntreaAPI() *dynamicfake.FakeDynamicClient {
@@ -39,7 +40,7 @@ type antreaKey struct {
 	namespace, name, uid string
 }
 
-// antreaObjects returns the objects of a world that Antrea's kinds are made of.
+// antreaObjects returns the objects of these kinds.
 func antreaObjects(world *policy.World) map[antreaKey]metav1.Object {
 	all := map[antreaKey]metav1.Object{}
 	add := func(resource schema.GroupVersionResource, o metav1.Object) {
@@ -60,8 +61,18 @@ func antreaObjects(world *policy.World) map[antreaKey]metav1.Object {
 	for _, o := range world.AntreaNetworkPolicies {
 		add(crd.NetworkPolicies, o)
 	}
+	for _, o := range world.AdminPolicies {
+		for resource, kind := range kinds {
+			if kind == o.Kind && resource.Group == adminGroup {
+				add(resource, o.Object())
+			}
+		}
+	}
 	return all
 }
+
+// adminGroup is the group of the Kubernetes network policy API.
+const adminGroup = "policy.networking.k8s.io"
 
 // changeAntrea turns the objects of one world into the objects of another: all deletions come first.
 func (c *cluster) changeAntrea(ctx context.Context, before, after *policy.World) error {
@@ -90,7 +101,7 @@ func (c *cluster) setAntrea(ctx context.Context, resource schema.GroupVersionRes
 		return err
 	}
 	u := &unstructured.Unstructured{Object: content}
-	u.SetGroupVersionKind(v1beta1.SchemeGroupVersion.WithKind(kinds[resource]))
+	u.SetGroupVersionKind(resource.GroupVersion().WithKind(kinds[resource]))
 	client := c.antrea.Resource(resource).Namespace(object.GetNamespace())
 	if create {
 		_, err = client.Create(ctx, u, metav1.CreateOptions{})

@@ -31,6 +31,12 @@ func (c *cluster) markAntrea(ctx context.Context) error {
 	here := metav1.ObjectMeta{Name: name, Namespace: markerNamespace, UID: types.UID("antrea-" + name)}
 	cluster := metav1.ObjectMeta{Name: name, UID: types.UID("cluster-" + name)}
 	labels := map[string]string{markerLabel: fmt.Sprint(n)}
+	var admin []*policy.AdminPolicy
+	for _, kind := range adminKinds {
+		nobody := policy.AdminPods{Namespaces: &metav1.LabelSelector{MatchLabels: map[string]string{"nobody": "has"}}}
+		deny := policy.AdminRule{Action: policy.MayDrop, Peers: []policy.AdminPeer{{Pods: &nobody}}}
+		admin = append(admin, &policy.AdminPolicy{Kind: kind, Name: name, UID: types.UID(kind + name), Subject: nobody, Ingress: []policy.AdminRule{deny}})
+	}
 	nodes := v1beta1.NetworkPolicyPeer{NodeSelector: &metav1.LabelSelector{MatchLabels: labels}}
 	rule := func(group string, others ...v1beta1.NetworkPolicyPeer) []v1beta1.Rule {
 		return []v1beta1.Rule{{Action: ptr.To(v1beta1.RuleActionPass), Name: name, From: append(others, v1beta1.NetworkPolicyPeer{Group: group})}}
@@ -44,6 +50,7 @@ func (c *cluster) markAntrea(ctx context.Context) error {
 		ClusterNetworkPolicies: []*v1beta1.ClusterNetworkPolicy{{ObjectMeta: cluster, Spec: v1beta1.NetworkPolicySpec{Tier: name, Priority: 1, AppliedTo: appliedTo, Ingress: rule(name, nodes)}}},
 		AntreaNetworkPolicies:  []*v1beta1.NetworkPolicy{{ObjectMeta: here, Spec: v1beta1.NetworkPolicySpec{Priority: 1, AppliedTo: appliedTo, Ingress: rule(name)}}},
 		Services:               []*corev1.Service{{ObjectMeta: here, Spec: corev1.ServiceSpec{Selector: map[string]string{markerLabel: fmt.Sprint(n - 1)}}}},
+		AdminPolicies:          admin,
 		Hosts:                  []*policy.Pod{markerNode}, NodeLabels: map[string]map[string]string{markerNode.Node: labels},
 	}
 	if err := c.changeAntrea(ctx, c.antreaMarker, marker); err != nil {
@@ -53,6 +60,11 @@ func (c *cluster) markAntrea(ctx context.Context) error {
 	var missing string
 	err := wait.PollUntilContextTimeout(ctx, time.Millisecond, settleTimeout, true, func(context.Context) (bool, error) {
 		missing = c.missingOfMarker(cluster.UID, here.UID, tier)
+		for _, p := range admin {
+			if c.store.Get(controller.NetworkPolicies, string(p.UID)) == nil {
+				missing = "the " + p.Kind
+			}
+		}
 		return missing == "", nil
 	})
 	if err != nil {
@@ -60,6 +72,9 @@ func (c *cluster) markAntrea(ctx context.Context) error {
 	}
 	return nil
 }
+
+// adminKinds are the kinds of the Kubernetes network policy API.
+var adminKinds = []string{policy.AdminKind, policy.BaselineKind, policy.ClusterKind}
 
 // missingOfMarker says which part of a marker the controller has not read.
 func (c *cluster) missingOfMarker(cluster, own types.UID, tier int32) string {

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -71,10 +72,15 @@ func newCluster(ctx context.Context, world *policy.World, nodes []nodeSwitch, di
 	if err != nil {
 		return c, err
 	}
-	if err := central.FollowAntrea(objects); err != nil {
+	admin, err := crd.NewAdminPolicies(c.antrea, true, true)
+	if err != nil {
+		return c, err
+	}
+	if err := errors.Join(central.FollowAntrea(objects), central.FollowAdmin(admin)); err != nil {
 		return c, err
 	}
 	c.done.Go(func() { objects.Run(ctx) })
+	c.done.Go(func() { admin.Run(ctx) })
 	c.done.Go(func() { central.Run(ctx) })
 	<-central.Synced()
 	for _, n := range nodes {

@@ -57,7 +57,7 @@ func runKills(ctx context.Context, t ovstest.TB, kills int, seed uint64, r *kill
 	rng := rand.New(rand.NewPCG(seed, 1))
 	k := &killing{rng: rng, generator: policy.NewAntreaGenerator(policy.NewGenerator(rng)), r: r}
 	world := k.generator.Next()
-	world.Policies, world.ClusterNetworkPolicies, world.AntreaNetworkPolicies = nil, nil, nil
+	world.Policies, world.ClusterNetworkPolicies, world.AntreaNetworkPolicies, world.AdminPolicies = nil, nil, nil, nil
 	if err := k.start(ctx, t, world); err != nil {
 		return err
 	}

@@ -40,10 +40,10 @@ func (f *fabric) ask(world *policy.World) error {
 	}
 	for _, asker := range askers {
 		server := world.Hosts[slices.IndexFunc(world.Hosts, func(h *policy.Pod) bool { return h.Node != asker.Node })]
-		for _, name := range slices.Sorted(maps.Keys(policy.Names)) {
+		for _, name := range slices.Sorted(maps.Keys(world.Names)) {
 			for _, six := range []bool{false, true} {
 				n := uint16(len(queries))
-				queries = append(queries, query{asker, server, name, policy.Names[name], six, n + 1, firstQueryPort + n})
+				queries = append(queries, query{asker, server, name, world.Names[name], six, n + 1, firstQueryPort + n})
 			}
 		}
 	}

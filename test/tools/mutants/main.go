@@ -76,12 +76,12 @@ func runFile(ctx context.Context, repository, file string, mutants []*mutant, on
 	}
 	defer remove()
 	missed, err := s.all(ctx, mutants, only == "")
-	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
 	fmt.Printf("mutants: %s: %d mutants, %d not found\n", file, len(mutants), missed)
 	if missed > 0 {
-		return fmt.Errorf("%s: the suite did not find %d of %d mutants", file, missed, len(mutants))
+		err = errors.Join(err, fmt.Errorf("the suite did not find %d of %d mutants", missed, len(mutants)))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
 	}
 	return nil
 }

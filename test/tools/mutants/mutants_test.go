@@ -102,6 +102,13 @@ func TestASuiteThatFailsForAnotherReasonProvesNothing(t *testing.T) {
 	_, err = s.all(t.Context(), mutants, true)
 	require.ErrorContains(t, err, "fails without any fault")
 
+	// The others are judged all the same.
+	other := *mutants[0]
+	other.clean, other.name, other.run = false, "other", "true"
+	missed, err := s.all(t.Context(), []*mutant{mutants[0], &other}, false)
+	require.ErrorContains(t, err, "m: the run failed")
+	require.Equal(t, 1, missed)
+
 	mutants[0].build = "echo no compiler; false"
 	_, err = s.all(t.Context(), mutants, false)
 	require.ErrorContains(t, err, "no compiler")

@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -44,9 +45,10 @@ func newSuite(repository string, out io.Writer) (s *suite, remove func(), err er
 	return s, remove, err
 }
 
-// all runs the mutants and returns how many the suite did not find. An error says that a verdict was impossible.
+// all runs the mutants and returns how many the suite did not find. An error says for which mutants a verdict was impossible.
 func (s *suite) all(ctx context.Context, mutants []*mutant, clean bool) (missed int, err error) {
 	once := ""
+	var unjudged []error
 	for i, m := range mutants {
 		if m.once != once {
 			once = m.once
@@ -60,14 +62,17 @@ func (s *suite) all(ctx context.Context, mutants []*mutant, clean bool) (missed 
 			}
 		}
 		found, err := s.one(ctx, m)
-		if err != nil {
-			return missed, fmt.Errorf("%s: %w", m.name, err)
-		}
-		if !found {
+		switch {
+		case ctx.Err() != nil:
+			return missed, ctx.Err()
+		case err != nil:
+			s.say(m, "NO VERDICT")
+			unjudged = append(unjudged, fmt.Errorf("%s: %w", m.name, err))
+		case !found:
 			missed++
 		}
 	}
-	return missed, nil
+	return missed, errors.Join(unjudged...)
 }
 
 // passes runs the suite without a fault. It must pass.
