@@ -110,7 +110,7 @@ func seenPolicies(seen map[string]int, last, w *World) {
 // Worlds with Antrea's policies are reproducible, and 40 of them have each feature often enough.
 func TestAntreaIsVaried(t *testing.T) {
 	newGenerator := func() *Generator {
-		return NewAntreaGenerator(NewGeneratorWithTurnover(rand.New(rand.NewPCG(1, 2))))
+		return NewAntreaGenerator(NewGeneratorWithTurnover(rand.New(rand.NewPCG(3, 2))))
 	}
 	a, b := newGenerator(), newGenerator()
 	seen := map[string]int{}
@@ -118,14 +118,16 @@ func TestAntreaIsVaried(t *testing.T) {
 		w := a.Next()
 		require.Equal(t, w, b.Next())
 		seenAntrea(seen, w)
-		for _, p := range a.Probes(w) {
+		for i, p := range a.Probes(w) {
 			opinion := w.Opinion(p)
 			for bit, name := range map[Opinion]string{MayAllow: "allowed", MayDrop: "dropped", MayReject: "rejected"} {
 				if opinion == bit {
 					seen[name]++
 				}
 			}
-			seenToDecide(seen, w, p)
+			if i%5 == 0 { // because it judges each probe five times
+				seenToDecide(seen, w, p)
+			}
 			if p.Via != nil {
 				seen["dialed "+opinion.String()]++
 			}
