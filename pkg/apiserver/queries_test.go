@@ -136,6 +136,13 @@ func TestPolicyQueries(t *testing.T) {
 		{"no name", ask(pod, `{"namespace":"ns"}`), 400, "request.source.pod and request.destination.pod need a name and a namespace"},
 		{"no Pod", ask("null", pod), 400, "need a name and a namespace"},
 		{"no request", `{"apiVersion":"controlplane.antrea.io/v1beta2","kind":"NetworkPolicyEvaluation"}`, 400, "need a name and a namespace"},
+		{"an answer in the question", strings.Replace(ask(pod, pod), `"request":`, `"response":{"ruleIndex":-7,"rule":{"direction":"Up","action":"Redirect"}},"request":`, 1), 201, `"ruleIndex":2147483647`},
+		{"an unknown field", strings.Replace(ask(pod, pod), `"request":`, `"code":{"a":[1]},"request":`, 1), 201, `"ruleIndex":2147483647`},
+		{"another kind", strings.Replace(ask(pod, pod), "NetworkPolicyEvaluation", "NetworkPolicy", 1), 400, "NetworkPolicy"},
+		{"no such kind", strings.Replace(ask(pod, pod), "NetworkPolicyEvaluation", "Evaluation", 1), 400, "Evaluation"},
+		{"another version", strings.Replace(ask(pod, pod), "v1beta2", "v9", 1), 400, "v9"},
+		{"a number as name", ask(pod, `{"namespace":"ns","name":7}`), 400, "name"},
+		{"cut short", ask(pod, pod)[:90], 400, "unexpected"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			status, answer := f.send("POST", group+"/networkpolicyevaluation", f.token, "", tc.body)

@@ -295,6 +295,51 @@ func TestDamagedAnswersAreDropped(t *testing.T) {
 	require.Equal(t, "[10.0.0.1 10.0.0.2]", w.addresses("*"))
 }
 
+// aliases is an answer about a.b. with this number of CNAME records, each the alias of the next one and the last one of the first one, and an address.
+// A message has room for 4,000 of them.
+func aliases(t *testing.T, number int) []byte {
+	m := message(t, "a.b.", dnsmessage.TypeA, record{"10.0.0.1", 5})
+	const question, address = 12, 12 + 9 // of its name, and of the record of the address
+	var chain []byte
+	for i := range number {
+		// The target is a label of two bytes before the name of the question.
+		chain = append(chain, 0xc0, question, 0, byte(dnsmessage.TypeCNAME), 0, byte(dnsmessage.ClassINET), 0, 0, 0, 5, 0, 5, 2, byte(i>>8), byte(i), 0xc0, question)
+	}
+	chain[len(chain)-4] = 0xc0 // a pointer behind its own beginning, to the name of the question: a loop of names
+	m = slices.Concat(m[:address], chain, m[address:])
+	binary.BigEndian.PutUint16(m[6:], uint16(number+1))
+	return m
+}
+
+// An answer with thousands of names, or with names in a loop, gives the name of its question its addresses, and no other name.
+func TestAnswersWithManyNames(t *testing.T) {
+	const most = (65535 - 50) / 17
+	many := aliases(t, most)
+	a, err := parseAnswer(many)
+	require.NoError(t, err)
+	require.Equal(t, "a.b", a.name)
+	require.Len(t, a.addresses, 1)
+
+	w := newWorld(t, "")
+	w.declare("*")
+	defer w.run()()
+	w.packet(tcpSegment(t, 1, true, nil))
+	w.packet(tcpSegment(t, 2, false, withLength(aliases(t, 60))))
+	w.requireResumed(2)
+	require.Equal(t, "[10.0.0.1]", w.addresses("*"))
+
+	for name, damage := range map[string]func([]byte){
+		"more records than the message has":      func(m []byte) { binary.BigEndian.PutUint16(m[6:], 10000) },
+		"the owner of a record points to itself": func(m []byte) { m[22] = 21 },
+		"the owner points behind the message":    func(m []byte) { m[21], m[22] = 0xff, 0xff },
+	} {
+		m := aliases(t, 60)
+		damage(m)
+		_, err := parseAnswer(m)
+		require.Error(t, err, name)
+	}
+}
+
 // Over TCP, only the segment that completes a message waits. The order of segments does not matter.
 func TestAnswersOverTCP(t *testing.T) {
 	w := newWorld(t, "")

@@ -20,7 +20,10 @@ type target struct {
 	exact, widened []groupReference
 }
 
-var errOneField = errors.New("must have one kind of field")
+var (
+	errOneField      = errors.New("must have one kind of field")
+	errServiceEgress = errors.New("service: egress rule cannot be applied to Services")
+)
 
 // appliedTo reads a list. Groups that do not exist select nothing.
 func (t *translator) appliedTo(place string, entries []v1beta1.AppliedTo, egress bool) target {
@@ -69,7 +72,7 @@ func (t *translator) appliedEntry(entry *v1beta1.AppliedTo, egress bool) (*group
 		selector, err := serviceAccount(entry.ServiceAccount)
 		return one(selector, err)
 	case entry.Service != nil && egress:
-		return none, errors.New("service: egress rule cannot be applied to Services")
+		return none, errServiceEgress
 	case entry.Service != nil:
 		return service(entry.Service)
 	case entry.NodeSelector != nil:

@@ -192,7 +192,10 @@ func (r *ruleReader) action(source *v1beta1.Rule) controlplane.RuleAction {
 // target returns the groups that a rule applies to; split is set if they are not exactly the policy's.
 func (r *ruleReader) target(source *v1beta1.Rule) (applied []groupReference, split bool) {
 	own := r.policy
-	if len(source.AppliedTo) > 0 {
+	switch {
+	case len(source.AppliedTo)+len(r.source.spec.AppliedTo) == 0:
+		r.cannot(r.place+".appliedTo", errors.New("needs to be set in either spec or rules, in all rules or in none: the rule applies to nothing"))
+	case len(source.AppliedTo) > 0:
 		own, split = r.appliedTo(r.place+".appliedTo", source.AppliedTo, r.rule.Direction == controlplane.DirectionOut), true
 		if len(r.source.spec.AppliedTo) > 0 {
 			r.cannot(r.place+".appliedTo", fmt.Errorf("must not be set in both spec and rules"))
@@ -202,6 +205,10 @@ func (r *ruleReader) target(source *v1beta1.Rule) (applied []groupReference, spl
 	applied = own.exact
 	if r.denies {
 		applied = merge(applied, own.widened)
+	}
+	if r.rule.Direction == controlplane.DirectionOut && slices.ContainsFunc(applied, groupReference.isService) {
+		r.cannot(r.place, errServiceEgress)
+		applied, split = slices.DeleteFunc(slices.Clone(applied), groupReference.isService), true
 	}
 	return applied, split
 }

@@ -79,6 +79,8 @@ type groupReference struct {
 	live bool
 }
 
+func (r groupReference) isService() bool { return r.service != nil }
+
 // anonymous refers to the group of one selector.
 func anonymous(selector groupSelector) groupReference {
 	name := selector.name()
