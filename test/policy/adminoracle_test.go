@@ -51,8 +51,8 @@ func TestOpinionOfAdminPolicies(t *testing.T) {
 		probe    Probe
 		want     Opinion
 	}{
-		"Deny": {admin: []*AdminPolicy{adminOf(AdminKind, 1, on(MayDrop))}, to: "x/a", want: MayDrop},
-		"Pods of other Namespaces are no subjects":                {admin: []*AdminPolicy{onlyY}, to: "x/a", want: MayAllow},
+		"Deny":                                                    {admin: []*AdminPolicy{adminOf(AdminKind, 1, on(MayDrop))}, to: "x/a", want: MayDrop},
+		"other Namespaces are not selected":                       {admin: []*AdminPolicy{onlyY}, to: "x/a", want: MayAllow},
 		"some Pods of a Namespace":                                {admin: []*AdminPolicy{onlyY}, from: "x/a", to: "y/a", want: MayDrop},
 		"the first rule decides":                                  {admin: []*AdminPolicy{adminOf(AdminKind, 1, on(MayAllow), on(MayDrop))}, to: "x/a", want: MayAllow},
 		"the lower priority comes first":                          {admin: []*AdminPolicy{adminOf(AdminKind, 2, on(MayDrop)), adminOf(AdminKind, 1, on(MayAllow))}, to: "x/a", want: MayAllow},
@@ -72,7 +72,7 @@ func TestOpinionOfAdminPolicies(t *testing.T) {
 		"another protocol":            {admin: []*AdminPolicy{adminOf(AdminKind, 1, on(MayDrop, tcp(80, 81)))}, to: "x/a", probe: Probe{Port: 80, Protocol: corev1.ProtocolUDP}, want: MayAllow},
 		"the name of a port":          {admin: []*AdminPolicy{adminOf(AdminKind, 1, on(MayDrop, AdminPort{Name: "web"}))}, to: "x/a", probe: Probe{Port: 80}, want: MayDrop},
 		"a name with another number":  {admin: []*AdminPolicy{adminOf(AdminKind, 1, on(MayDrop, AdminPort{Name: "web"}))}, to: "x/a", probe: Probe{Port: 81}, want: MayAllow},
-		"a Node is no Pod":            {admin: []*AdminPolicy{adminOf(AdminKind, 1, on(MayDrop))}, from: "z/host-2", to: "x/a", want: MayAllow},
+		"Pods do not include Nodes":   {admin: []*AdminPolicy{adminOf(AdminKind, 1, on(MayDrop))}, from: "z/host-2", to: "x/a", want: MayAllow},
 		"a Node":                      {admin: []*AdminPolicy{to(MayDrop, AdminPeer{Nodes: &metav1.LabelSelector{}})}, to: "z/host-2", want: MayDrop},
 		"a network":                   {admin: []*AdminPolicy{to(MayDrop, AdminPeer{Networks: []string{"fd01::/64", "10.0.1.0/24"}})}, to: "x/a", want: MayDrop},
 		"another network":             {admin: []*AdminPolicy{to(MayDrop, AdminPeer{Networks: []string{"10.0.2.0/24"}})}, to: "x/a", want: MayAllow},

@@ -67,7 +67,7 @@ func (g *Generator) fqdn() string {
 	return pick(g.rng, append(fqdns[:len(fqdns):len(fqdns)], fresh, strings.ToUpper(fresh)+".", strings.TrimSuffix(fresh, "fresh")+"*", "*"+fresh, "n*"+fresh[1:]+"*"))
 }
 
-// addNames gives a World the constant names, its fresh one, and those of earlier Worlds that policies still have.
+// addNames gives a World the constant names, its fresh one, and names of earlier Worlds that policies still have.
 func (g *Generator) addNames(w *World) {
 	w.Names = maps.Clone(constantNames)
 	if g.last != nil {

@@ -102,7 +102,7 @@ func TestASuiteThatFailsForAnotherReasonProvesNothing(t *testing.T) {
 	_, err = s.all(t.Context(), mutants, true)
 	require.ErrorContains(t, err, "fails without any fault")
 
-	// The others are judged all the same.
+	// The others are judged nevertheless.
 	other := *mutants[0]
 	other.clean, other.name, other.run = false, "other", "true"
 	missed, err := s.all(t.Context(), []*mutant{mutants[0], &other}, false)
