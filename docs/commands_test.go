@@ -72,7 +72,7 @@ func TestAntctlCalls(t *testing.T) {
 			calls[m[1]] = file
 		}
 	}
-	for _, want := range []string{"check cluster", "get oncache flows --ip $SERVER", `check installation --kubeconfig "bin/kubeconfig-$cluster" --patience 3m`} {
+	for _, want := range []string{"check cluster", "get oncache flows --ip $SERVER --node $NODE", `check installation --kubeconfig "bin/kubeconfig-$cluster" --patience 3m`} {
 		require.Contains(t, calls, want)
 	}
 	for call, file := range calls {
