@@ -98,7 +98,7 @@ func (s *suite) endpoint(t *testing.T, p *cluster.Pod) api.EndpointInfo {
 	if p == s.server {
 		node = s.node2
 	}
-	for _, e := range antctl[[]api.EndpointInfo](t, node, "get", "oncache", "endpoints") {
+	for _, e := range askAgent[[]api.EndpointInfo](t, node, "/oncache?view=endpoints") {
 		if e.Pod == namespace+"/"+p.PodName {
 			return e
 		}

@@ -18,6 +18,24 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
 
+// askAgent reads a path of the agent's API (see pkg/antctl for the paths and queries) and decodes its JSON.
+func askAgent[Answer any](t *testing.T, n *cluster.Node, path string) Answer {
+	t.Helper()
+	answer, err := tryAskAgent[Answer](t, n, path)
+	require.NoError(t, err)
+	return answer
+}
+
+func tryAskAgent[Answer any](t *testing.T, n *cluster.Node, path string) (answer Answer, err error) {
+	ctx, cancel := context.WithTimeout(t.Context(), execTimeout)
+	defer cancel()
+	body, err := n.AskAgent(ctx, path)
+	if err != nil {
+		return answer, err
+	}
+	return answer, json.Unmarshal(body, &answer)
+}
+
 // antctl runs antctl as in the agent's Pod and decodes its JSON.
 func antctl[Answer any](t *testing.T, n *cluster.Node, args ...string) Answer {
 	t.Helper()
@@ -38,7 +56,7 @@ func tryAntctl[Answer any](t *testing.T, n *cluster.Node, args ...string) (answe
 
 func oncacheStatus(t *testing.T, n *cluster.Node) api.Status {
 	t.Helper()
-	return antctl[api.Status](t, n, "get", "oncache")
+	return askAgent[api.Status](t, n, "/oncache")
 }
 
 // flow is a connection as its client sees it.
@@ -98,7 +116,7 @@ func (s *suite) entriesOf(t *testing.T, f flow, onClient bool) (entries, error) 
 }
 
 func entriesOfPod(t *testing.T, n *cluster.Node, pod netip.Addr) ([]api.FlowInfo, error) {
-	return tryAntctl[[]api.FlowInfo](t, n, "get", "oncache", "flows", "--ip="+pod.String())
+	return tryAskAgent[[]api.FlowInfo](t, n, "/oncache?view=flows&ip="+pod.String())
 }
 
 // entriesAmong picks the entries of a flow's end from its Pod's entries.

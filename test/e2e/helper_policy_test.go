@@ -90,7 +90,7 @@ func (s *suite) applyPolicy(t *testing.T, policy *networkingv1.NetworkPolicy) (r
 var errNoPolicy = errors.New("the agent does not know the policy")
 
 func (s *suite) policyOn(t *testing.T, node *cluster.Node, name string) (apis.NetworkPolicy, error) {
-	policies, err := tryAntctl[[]apis.NetworkPolicy](t, node, "get", "networkpolicy", "-S", name, "-n", namespace)
+	policies, err := tryAskAgent[[]apis.NetworkPolicy](t, node, "/networkpolicies?source="+name+"&namespace="+namespace)
 	if err != nil {
 		return apis.NetworkPolicy{}, err
 	}
@@ -102,11 +102,11 @@ func (s *suite) policyOn(t *testing.T, node *cluster.Node, name string) (apis.Ne
 
 // noRules returns an error while the switch has flows of rules that no policy of the agent has.
 func (s *suite) noRules(t *testing.T, node *cluster.Node) error {
-	policies, err := tryAntctl[[]apis.NetworkPolicy](t, node, "get", "networkpolicy")
+	policies, err := tryAskAgent[[]apis.NetworkPolicy](t, node, "/networkpolicies")
 	if err != nil || len(policies) > 0 {
 		return err
 	}
-	for _, flow := range antctl[[]apis.OVSFlow](t, node, "get", "ovsflows", "-T", "IngressDefaultRule,EgressDefaultRule") {
+	for _, flow := range askAgent[[]apis.OVSFlow](t, node, "/ovsflows?table=IngressDefaultRule,EgressDefaultRule") {
 		if containsAll(flow.Flow, []string{"priority=200"}) {
 			return notYet(flow.Flow)
 		}
@@ -126,7 +126,7 @@ func (s *suite) waitPeers(t *testing.T, name string, want int) {
 		if s.ipv6 {
 			source = "ipv6_src="
 		}
-		for _, flow := range antctl[[]apis.OVSFlow](t, s.server.Node, "get", "ovsflows", "-T", "IngressRule") {
+		for _, flow := range askAgent[[]apis.OVSFlow](t, s.server.Node, "/ovsflows?table=IngressRule") {
 			if containsAll(flow.Flow, []string{source, fmt.Sprintf("conjunction(%d,1/3)", p.Realized[0].FlowID)}) {
 				flows++
 			}

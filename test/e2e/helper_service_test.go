@@ -127,8 +127,8 @@ func requireGone(t *testing.T, err error) {
 func (s *suite) waitServiceFlows(t *testing.T, service string, endpoints ...string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("flows from %s to %v", service, endpoints), func() error {
-		out, err := s.node1.Exec(t.Context(), "antctl", "get", "ovsflows", "-S", service, "-n", namespace)
-		if err == nil && !containsAll(out, endpoints) {
+		out, err := s.node1.AskAgent(t.Context(), "/ovsflows?service="+service+"&namespace="+namespace)
+		if err == nil && !containsAll(string(out), endpoints) {
 			err = notYet(out)
 		}
 		return err

@@ -124,7 +124,7 @@ func (w *worlds) settle(t *testing.T) {
 	w.waitMarked(t, w.f.s.Nodes...)
 	for _, n := range w.f.s.Nodes {
 		eventually(t, "the marker to be enforced on "+n.Name, func() error {
-			policies, err := tryAntctl[[]apis.NetworkPolicy](t, n, "get", "networkpolicy", w.uids[len(w.uids)-1])
+			policies, err := tryAskAgent[[]apis.NetworkPolicy](t, n, "/networkpolicies?name="+w.uids[len(w.uids)-1])
 			if err == nil && !policies[0].Enforced {
 				err = notYet("it is only realized")
 			}

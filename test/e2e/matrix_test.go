@@ -267,7 +267,7 @@ func testEveryPodHasNetkit(t *testing.T, s *suite) {
 	}
 	for pod, node := range map[*cluster.Pod]*cluster.Node{s.client: s.node1, s.server: s.node2} {
 		eventually(t, "the cache to know the netkit device of "+pod.PodName, func() error {
-			endpoints := antctl[[]api.EndpointInfo](t, node, "get", "oncache", "endpoints")
+			endpoints := askAgent[[]api.EndpointInfo](t, node, "/oncache?view=endpoints")
 			for _, e := range endpoints {
 				if e.Pod == namespace+"/"+pod.PodName && e.Kind == "netkit" {
 					return nil

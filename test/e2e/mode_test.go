@@ -75,7 +75,7 @@ func testBandwidthAnnotation(t *testing.T, s *suite) {
 	startEcho(t, s.server.Space, s.server.IP)
 	ping := runTraffic[report.Ping](t, shaped.Space, execTimeout, "udp-ping", "--from=:4901", to(s.server.IP, udpEchoPort), "--rate=100", "--duration=2s")
 	requireNoLoss(t, ping)
-	for _, e := range antctl[[]api.EndpointInfo](t, s.node1, "get", "oncache", "endpoints") {
+	for _, e := range askAgent[[]api.EndpointInfo](t, s.node1, "/oncache?view=endpoints") {
 		require.NotEqual(t, namespace+"/shaped", e.Pod)
 	}
 	f := flow{proto: "UDP", client: netip.AddrPortFrom(shaped.IP, 4901), server: netip.AddrPortFrom(s.server.IP, udpEchoPort)}

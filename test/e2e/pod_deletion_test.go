@@ -99,10 +99,10 @@ func (s *suite) requireNoDelivery(t *testing.T, f flow) {
 // requireNoEntries fails when the cache of a Node has a usable entry with the Pod's address, or knows the Pod.
 func requireNoEntries(t *testing.T, n *cluster.Node, p *cluster.Pod) {
 	t.Helper()
-	for _, info := range antctl[[]api.FlowInfo](t, n, "get", "oncache", "flows", "--ip="+p.IP.String()) {
+	for _, info := range askAgent[[]api.FlowInfo](t, n, "/oncache?view=flows&ip="+p.IP.String()) {
 		require.NotEqual(t, "active", info.State, "%+v", info)
 	}
-	for _, e := range antctl[[]api.EndpointInfo](t, n, "get", "oncache", "endpoints") {
+	for _, e := range askAgent[[]api.EndpointInfo](t, n, "/oncache?view=endpoints") {
 		require.NotEqual(t, p.Namespace+"/"+p.PodName, e.Pod)
 	}
 }

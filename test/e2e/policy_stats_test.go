@@ -4,12 +4,8 @@
 package e2e
 
 import (
-	"crypto/tls"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -75,26 +71,9 @@ func (s *suite) compareStats(t *testing.T, sessions, packets int64) error {
 	return nil
 }
 
-// statsOf asks antrea-controller with its loopback token.
+// statsOf asks antrea-controller.
 func (s *suite) statsOf(t *testing.T, policy string) (stats v1alpha1.NetworkPolicyStats, err error) {
-	t.Helper()
-	token, err := s.Controller().ReadFile("/var/run/antrea/apiserver/loopback-client-token")
-	require.NoError(t, err)
-	transport := &http.Transport{DialContext: s.Controller().DialContext, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
-	defer transport.CloseIdleConnections()
-	path := "https://127.0.0.1:10349/apis/stats.antrea.io/v1alpha1/namespaces/" + namespace + "/networkpolicystats/" + policy
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
-	require.NoError(t, err)
-	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
-	response, err := (&http.Client{Transport: transport, Timeout: 30 * time.Second}).Do(request)
-	if err != nil {
-		return stats, err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", response.Status, body)
-	}
+	body, err := s.AskController(t.Context(), "/apis/stats.antrea.io/v1alpha1/namespaces/"+namespace+"/networkpolicystats/"+policy)
 	if err == nil {
 		err = json.Unmarshal(body, &stats)
 	}

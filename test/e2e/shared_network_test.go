@@ -16,7 +16,7 @@ import (
 // testSharedPodNetwork adds the object of a Node that claims the Pod network of the second one, and removes it. The network
 // must lead to the second Node all the time: the stream loses nothing, is accelerated, and is learned again afterward.
 func testSharedPodNetwork(t *testing.T, s *suite) {
-	networks := func() []api.NodeInfo { return antctl[[]api.NodeInfo](t, s.node1, "get", "oncache", "nodes") }
+	networks := func() []api.NodeInfo { return askAgent[[]api.NodeInfo](t, s.node1, "/oncache?view=nodes") }
 	before := networks()
 	r := s.startStream(t)
 	r.waitFastIfGate(t)

@@ -57,7 +57,7 @@ func testTraceflow(t *testing.T, s *suite) {
 		require.Equal(t, "Forwarding/Received Forwarding/Output/Delivered", observed(receiver))
 		require.Equal(t, s.client.IP.String(), sender.Observations[0].SrcPodIP)
 		for _, n := range []*cluster.Node{s.node1, s.node2} {
-			for _, f := range antctl[[]api.FlowInfo](t, n, "get", "oncache", "flows") {
+			for _, f := range askAgent[[]api.FlowInfo](t, n, "/oncache?view=flows") {
 				requireOtherPorts(t, f, port, "a traced packet is in the cache")
 			}
 		}
@@ -124,8 +124,8 @@ func (s *suite) testLiveTrace(t *testing.T, traceflows dynamic.ResourceInterface
 	s.waitOnOVS(t, s.client, "Traceflow")
 	s.waitOnOVS(t, s.server, "Traceflow")
 	eventually(t, "packets to get the tag", func() error {
-		flows, err := s.node1.Exec(t.Context(), "antctl", "get", "ovsflows", "-T", "ConntrackState")
-		if err == nil && !strings.Contains(flows, "nw_tos=0,") {
+		flows, err := s.node1.AskAgent(t.Context(), "/ovsflows?table=ConntrackState")
+		if err == nil && !strings.Contains(string(flows), "nw_tos=0,") {
 			err = notYet(flows)
 		}
 		return err
@@ -134,7 +134,7 @@ func (s *suite) testLiveTrace(t *testing.T, traceflows dynamic.ResourceInterface
 	second := start(t, s.client.Space, "udp-ping", traced.from(), traced.to(), "--rate=100", "--progress=100ms")
 	waitReceived(t, second, 50, time.Minute)
 	for _, n := range []*cluster.Node{s.node1, s.node2} {
-		for _, f := range antctl[[]api.FlowInfo](t, n, "get", "oncache", "flows") {
+		for _, f := range askAgent[[]api.FlowInfo](t, n, "/oncache?view=flows") {
 			requireOtherPorts(t, f, 4993, "the Pods are on Open vSwitch")
 		}
 	}

@@ -5,14 +5,10 @@ package e2e
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,7 +55,7 @@ func testUnavailable(t *testing.T, s *suite) {
 			require.Contains(t, metrics(t, s.node1), "antrea_agent_oncache_active 0")
 			require.Contains(t, metrics(t, s.node1), `antrea_agent_problem_count{reason="ONCacheUnavailable"} 1`)
 			s.requireEvent(t, "ONCacheUnavailable", c.reason)
-			require.Empty(t, antctl[[]api.FlowInfo](t, s.node1, "get", "oncache", "flows"))
+			require.Empty(t, askAgent[[]api.FlowInfo](t, s.node1, "/oncache?view=flows"))
 			s.requireConnectivity(t, s.client.Space, s.server.Space, s.server.IP)
 			s.requireConnectivity(t, s.server.Space, s.client.Space, s.client.IP)
 
@@ -108,18 +104,7 @@ func (s *suite) startAgent(t *testing.T, n *cluster.Node) {
 // metrics reads the agent's /metrics with the loopback token.
 func metrics(t *testing.T, n *cluster.Node) string {
 	t.Helper()
-	token, err := n.ReadFile("/var/run/antrea/apiserver/loopback-client-token")
+	body, err := n.AskAgent(t.Context(), "/metrics")
 	require.NoError(t, err)
-	transport := &http.Transport{DialContext: n.DialContext, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
-	defer transport.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://127.0.0.1:10350/metrics", nil)
-	require.NoError(t, err)
-	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
-	response, err := (&http.Client{Transport: transport, Timeout: 30 * time.Second}).Do(request)
-	require.NoError(t, err)
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, response.StatusCode, "%s", body)
 	return string(body)
 }

@@ -102,7 +102,7 @@ func requireProblems(t *testing.T, s *suite, reason string, want int) {
 	t.Helper()
 	eventually(t, reason, func() error {
 		n := 0
-		for _, p := range antctl[[]apis.Problem](t, s.node1, "get", "problems") {
+		for _, p := range askAgent[[]apis.Problem](t, s.node1, "/problems") {
 			if p.Reason == reason {
 				n++
 			}

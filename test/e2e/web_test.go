@@ -100,7 +100,7 @@ func endWrk(t *testing.T, wrk *cluster.Process) {
 func (s *suite) webIsFast(t *testing.T, m *measurement, web, far netip.AddrPort, toFar int) error {
 	t.Helper()
 	for _, n := range s.Nodes {
-		flows, err := tryAntctl[[]api.FlowInfo](t, n, "get", "oncache", "flows", "--ip="+far.Addr().String())
+		flows, err := tryAskAgent[[]api.FlowInfo](t, n, "/oncache?view=flows&ip="+far.Addr().String())
 		if err != nil {
 			return err
 		}

@@ -96,12 +96,12 @@ func (w *world) remove(ctx context.Context, name string) error {
 
 // policyOn returns what the agent of a Node says about a policy, nil if it does not know it.
 func policyOn(ctx context.Context, n *cluster.Node, name string) (*apis.NetworkPolicy, error) {
-	out, err := n.Exec(ctx, "antctl", "get", "networkpolicy", "-S", name, "-n", namespace, "-o", "json")
+	out, err := n.AskAgent(ctx, "/networkpolicies?source="+name+"&namespace="+namespace)
 	if err != nil {
 		return nil, err
 	}
 	var found []apis.NetworkPolicy
-	if err := json.Unmarshal([]byte(out), &found); err != nil || len(found) == 0 {
+	if err := json.Unmarshal(out, &found); err != nil || len(found) == 0 {
 		return nil, err
 	}
 	return &found[0], nil

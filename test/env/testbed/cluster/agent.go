@@ -5,12 +5,9 @@ package cluster
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
-	"io"
 	"maps"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -145,12 +142,9 @@ func (n *Node) WaitAgentReady(ctx context.Context) error {
 	if !ok {
 		port = 10350
 	}
-	transport := &http.Transport{
-		DialContext:     n.DialContext,
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // the agent makes a new certificate at each start
-	}
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, Timeout: 10 * time.Second}
+	client, end := n.httpClient()
+	defer end()
+	client.Timeout = 10 * time.Second
 	url := fmt.Sprintf("https://127.0.0.1:%d/readyz?exclude=watcher", int(port))
 	err = Eventually(ctx, n.Name+": waiting for the agent", func() error {
 		if err := running(n.agent); err != nil {
@@ -159,7 +153,8 @@ func (n *Node) WaitAgentReady(ctx context.Context) error {
 		if err := n.Do(func() error { return dialUnix(cniSocket) }); err != nil {
 			return err
 		}
-		return checkURL(ctx, client, url)
+		_, err := get(ctx, client, url, "")
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("%w; the end of %s:\n%s", err, n.AgentLog(), tail(n.AgentLog(), 15))
@@ -204,23 +199,6 @@ func (s *Space) DialContext(ctx context.Context, network, address string) (conn 
 		return err
 	})
 	return conn, err
-}
-
-func checkURL(ctx context.Context, client *http.Client, url string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusOK {
-		return nil
-	}
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, 2000)) // only for the message
-	return fmt.Errorf("%s: %s: %s", url, resp.Status, strings.TrimSpace(string(body)))
 }
 
 // tail returns the last lines of a file, or the reason why it cannot be read.

@@ -5,10 +5,8 @@ package cluster
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -166,18 +164,16 @@ func (c *Cluster) WaitControllerReady(ctx context.Context) error {
 	if ctl == nil || ctl.process == nil {
 		return errors.New("no controller was started")
 	}
-	transport := &http.Transport{
-		DialContext:     ctl.space.DialContext,
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // the controller makes a new certificate at each start
-	}
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, Timeout: 10 * time.Second}
+	client, end := ctl.space.httpClient()
+	defer end()
+	client.Timeout = 10 * time.Second
 	url := fmt.Sprintf("https://%s:%d/readyz", ControllerAddress, controllerPort)
 	err := Eventually(ctx, "waiting for the controller", func() error {
 		if err := running(ctl.process); err != nil {
 			return err
 		}
-		return checkURL(ctx, client, url)
+		_, err := get(ctx, client, url, "")
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("%w; the end of %s:\n%s", err, c.ControllerLog(), tail(c.ControllerLog(), 15))
