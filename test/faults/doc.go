@@ -8,7 +8,8 @@
 //
 // The plan of events (plan.go, from the table in kind.go) is a function of the seed. The oracle (oracle.go, ledger.go)
 // sees only numbers. world.go is the cluster, flow.go its kinds of traffic. action*.go make events happen (policies.go contains
-// their policies), traffic.go generates allowed traffic, probe.go forbidden traffic, run.go brings them together.
+// their policies), traffic.go generates allowed traffic with programs (program.go), probe.go forbidden traffic, run.go brings them
+// together.
 //
 // The last line is "faults: events=N packets=N lost_established=N forbidden_delivered=N seed=S". The exit code is 1 if anything is wrong.
 package main

@@ -17,7 +17,9 @@ import (
 
 // AskAgent reads path, which may have a query, from the API of the Node's agent, with the agent's token, as antctl does in the agent's Pod. Tests
 // that poll do not start antctl each time: that takes a fifth of a second of CPU time on a machine of user-mode Linux.
-func (n *Node) AskAgent(ctx context.Context, path string) ([]byte, error) { return n.ask(ctx, apis.AgentPort, path) }
+func (n *Node) AskAgent(ctx context.Context, path string) ([]byte, error) {
+	return n.ask(ctx, apis.AgentPort, path)
+}
 
 // AskController reads path from the controller's API.
 func (c *Cluster) AskController(ctx context.Context, path string) ([]byte, error) {
