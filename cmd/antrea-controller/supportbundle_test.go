@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -78,4 +79,16 @@ func testRestart(t *testing.T, f *fixture) {
 	again, secretAgain := published()
 	require.Equal(t, ca, again)
 	require.Equal(t, secret, secretAgain)
+	f.waitAggregated()
+}
+
+// waitAggregated waits until kube-apiserver passes requests on again: it notices by itself that the controller was away and that it is back.
+func (f *fixture) waitAggregated() {
+	f.t.Helper()
+	for _, name := range certificate.APIServices {
+		version, group, _ := strings.Cut(name, ".")
+		f.eventually(name+" behind the aggregator", func() error {
+			return f.admin.Kube.Discovery().RESTClient().Get().AbsPath("/apis", group, version).Do(f.t.Context()).Error()
+		})
+	}
 }
