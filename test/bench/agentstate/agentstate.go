@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agentstate asks agents of a test cluster about their state, as a user would: with antctl.
+// Package agentstate asks agents of a test cluster about their state.
 package agentstate
 
 import (
@@ -22,13 +22,13 @@ func Antctl(ctx context.Context, n *cluster.Node, args ...string) (string, error
 
 // Cache returns the state of a Node's cache.
 func Cache(ctx context.Context, n *cluster.Node) (*api.Status, error) {
-	out, err := Antctl(ctx, n, "get", "oncache", "-o", "json")
+	body, err := n.AskAgent(ctx, "/oncache")
 	if err != nil {
 		return nil, err
 	}
 	var s api.Status
-	if err := json.Unmarshal([]byte(out), &s); err != nil {
-		return nil, fmt.Errorf("%s: output of antctl get oncache: %w", n.Name, err)
+	if err := json.Unmarshal(body, &s); err != nil {
+		return nil, fmt.Errorf("%s: the agent's /oncache: %w", n.Name, err)
 	}
 	return &s, nil
 }
