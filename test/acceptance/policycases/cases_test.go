@@ -21,6 +21,7 @@ var meshes = map[string]struct {
 	pods  []string
 }{
 	"DefaultDeny": {DefaultDeny, mesh("abc", "x", "y", "z")}, "NoPolicy": {NoPolicy(), mesh("abc", "x", "y", "z")},
+	"ZeroTrust": {[]Case{ZeroTrust}, mesh("abc", "x", "y", "z")},
 	"Extended":  {Extended, mesh("abc", "prod1", "prod2", "dev1", "dev2", "no-tier")},
 	"NodeHosts": {NodeHosts, mesh("a", "x", "y")}, "NodeGroups": {NodeGroups, mesh("a", "x", "y", "z")},
 }
