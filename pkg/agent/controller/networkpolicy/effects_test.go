@@ -44,7 +44,7 @@ func TestRulesWithUnknownPeers(t *testing.T) {
 	known := addressGroup("known", memberOf("p1", "10.0.1.1"))
 	vague := addressGroup("vague", memberOf("p1", "10.0.1.1"), memberOf("p2"))
 	vague.GroupMembers[1].IPs = []v1beta2.IPAddress{{1, 2, 3}}
-	withoutNonsense(vague)
+	removeInvalid(vague)
 	for _, action := range []policy.Action{policy.Allow, policy.Drop, policy.Pass, policy.Reject} {
 		b := newBench(t)
 		b.state.effects = oneEffect(tiered(action))

@@ -72,8 +72,8 @@ func understood(groupName string, members []v1beta2.GroupMember) []v1beta2.Group
 	return kept
 }
 
-// withoutNonsense removes from an object that antrea-controller has sent what understood removes, before it is stored and applied.
-func withoutNonsense(object any) {
+// removeInvalid removes from an object that antrea-controller has sent what understood removes, before it is stored and applied.
+func removeInvalid(object any) {
 	switch o := object.(type) {
 	case *v1beta2.AddressGroup:
 		o.GroupMembers = understood(o.Name, o.GroupMembers)

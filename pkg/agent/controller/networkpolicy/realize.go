@@ -136,7 +136,7 @@ func (c *Controller) separate(refused *operations, cause error) error {
 	if err := c.closeUnprotected(); err != nil {
 		return err
 	}
-	if err := survive(c.flows.UpdatePolicyRules, nil, nil); err != nil {
+	if err := withoutPanic(c.flows.UpdatePolicyRules, nil, nil); err != nil {
 		return err
 	}
 	c.announce()
@@ -244,7 +244,7 @@ func (c *Controller) attempt(names sets.Set[string], isGuarded func(string, *v1b
 	}
 	var err error
 	for began := time.Now(); ; time.Sleep(recoveryStep) {
-		if err = survive(c.flows.UpdatePolicyRulesOnTop, nil, nil); err == nil || time.Since(began) > recoveryTime {
+		if err = withoutPanic(c.flows.UpdatePolicyRulesOnTop, nil, nil); err == nil || time.Since(began) > recoveryTime {
 			break
 		}
 	}
@@ -265,7 +265,7 @@ func (c *Controller) change(names sets.Set[string], isGuarded func(string, *v1be
 	if c.onTop {
 		update = c.flows.UpdatePolicyRulesOnTop
 	}
-	err := survive(func(install []*policy.Rule, remove []uint32) error {
+	err := withoutPanic(func(install []*policy.Rule, remove []uint32) error {
 		if err := c.declare(c.state.fqdns, ops.uses); err != nil {
 			return err
 		}
@@ -282,8 +282,8 @@ func (c *Controller) change(names sets.Set[string], isGuarded func(string, *v1be
 	return ops, nil
 }
 
-// survive turns a panic into an error, which counts as a refusal.
-func survive(update func([]*policy.Rule, []uint32) error, install []*policy.Rule, remove []uint32) error {
+// withoutPanic turns a panic into an error, which counts as a refusal.
+func withoutPanic(update func([]*policy.Rule, []uint32) error, install []*policy.Rule, remove []uint32) error {
 	return recovery.Call(controllerName, recovery.Part(controllerName), func() error { return update(install, remove) })
 }
 
@@ -333,9 +333,9 @@ func (c *Controller) conclude(names sets.Set[string], ops *operations, err error
 func (c *Controller) settle(ops *operations) {
 	c.nodes.touch(ops.versions)
 	for name, version := range ops.versions {
-		err, senseless := ops.senseless[name]
+		err, invalid := ops.invalid[name]
 		switch {
-		case senseless:
+		case invalid:
 			c.refuseSenseless(version, err)
 		case !ops.guarded.Has(name):
 			c.state.accept(name, version)

@@ -37,8 +37,8 @@ type operations struct {
 	versions map[string]*v1beta2.NetworkPolicy
 	// guarded are the policies that have the rules of their guard.
 	guarded sets.Set[string]
-	// senseless has the reasons for the invalid ones among them.
-	senseless map[string]error
+	// invalid has the reasons for the invalid ones among them.
+	invalid map[string]error
 	// uses are the uses of names to declare before.
 	uses map[string]fqdn.Use
 }
@@ -49,7 +49,7 @@ type operations struct {
 func (r *realized) plan(s *state, names sets.Set[string], isGuarded func(name string, version *v1beta2.NetworkPolicy) bool) *operations {
 	ops := &operations{
 		rules: map[string]map[ruleKey]*policy.Rule{}, versions: map[string]*v1beta2.NetworkPolicy{},
-		guarded: sets.New[string](), senseless: map[string]error{},
+		guarded: sets.New[string](), invalid: map[string]error{},
 	}
 	for _, name := range sets.List(names) {
 		version, ok := s.resolve(name)
@@ -64,7 +64,7 @@ func (r *realized) plan(s *state, names sets.Set[string], isGuarded func(name st
 				return err
 			})
 			if err != nil {
-				ops.senseless[name] = err
+				ops.invalid[name] = err
 			}
 			if err != nil || isGuarded(name, version) {
 				ops.guarded.Insert(name)

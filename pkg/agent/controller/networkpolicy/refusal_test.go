@@ -133,7 +133,7 @@ func TestRefusedVersion(t *testing.T) {
 		b.requireRules("Ingress [a1@1 a2@5] peers [10.0.1.2] services []", "Ingress [a1@1 a2@5] peers [] services []", "Egress [a1@1 a2@5] peers [] services []")
 	})
 	for name, version := range map[string]*v1beta2.NetworkPolicy{
-		"refused": networkPolicy("np", "a", bad(in)), "senseless": networkPolicy("np", "a", in(block(everything), service(v1beta2.ProtocolTCP, 65536))),
+		"refused": networkPolicy("np", "a", bad(in)), "invalid": networkPolicy("np", "a", in(block(everything), service(v1beta2.ProtocolTCP, 65536))),
 	} {
 		t.Run("peers of the former version leave, "+name, func(t *testing.T) {
 			b := begin(t)
@@ -307,8 +307,8 @@ func TestPolicyThatMakesNoSense(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := newBenchWith(t)
-			senseless := networkPolicy("bad", "a", test.rule)
-			b.set(senseless, networkPolicy("good", "b", out(block(everything))))
+			invalid := networkPolicy("bad", "a", test.rule)
+			b.set(invalid, networkPolicy("good", "b", out(block(everything))))
 			b.requireRules(append(slices.Clone(test.isolated), good)...)
 			require.Equal(t, 1, b.flows.bundles)
 			require.True(t, isClosed(b.Synced()))
@@ -317,10 +317,10 @@ func TestPolicyThatMakesNoSense(t *testing.T) {
 			b.set(networkPolicy("bad", "a", in(block("10.0.0.0/8"))))
 			b.requireRules(former, good)
 			b.requireProblems()
-			b.set(senseless)
+			b.set(invalid)
 			b.requireRules(append(slices.Clone(test.isolated), former, good)...)
 			b.requireProblems("NetworkPolicy ns/bad")
-			b.delete(senseless)
+			b.delete(invalid)
 			b.requireRules(good)
 			b.requireProblems()
 		})

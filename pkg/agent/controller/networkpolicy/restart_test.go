@@ -110,7 +110,7 @@ func isolating(port uint32) string { return fmt.Sprintf("reg1=%#x actions=drop",
 // any time that was not, and others' policies remain.
 func TestRestartWithBadPolicies(t *testing.T) {
 	sw := &choosySwitch{Fake: of.NewFake()}
-	policies := []any{networkPolicy("refused", "a", bad(in)), networkPolicy("senseless", "b", in(block(everything))), networkPolicy("good", "c", in(block("192.0.2.0/24")))}
+	policies := []any{networkPolicy("refused", "a", bad(in)), networkPolicy("invalid", "b", in(block(everything))), networkPolicy("good", "c", in(block("192.0.2.0/24")))}
 	restart(t, sw, openflow.RoundInfo{RoundNum: 5}, policies...).requireSynced()
 	previous := uint16(5)
 	sw.refused = []string{refusedPort}
@@ -121,7 +121,7 @@ func TestRestartWithBadPolicies(t *testing.T) {
 		require.True(t, hasFlow(flows, "nw_src=192.0.2.0/24", "conjunction"), "others are refused nothing")
 	}
 	up := in(block(everything), service("ICMP", 1))
-	r := restart(t, sw, openflow.RoundInfo{RoundNum: 6, PrevRoundNum: &previous}, append(policies, networkPolicy("senseless", "b", up))...)
+	r := restart(t, sw, openflow.RoundInfo{RoundNum: 6, PrevRoundNum: &previous}, append(policies, networkPolicy("invalid", "b", up))...)
 	r.requireSynced()
 	require.Len(t, r.refusals, 2)
 	for _, flow := range sw.Flows() {

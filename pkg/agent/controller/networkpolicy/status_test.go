@@ -104,7 +104,7 @@ func TestStatus(t *testing.T) {
 		{"no rule is effective here", elsewhere, nil},
 		{"a group of peers is missing", tierPolicy("np", 50, 1, "Drop", "a", in(groups("missing"))), nil},
 		{"refused by the switch", tierPolicy("np", 50, 1, "Drop", "a", bad(in)), []string{"np n1 1 true cannot be realized"}},
-		{"senseless", noTier, []string{"np n1 1 true cannot be realized"}},
+		{"invalid", noTier, []string{"np n1 1 true cannot be realized"}},
 		{"not implemented", tierPolicy("np", 50, 1, "Allow", "a", l7), []string{`np n1 1 true rule "rule0"`}},
 		{"of Kubernetes", networkPolicy("np", "a", in(groups("peers"))), nil},
 		{"of the Kubernetes network policy API", other, []string{"np n1 1 false"}},

@@ -201,7 +201,7 @@ func (w *watcher) enter(event watch.Event) error {
 
 // changeOf makes a change from an event.
 func (w *watcher) changeOf(event watch.Event) (ch change, err error) {
-	withoutNonsense(event.Object)
+	removeInvalid(event.Object)
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
 	switch event.Type {
@@ -239,7 +239,7 @@ func (w *watcher) replace(objects []any) error {
 func (w *watcher) changes(objects []any) ([]change, error) {
 	changes := make([]change, 0, len(objects))
 	for _, object := range objects {
-		withoutNonsense(object)
+		removeInvalid(object)
 		ch, err := setObject(object)
 		if err != nil {
 			return nil, err
