@@ -162,7 +162,7 @@ func (s *suite) waitFast(t *testing.T, flows ...flow) {
 		what = append(what, f.String())
 	}
 	eventually(t, strings.Join(what, ", ")+" to take the fast path", func() (err error) {
-		pods := map[netip.Addr][]api.FlowInfo{} // each read once, since to start antctl takes a second on some machines
+		pods := map[netip.Addr][]api.FlowInfo{} // each read once
 		for at, first := range before {
 			node, local := s.local(at)
 			infos, ok := pods[local.Addr()]
