@@ -72,7 +72,7 @@ type nodeRestart struct {
 	do   func(node string)
 }
 
-// nodeRestarts are a replaced Pod, an agent that dies, and Open vSwitch below an agent that goes on.
+// nodeRestarts are a replaced Pod, an agent that dies, and Open vSwitch below an agent that continues.
 func (c *cluster) nodeRestarts(t *testing.T) []nodeRestart {
 	return []nodeRestart{
 		{"agent with Open vSwitch", func(node string) { c.deletePod(t, c.agentOn(t, node), 30) }},

@@ -102,7 +102,7 @@ func TestConnectionErrors(t *testing.T) {
 	}
 	limit := 50 * time.Millisecond
 	err := connect(limit)
-	// On a busy machine the time can be over before the first attempt.
+	// On a busy machine the first attempt can come after the limit.
 	for ; !strings.Contains(err.Error(), "no such file") && limit < 30*time.Second; err = connect(limit) {
 		limit *= 4
 	}
