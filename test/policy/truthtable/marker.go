@@ -33,6 +33,7 @@ const (
 	markerLabel     = "marker"
 	markerPort      = 9 // no other policy has it
 	settleTimeout   = 30 * time.Second
+	markerPeriod    = 20 * time.Millisecond // a look at the flows is a process
 )
 
 // markerPods are on each Node; no packets are sent to them.
@@ -59,7 +60,7 @@ func (c *cluster) settle(ctx context.Context, f *fabric) error {
 func (c *cluster) waitMarked(ctx context.Context, f *fabric) error {
 	for name, n := range f.Nodes {
 		id, peers := "", 0
-		err := wait.PollUntilContextTimeout(ctx, time.Millisecond, settleTimeout, true, func(context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(ctx, markerPeriod, settleTimeout, true, func(context.Context) (bool, error) {
 			id, peers = markerRule(n)
 			return c.markedBy(id, peers, name), nil
 		})
