@@ -4,7 +4,9 @@
 package networkpolicy
 
 import (
+	"cmp"
 	"encoding/binary"
+	"slices"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
@@ -22,17 +24,71 @@ func (n *Policies) ReadFormer(tables map[string]uint8, flows []of.FlowStats) {
 			}
 		}
 	}
-	former := map[uint32]uint16{}
+	former, clauses := map[uint32]uint16{}, map[string][]of.Action{}
 	for i := range flows {
-		if flow := &flows[i].Flow; numbered[flow.Table] && pipeline.CategoryOf(flow) == pipeline.CookieNetworkPolicy {
-			if id := conjunctionOf(flow); id != 0 {
-				former[id] = flow.Priority
-			}
+		flow := &flows[i].Flow
+		if pipeline.CategoryOf(flow) != pipeline.CookieNetworkPolicy {
+			continue
+		}
+		switch id := conjunctionOf(flow); {
+		case id == 0:
+			clauses[flow.Key()] = flow.Actions
+		case numbered[flow.Table]:
+			former[id] = flow.Priority
 		}
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.policy.former = former
+	n.policy.former, n.policy.formerClauses = former, clauses
+}
+
+// keptFlow returns the flow of a key while rules of former rounds must stay in force: with what the former flow did for others, which borrows
+// reports. exists is false if neither a rule nor a former flow needs it.
+func (c *policyChange) keptFlow(key clauseKey, u users) (flow of.Flow, borrows, exists bool) {
+	flow = c.g.clauseFlow(key, u)
+	former, known := c.state.formerClauses[flow.Key()]
+	switch {
+	case !known:
+		return flow, false, len(u) > 0
+	case key.drop && len(u) > 0:
+		return flow, false, true
+	case key.drop:
+		flow.Actions = former
+		return flow, true, true
+	}
+	for _, action := range former {
+		conjunction, is := action.(of.Conjunction)
+		if _, present := u[conjunction.ID]; is && !present {
+			flow.Actions, borrows = append(flow.Actions, conjunction), true
+		}
+	}
+	slices.SortStableFunc(flow.Actions, func(a, b of.Action) int { return cmp.Compare(a.(of.Conjunction).ID, b.(of.Conjunction).ID) })
+	return flow, borrows, borrows || len(u) > 0
+}
+
+// giveBack makes the change, which removes the rules of former rounds, replace all flows that still have parts of them. It reports whether
+// there are any.
+func (c *policyChange) giveBack() bool {
+	c.replaces = true
+	for key := range c.state.borrowing {
+		c.usersOf(key)
+	}
+	return len(c.state.borrowing) > 0
+}
+
+// applyFormer records the change that the switch has accepted.
+func (c *policyChange) applyFormer() {
+	if c.replaces {
+		c.state.formerClauses, c.state.borrowing = nil, nil
+		return
+	}
+	for key, borrows := range c.borrowing {
+		if borrows {
+			c.state.borrowing[key] = true
+		} else {
+			delete(c.state.borrowing, key)
+		}
+	}
 }
 
 // conjunctionOf returns the conjunction that a flow matches; 0 if it matches none.

@@ -23,8 +23,8 @@ type PolicyClient interface {
 	// Interceptor the Pods that a changed rule is or was applied to. The first call of a process, which may be without rules, also
 	// removes all policy rules of former rounds, in the same bundle.
 	UpdatePolicyRules(install []*policy.Rule, remove []uint32) error
-	// UpdatePolicyRulesOnTop does the same but leaves rules of former rounds in force in addition to the current ones, except for
-	// flows that both have. Call UpdatePolicyRules once all current rules are installed.
+	// UpdatePolicyRulesOnTop does the same but leaves rules of former rounds in force in addition to the current ones: a flow that both have
+	// serves both. Call UpdatePolicyRules once all current rules are installed.
 	UpdatePolicyRulesOnTop(install []*policy.Rule, remove []uint32) error
 	// GetPolicyFlowKeys returns the match strings of the cached flows of policy rules, sorted.
 	GetPolicyFlowKeys(flowIDs []uint32) []string
@@ -65,17 +65,18 @@ func (n *Policies) update(t pipeline.Turn, install []*policy.Rule, remove []uint
 	if err := change.replace(install, remove); err != nil {
 		return err
 	}
-	plans := change.plans(n.policies)
 	var stale []flowstore.Deletion
+	returned := false
 	if replace {
-		stale = n.stalePolicies()
+		stale, returned = n.stalePolicies(), change.giveBack()
 	}
+	plans := change.plans(n.policies)
 	if len(stale) == 0 && !slices.ContainsFunc(plans, func(p flowstore.Plan) bool { return !p.Empty() }) && !t.NeedsResync() {
 		n.apply(change)
 		return nil
 	}
 	// It is unknown which Pods the rules of former rounds were applied to.
-	all := t.Affects(stale, plans...)
+	all := t.Affects(stale, plans...) || returned
 	if err := t.Commit(coherency.Change{Interfaces: change.interfaces(), All: all}, stale, plans...); err != nil {
 		return fmt.Errorf("install %d and remove %d policy rules: %w", len(install), len(remove), err)
 	}

@@ -43,6 +43,10 @@ type policyState struct {
 	seated map[tablePlace]map[uint32]bool
 	// former contains the priorities that a former agent has given to rules, by flow id. They are preferred, so that the flows stay the same.
 	former map[uint32]uint16
+	// formerClauses are the actions of the former agents' flows that rules share, and that isolate, by the flow's key; nil once these rules are
+	// removed. borrowing are the flows of this round that have parts of them (former.go).
+	formerClauses map[string][]of.Action
+	borrowing     map[clauseKey]bool
 	// maxUsers is MaxConjunctions, and maxFlows MaxSharedFlows, except in tests.
 	maxUsers, maxFlows int
 }
@@ -51,7 +55,7 @@ func newPolicyState() *policyState {
 	return &policyState{
 		rules: map[uint32]*policy.Rule{}, users: map[clauseKey]users{}, levels: map[uint32]Level{}, free: map[clauseKey]Level{},
 		counters: map[uint32]uint32{}, nextCounter: 1,
-		seats: map[string][]seat{}, places: map[uint32]tablePlace{}, seated: map[tablePlace]map[uint32]bool{}, former: map[uint32]uint16{},
+		seats: map[string][]seat{}, places: map[uint32]tablePlace{}, seated: map[tablePlace]map[uint32]bool{}, former: map[uint32]uint16{}, borrowing: map[clauseKey]bool{},
 		maxUsers: MaxConjunctions, maxFlows: MaxSharedFlows,
 	}
 }
@@ -75,6 +79,10 @@ type policyChange struct {
 	places     map[uint32]tablePlace
 	seated     map[tablePlace]map[uint32]bool
 	moves      int
+	// replaces is set if the change removes the rules of former rounds. Otherwise borrowing reports for changed flows whether they have parts of
+	// these rules.
+	replaces  bool
+	borrowing map[clauseKey]bool
 	// affected are interfaces of Pods that the changed rules are or were applied to.
 	affected map[string]bool
 }
@@ -83,6 +91,7 @@ func (s *policyState) change(g policyFlows) *policyChange {
 	return &policyChange{
 		state: s, g: g, users: map[clauseKey]users{}, rules: map[uint32]*policy.Rule{}, levels: map[uint32]Level{}, free: map[clauseKey]Level{},
 		affected: map[string]bool{}, numberings: map[string]*numbering{}, places: map[uint32]tablePlace{}, seated: map[tablePlace]map[uint32]bool{},
+		borrowing: map[clauseKey]bool{},
 	}
 }
 
@@ -212,13 +221,25 @@ func (c *policyChange) plans(cache *flowstore.Cache) []flowstore.Plan {
 		plans = append(plans, cache.Plan(ruleObject(id), flows))
 	}
 	for key, u := range c.users {
-		var flows []of.Flow
-		if len(u) > 0 {
-			flows = []of.Flow{c.g.clauseFlow(key, u)}
-		}
-		plans = append(plans, cache.Plan(key.String(), flows))
+		plans = append(plans, cache.Plan(key.String(), c.sharedFlow(key, u)))
 	}
 	return plans
+}
+
+// sharedFlow returns the flow of a key, if it is to exist.
+func (c *policyChange) sharedFlow(key clauseKey, u users) []of.Flow {
+	exists, flow := len(u) > 0, of.Flow{}
+	if c.replaces || c.state.formerClauses == nil {
+		if exists {
+			flow = c.g.clauseFlow(key, u)
+		}
+	} else {
+		flow, c.borrowing[key], exists = c.keptFlow(key, u)
+	}
+	if !exists {
+		return nil
+	}
+	return []of.Flow{flow}
 }
 
 // counter returns the object id of a changed rule's counters after the change; ok is false if it has no flows of its own.
@@ -290,4 +311,5 @@ func (c *policyChange) apply() {
 	c.applyLevels()
 	c.applySeats()
 	c.applyCounters()
+	c.applyFormer()
 }
