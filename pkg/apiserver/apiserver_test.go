@@ -294,8 +294,14 @@ func TestWatch(t *testing.T) {
 	w, err := f.client().NetworkPolicies().Watch(t.Context(), controlplane.OfNode("node-1"))
 	require.NoError(t, err)
 	defer w.Stop()
+	allowing := controlplane.OfNode("node-1")
+	allowing.AllowWatchBookmarks = true
+	marked, err := f.client().AppliedToGroups().Watch(t.Context(), allowing)
+	require.NoError(t, err)
+	defer marked.Stop()
 	for range 2 {
 		next(t, w)
+		require.NotEmpty(t, next(t, marked).Object.(metav1.Object).GetResourceVersion())
 	}
 	require.NoError(t, f.kube.NetworkingV1().NetworkPolicies("ns").Delete(t.Context(), "policy", metav1.DeleteOptions{}))
 	event := next(t, w)
@@ -303,6 +309,9 @@ func TestWatch(t *testing.T) {
 	text, err := json.Marshal(event.Object.(*v1beta2.NetworkPolicy).Rules)
 	require.NoError(t, err)
 	require.Equal(t, "null", string(text), "DELETED has metadata only")
+	gone, end := next(t, marked), next(t, marked)
+	require.Equal(t, []watch.EventType{watch.Deleted, watch.Bookmark}, []watch.EventType{gone.Type, end.Type})
+	require.Equal(t, end.Object.(metav1.Object).GetResourceVersion(), gone.Object.(metav1.Object).GetResourceVersion())
 }
 
 // TestWebhooksAreOpen: the Kubernetes API does not identify itself, and its bodies are as large as objects.

@@ -145,12 +145,14 @@ func (r *resource) Watch(ctx context.Context, options *internalversion.ListOptio
 	// This is the API machinery's condition for a watch list; otherwise it does not expect the annotation. It sets
 	// SendInitialEvents by itself for clients that do not know it.
 	asked := options != nil && options.SendInitialEvents != nil && *options.SendInitialEvents && options.AllowWatchBookmarks
+	selected.Marked = options != nil && options.AllowWatchBookmarks
 	w := r.store.Watch(r.kind, selected, func(version string) runtime.Object {
 		bookmark := r.newObject()
 		object := bookmark.(metav1.Object)
 		object.SetResourceVersion(version)
 		if asked {
 			object.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+			asked = false // of the first one
 		}
 		return bookmark
 	})

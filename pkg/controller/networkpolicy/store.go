@@ -19,6 +19,8 @@ type Selection struct {
 	Node string
 	// Name limits it to one object; empty means all.
 	Name string
+	// Marked adds marks to a watch of a Node: see marks.go.
+	Marked bool
 }
 
 // Store holds the results of the core and tells watchers of every change.
@@ -86,6 +88,10 @@ func (s *Store) subscribe(resource Resource, selection Selection, endOfInitial f
 	}
 	initial = append(initial, watch.Event{Type: watch.Bookmark, Object: endOfInitial(s.versionText())})
 	w := newWatcher(selection.Name, queued[resource])
+	if selection.Marked && selection.Node != "" {
+		w.newBookmark = endOfInitial
+		s.markInitial(resource, selection.Node, initial)
+	}
 	ofNode := s.watchers[resource]
 	if ofNode[selection.Node] == nil {
 		ofNode[selection.Node] = map[*watcher]struct{}{}
@@ -139,12 +145,14 @@ func (s *Store) apply(event func(*core) ([]change, error)) error {
 	if len(changes) > 0 {
 		s.version++
 	}
+	marked := markedNodes(changes)
 	for i := range changes {
 		processed[changes[i].object.resource()].Inc()
 		s.index(&changes[i])
-		s.tell(&changes[i])
+		s.tell(&changes[i], marked)
 		s.noteStatus(&changes[i])
 	}
+	s.endMarked(marked)
 	s.tellStatus()
 	observe(changes, began)
 	return err
@@ -166,7 +174,7 @@ func (s *Store) index(ch *change) {
 	}
 }
 
-func (s *Store) tell(ch *change) {
+func (s *Store) tell(ch *change, marked map[string]struct{}) {
 	watchers := s.watchers[ch.object.resource()]
 	send := func(node string, kind watch.EventType, object func() runtime.Object) {
 		if len(watchers[node]) == 0 {
@@ -176,8 +184,13 @@ func (s *Store) tell(ch *change) {
 		if event.Object == nil {
 			return
 		}
+		_, isMarked := marked[node]
 		for w := range watchers[node] {
-			w.send(ch.object.id(), event)
+			if isMarked && w.newBookmark != nil {
+				w.send(ch.object.id(), s.withVersion(event))
+			} else {
+				w.send(ch.object.id(), event)
+			}
 		}
 	}
 	for _, node := range ch.left {

@@ -6,6 +6,7 @@ package networkpolicy
 import (
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/component-base/metrics"
 )
@@ -26,6 +27,8 @@ type watcher struct {
 	wake chan struct{}
 	done chan struct{}
 	stop sync.Once
+	// newBookmark makes bookmarks; nil if the client wants no marks.
+	newBookmark func(version string) runtime.Object
 	// waiting counts the events in the queues of this watcher and others.
 	waiting *metrics.Gauge
 
@@ -50,6 +53,10 @@ func (w *watcher) send(id string, event watch.Event) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if last := len(w.queue) - 1; event.Type == watch.Bookmark && last >= 0 && w.queue[last].Type == watch.Bookmark {
+		w.queue[last] = event
+		return
+	}
 	if len(w.queue) >= maxPending {
 		w.Stop()
 		return

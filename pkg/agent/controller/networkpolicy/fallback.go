@@ -80,7 +80,7 @@ func (w *watcher) storeAll() {
 	w.c.mu.Lock()
 	var objects []any
 	for _, name := range w.c.state.names(w.resource) {
-		if name != doubtName {
+		if _, leaves := w.c.state.marks.leaving[leavingGroup{w.resource, name}]; name != doubtName && !leaves {
 			objects = append(objects, w.c.state.object(w.resource, name))
 		}
 	}

@@ -183,7 +183,7 @@ func eventResource(o runtime.Object) Resource {
 
 // answer makes antrea-controller answer for one resource.
 func (a *agent) answer(r Resource, objects ...any) {
-	require.NoError(a.t, a.watcher(r).replace(objects))
+	require.NoError(a.t, a.watcher(r).replace(objects, 0))
 }
 
 func (s *randomSet) answer(a *agent) {

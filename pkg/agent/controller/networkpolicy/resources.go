@@ -34,6 +34,8 @@ type change struct {
 	apply func(*state)
 	// stored is the object or the patch to store on disk; nil when the object is gone.
 	stored any
+	// version is the version of the object, which stored does not have (marks.go); 0 if there is none.
+	version uint64
 }
 
 // setObject returns the change for an object that is new or complete.
@@ -55,11 +57,11 @@ func setObject(object any) (change, error) {
 func deleteObject(object any) (change, error) {
 	switch o := object.(type) {
 	case *v1beta2.NetworkPolicy:
-		return change{o.Name, func(s *state) { s.deletePolicy(o.Name) }, nil}, nil
+		return change{name: o.Name, apply: func(s *state) { s.deletePolicy(o.Name) }}, nil
 	case *v1beta2.AddressGroup:
-		return change{o.Name, func(s *state) { s.deleteAddressGroup(o.Name) }, nil}, nil
+		return change{name: o.Name, apply: func(s *state) { s.deleteAddressGroup(o.Name) }}, nil
 	case *v1beta2.AppliedToGroup:
-		return change{o.Name, func(s *state) { s.deleteAppliedToGroup(o.Name) }, nil}, nil
+		return change{name: o.Name, apply: func(s *state) { s.deleteAppliedToGroup(o.Name) }}, nil
 	}
 	return change{}, fmt.Errorf("unexpected object of type %T", object)
 }
@@ -74,14 +76,14 @@ func modifyObject(object any, current *state) (change, error) {
 			return change{}, fmt.Errorf("patch of unknown AddressGroup %s", o.Name)
 		}
 		g, err := old.patched(o.AddedGroupMembers, o.RemovedGroupMembers)
-		return change{o.Name, func(s *state) { s.setAddressGroup(o.Name, g) }, o}, err
+		return change{name: o.Name, apply: func(s *state) { s.setAddressGroup(o.Name, g) }, stored: o}, err
 	case *v1beta2.AppliedToGroupPatch:
 		old, known := current.appliedToGroups[o.Name]
 		if !known {
 			return change{}, fmt.Errorf("patch of unknown AppliedToGroup %s", o.Name)
 		}
 		g, err := old.patched(o.AddedGroupMembers, o.RemovedGroupMembers)
-		return change{o.Name, func(s *state) { s.setAppliedToGroup(o.Name, g) }, o}, err
+		return change{name: o.Name, apply: func(s *state) { s.setAppliedToGroup(o.Name, g) }, stored: o}, err
 	}
 	return setObject(object)
 }

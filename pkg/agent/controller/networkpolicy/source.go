@@ -45,6 +45,7 @@ func (s *controllerSource) Watch(ctx context.Context, resource Resource) (watch.
 		return nil, err
 	}
 	options := controlplane.OfNode(s.nodeName)
+	options.AllowWatchBookmarks = true // antrea-controller then sends marks (marks.go)
 	switch resource {
 	case NetworkPolicies:
 		return client.NetworkPolicies().Watch(ctx, options)

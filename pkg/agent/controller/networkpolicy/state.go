@@ -36,6 +36,7 @@ type state struct {
 	targetsBehind bool
 
 	doubt   doubt
+	marks   marks
 	effects effects
 	// built says which parts of rules other parts of the agent implement.
 	built built
@@ -52,6 +53,8 @@ type policyState struct {
 	// accepted is the last version that the switch has accepted unchanged. While a later one is refused, its rules are in
 	// force as far as its groups allow them.
 	accepted *v1beta2.NetworkPolicy
+	// awaits is the version up to which groups must have arrived before latest is in force (marks.go).
+	awaits uint64
 }
 
 // index maps the name of a group to the names of policies.
@@ -83,6 +86,7 @@ func newState() *state {
 		byName:           index{},
 		dirty:            sets.New[string](),
 		doubt:            doubt{stored: sets.New[Resource]()},
+		marks:            newMarks(),
 		effects:          kubernetesEffects,
 	}
 }
@@ -246,7 +250,7 @@ func (s *state) resolve(name string) (version *v1beta2.NetworkPolicy, ok bool) {
 	if p == nil {
 		return nil, true
 	}
-	if p.latest != p.effective && s.complete(p.latest) && !s.missesTargets(p) {
+	if p.latest != p.effective && s.complete(p.latest) && !s.missesTargets(p) && !s.holds(name, p) {
 		s.note(name, func(p *policyState) { p.effective = p.latest })
 	}
 	return p.effective, p.effective != nil && s.complete(p.effective)

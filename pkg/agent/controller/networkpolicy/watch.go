@@ -10,7 +10,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 
@@ -164,11 +163,13 @@ func (r *received) receive(event watch.Event) error {
 	case event.Type == watch.Error:
 		return apierrors.FromObject(event.Object)
 	case event.Type == watch.Bookmark:
+		version := takeVersion(event.Object)
 		if r.complete {
+			r.w.c.update(func(s *state) { s.reach(r.w.resource, version) })
 			return nil
 		}
 		r.complete = true
-		if err := r.w.replace(r.initial); err != nil {
+		if err := r.w.replace(r.initial, version); err != nil {
 			return err
 		}
 		r.w.setConnected(true, nil)
@@ -190,7 +191,7 @@ func (w *watcher) enter(event watch.Event) error {
 	}
 	w.store(ch)
 	w.c.update(func(s *state) {
-		ch.apply(s)
+		s.enterEvent(w.resource, event.Type, ch, ch.version)
 		if w.resource == NetworkPolicies && event.Type == watch.Deleted {
 			w.c.reporter.forget(ch.name)
 		}
@@ -202,6 +203,7 @@ func (w *watcher) enter(event watch.Event) error {
 // changeOf makes a change from an event.
 func (w *watcher) changeOf(event watch.Event) (ch change, err error) {
 	removeInvalid(event.Object)
+	version := takeVersion(event.Object)
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
 	switch event.Type {
@@ -214,11 +216,12 @@ func (w *watcher) changeOf(event watch.Event) (ch change, err error) {
 	default:
 		err = fmt.Errorf("unexpected event %s", event.Type)
 	}
+	ch.version = version
 	return ch, err
 }
 
-// replace makes objects the only ones. Until all are written nothing on disk is valid.
-func (w *watcher) replace(objects []any) error {
+// replace makes objects, of a version of antrea-controller, the only ones. Until all are written nothing on disk is valid.
+func (w *watcher) replace(objects []any, version uint64) error {
 	changes, err := w.changes(objects)
 	if err != nil {
 		return err
@@ -228,6 +231,7 @@ func (w *watcher) replace(objects []any) error {
 	}
 	w.applyAll(changes, func(s *state) {
 		s.answered(w.resource)
+		s.followed(w.resource, version)
 		if w.resource == NetworkPolicies {
 			w.c.reporter.reconnected()
 		}
@@ -240,10 +244,12 @@ func (w *watcher) changes(objects []any) ([]change, error) {
 	changes := make([]change, 0, len(objects))
 	for _, object := range objects {
 		removeInvalid(object)
+		version := takeVersion(object)
 		ch, err := setObject(object)
 		if err != nil {
 			return nil, err
 		}
+		ch.version = version
 		changes = append(changes, ch)
 	}
 	return changes, nil
@@ -251,17 +257,8 @@ func (w *watcher) changes(objects []any) ([]change, error) {
 
 // applyAll makes the changed objects the only ones, calls note, and records that the resource is complete.
 func (w *watcher) applyAll(changes []change, note func(*state)) {
-	keep := sets.New[string]()
 	w.c.update(func(s *state) {
-		for _, ch := range changes {
-			ch.apply(s)
-			keep.Insert(ch.name)
-		}
-		for _, name := range s.names(w.resource) {
-			if !keep.Has(name) {
-				s.deleteNamed(w.resource, name)
-			}
-		}
+		s.enterAll(w.resource, changes)
 		note(s)
 		w.c.unsynced.Delete(w.resource)
 	})
@@ -269,10 +266,12 @@ func (w *watcher) applyAll(changes []change, note func(*state)) {
 }
 
 func (w *watcher) setConnected(connected bool, reason error) {
+	defer w.c.poke()
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
-	if w.connected = connected; w.resource == AppliedToGroups && !connected {
-		w.c.state.targetsBehind = true
+	if w.connected = connected; !connected {
+		w.c.state.unfollowed(w.resource)
+		w.c.state.targetsBehind = w.c.state.targetsBehind || w.resource == AppliedToGroups
 	}
 	w.c.noteLink(reason)
 }
