@@ -49,6 +49,7 @@ func testCommandLine(t *testing.T, s *suite) {
 		require.Contains(t, run(t, "get ovsflows -p client -n "+namespace), s.client.IP.String())
 		require.Equal(t, s.oncache, strings.Contains(run(t, "get ovsflows --table-names-only"), "ONCacheMark"))
 	})
+	t.Run("Problems", func(t *testing.T) { require.NotNil(t, antctl[[]apis.Problem](t, s.node1, "get", "problems")) })
 	t.Run("FeatureGates", func(t *testing.T) {
 		state := "Disabled"
 		if s.oncache {

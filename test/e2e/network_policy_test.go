@@ -67,6 +67,7 @@ func testAllowedPeerAndPort(t *testing.T, s *suite) {
 		From:  []networkingv1.NetworkPolicyPeer{{PodSelector: selector("client")}},
 		Ports: []networkingv1.NetworkPolicyPort{{Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromInt32(sinkPort))}},
 	}))
+	require.Len(t, antctl[[]any](t, s.server.Node, "get", "networkpolicy", "-S", "allow-client", "-n", namespace), 1)
 	requireConnects(t, s.client.Space, s.address(sinkPort))
 	requireNoConnection(t, s.neighbor.Space, s.address(sinkPort))
 	requireNoConnection(t, s.client.Space, s.address(closedPort))
