@@ -27,10 +27,10 @@ var walks = []struct {
 	recirculations int
 }{
 	{
-		name: "Pod to remote Pod, new", packet: oftest.PodAToRemote, ct: []string{oftest.CTNew, oftest.CTNew},
+		name: "Pod to remote Pod, new", packet: oftest.PodAToRemote, ct: []string{oftest.CTNew},
 		outputs: []int{oftest.TunnelPort}, final: []string{"dl_src=0a:00:00:00:00:01,dl_dst=aa:bb:cc:dd:ee:ff", "nw_ttl=63", "tun_dst=192.168.77.102"},
 		passes: []string{"PreRoutingClassifier", "EgressRule", "EgressDefaultRule", "ConntrackCommit"},
-		avoids: []string{"IngressRule", "ONCacheMark"}, recirculations: 2,
+		avoids: []string{"IngressRule", "ONCacheMark"}, recirculations: 1,
 	},
 	{
 		name: "Pod to remote Pod, established", packet: oftest.PodAToRemote + ",ct_mark=3", ct: []string{oftest.CTEstablished},
@@ -39,9 +39,9 @@ var walks = []struct {
 		avoids: []string{"PreRoutingClassifier", "EgressRule", "EgressDefaultRule", "IngressRule"}, recirculations: 1,
 	},
 	{
-		name: "remote Pod to Pod, new", packet: oftest.RemoteToPodA, ct: []string{oftest.CTNew, oftest.CTNew},
+		name: "remote Pod to Pod, new", packet: oftest.RemoteToPodA, ct: []string{oftest.CTNew},
 		outputs: []int{oftest.PodAPort}, final: []string{"dl_src=0a:00:00:00:00:01,dl_dst=0a:00:00:00:00:11", "nw_ttl=62"},
-		passes: []string{"IngressRule", "IngressDefaultRule"}, avoids: []string{"SpoofGuard", "ONCacheMark"}, recirculations: 2,
+		passes: []string{"IngressRule", "IngressDefaultRule"}, avoids: []string{"SpoofGuard", "ONCacheMark"}, recirculations: 1,
 	},
 	{
 		name: "remote Pod to Pod, reply", packet: oftest.RemoteToPodA + ",ct_mark=3", ct: []string{oftest.CTReply},
@@ -53,33 +53,33 @@ var walks = []struct {
 		outputs: []int{oftest.PodAPort}, avoids: []string{"EgressRule", "IngressRule"}, recirculations: 1,
 	},
 	{
-		name: "Pod to Pod on the same Node", packet: oftest.PodAToPodB, ct: []string{oftest.CTNew, oftest.CTNew},
+		name: "Pod to Pod on the same Node", packet: oftest.PodAToPodB, ct: []string{oftest.CTNew},
 		outputs: []int{oftest.PodBPort}, final: []string{"dl_src=0a:00:00:00:00:11,dl_dst=0a:00:00:00:00:12", "nw_ttl=64"},
-		passes: []string{"EgressRule", "IngressRule"}, avoids: []string{"L3DecTTL"}, recirculations: 2,
+		passes: []string{"EgressRule", "IngressRule"}, avoids: []string{"L3DecTTL"}, recirculations: 1,
 	},
 	{
-		name: "Pod to gateway", packet: oftest.PodAToGW, ct: []string{oftest.CTNew, oftest.CTNew},
-		outputs: []int{oftest.GWPort}, final: []string{"nw_ttl=63"}, avoids: []string{"IngressRule"}, recirculations: 3,
+		name: "Pod to gateway", packet: oftest.PodAToGW, ct: []string{oftest.CTNew},
+		outputs: []int{oftest.GWPort}, final: []string{"nw_ttl=63"}, avoids: []string{"IngressRule"}, recirculations: 2,
 	},
 	{
-		name: "Pod to the world", packet: oftest.PodAToWorld, ct: []string{oftest.CTNew, oftest.CTNew},
-		outputs: []int{oftest.GWPort}, final: []string{"dl_dst=0a:00:00:00:00:01", "nw_ttl=64"}, avoids: []string{"IngressRule"}, recirculations: 2,
+		name: "Pod to the world", packet: oftest.PodAToWorld, ct: []string{oftest.CTNew},
+		outputs: []int{oftest.GWPort}, final: []string{"dl_dst=0a:00:00:00:00:01", "nw_ttl=64"}, avoids: []string{"IngressRule"}, recirculations: 1,
 	},
 	{
-		name: "gateway to Pod", packet: oftest.GWToPodA, ct: []string{oftest.CTNew, oftest.CTNew},
-		outputs: []int{oftest.PodAPort}, final: []string{"nw_ttl=64"}, passes: []string{"IngressRule"}, recirculations: 2,
+		name: "gateway to Pod", packet: oftest.GWToPodA, ct: []string{oftest.CTNew},
+		outputs: []int{oftest.PodAPort}, final: []string{"nw_ttl=64"}, passes: []string{"IngressRule"}, recirculations: 1,
 	},
 	{
-		name: "the Node's own packet to Pod skips ingress policy", packet: oftest.GWToPodA + ",pkt_mark=0x80000000", ct: []string{oftest.CTNew, oftest.CTNew},
-		outputs: []int{oftest.PodAPort}, avoids: []string{"IngressRule", "IngressMetric"}, recirculations: 2,
+		name: "the Node's own packet to Pod skips ingress policy", packet: oftest.GWToPodA + ",pkt_mark=0x80000000", ct: []string{oftest.CTNew},
+		outputs: []int{oftest.PodAPort}, avoids: []string{"IngressRule", "IngressMetric"}, recirculations: 1,
 	},
 	{
-		name: "forwarded packet to Pod", packet: oftest.WorldToPodA, ct: []string{oftest.CTNew, oftest.CTNew},
-		outputs: []int{oftest.PodAPort}, passes: []string{"SpoofGuard", "IngressRule"}, recirculations: 2,
+		name: "forwarded packet to Pod", packet: oftest.WorldToPodA, ct: []string{oftest.CTNew},
+		outputs: []int{oftest.PodAPort}, passes: []string{"SpoofGuard", "IngressRule"}, recirculations: 1,
 	},
 	{
-		name: "gateway to remote Pod, TTL already decremented", packet: oftest.GWToRemote, ct: []string{oftest.CTNew, oftest.CTNew},
-		outputs: []int{oftest.TunnelPort}, final: []string{"nw_ttl=64", "tun_dst=192.168.77.102"}, recirculations: 2,
+		name: "gateway to remote Pod, TTL already decremented", packet: oftest.GWToRemote, ct: []string{oftest.CTNew},
+		outputs: []int{oftest.TunnelPort}, final: []string{"nw_ttl=64", "tun_dst=192.168.77.102"}, recirculations: 1,
 	},
 	{
 		name: "reply of a connection from the gateway goes back there, wherever it is addressed to", packet: oftest.PodAToRemote + ",ct_mark=2",
@@ -88,7 +88,7 @@ var walks = []struct {
 	{name: "spoofed source address", packet: strings.ReplaceAll(oftest.PodAToRemote, oftest.PodAIP.String(), oftest.PodBIP.String()), ct: []string{oftest.CTNew}},
 	{name: "spoofed source MAC", packet: strings.ReplaceAll(oftest.PodAToRemote, oftest.PodAMAC.String(), oftest.PodBMAC.String()), ct: []string{oftest.CTNew}},
 	{name: "unknown port", packet: strings.ReplaceAll(oftest.PodAToRemote, "in_port=11", "in_port=77"), ct: []string{oftest.CTNew}},
-	{name: "unknown local Pod", packet: strings.ReplaceAll(oftest.RemoteToPodA, oftest.PodAIP.String(), "10.10.0.200"), ct: []string{oftest.CTNew, oftest.CTNew}, recirculations: 2},
+	{name: "unknown local Pod", packet: strings.ReplaceAll(oftest.RemoteToPodA, oftest.PodAIP.String(), "10.10.0.200"), ct: []string{oftest.CTNew}, recirculations: 1},
 	{name: "invalid packet", packet: oftest.PodAToRemote + ",ct_mark=3", ct: []string{"trk,inv"}, recirculations: 1},
 	{name: "invalid packet from the tunnel", packet: oftest.RemoteToPodA + ",ct_mark=3", ct: []string{"trk,inv"}, recirculations: 1},
 	{name: "IPv6", packet: "ipv6,in_port=11,dl_src=0a:00:00:00:00:11"},

@@ -59,6 +59,31 @@ func TestTraceflowGolden(t *testing.T) {
 	}
 }
 
+// TestLiveTraceOfNewConnections: Output reports the packet that opens a connection, whose conntrack fields it does not know, and only another
+// Node gets the packet with the tag.
+func TestLiveTraceOfNewConnections(t *testing.T) {
+	b := oftest.NewBridge(t, oftest.ProxyAllFeatures)
+	b.InstallAll()
+	const tag = 5
+	require.NoError(t, b.C.InstallTraceflowFlows(tag, openflow.TraceflowFlows{Sender: oftest.PodAPort, Live: true, Filter: &openflow.TraceflowFilter{Source: oftest.PodAIP}}))
+	for name, test := range map[string]struct {
+		packet, ct string
+		tos        string
+		reported   bool
+	}{
+		"new, to another Node": {oftest.PodAToRemote, oftest.CTNew, "nw_tos=20", true},
+		"new, to a local Pod":  {oftest.PodAToPodB, oftest.CTNew, "nw_tos=0", true},
+		"established":          {oftest.PodAToRemote + ",ct_mark=3", oftest.CTEstablished, "nw_tos=0", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := b.Trace(test.packet, test.ct)
+			require.Len(t, w.Outputs, 1, w.Text)
+			require.Contains(t, w.FinalFlow(), test.tos, w.Text)
+			require.Equal(t, test.reported, strings.Contains(w.Text, "userdata=00.05.0c"), w.Text)
+		})
+	}
+}
+
 func TestTraceflowRefusals(t *testing.T) {
 	c, _ := oftest.NewTestClient(t, oftest.ONCacheFeatures)
 	require.ErrorContains(t, c.InstallTraceflowFlows(5, openflow.TraceflowFlows{}), "feature gate Traceflow, which is off")

@@ -35,15 +35,32 @@ func (connectionTracking) BaseFlows(g *pipeline.Generator) []of.Flow {
 			// Known connections have already been load-balanced.
 			g.Flow(category, pipeline.TableConntrackState, pipeline.PriorityLow, pipeline.Matches(f.EthType, of.CTState("-new+trk"), pipeline.NotServiceCT.Match()),
 				of.GotoTable{Table: g.FirstOf(pipeline.StageEgressSecurity)}),
-			// The label says which rules have admitted the connection. The recirculated packet goes to Output, not to the next
-			// table: no packet that has been recirculated after the policy tables may reach ONCacheMark (see package mark).
-			g.Flow(category, pipeline.TableConntrackCommit, pipeline.PriorityNormal, pipeline.Matches(f.EthType, of.CTState("+new+trk"), pipeline.NotSNATCT.Match()),
-				of.CT{Commit: true, Zone: f.CTZone, Table: g.ID(pipeline.TableOutput), Exec: []of.Action{
-					pipeline.MoveBits(pipeline.PacketSourceField, pipeline.ConnSourceField),
-					pipeline.MoveBits(pipeline.IngressConjunctionID, pipeline.IngressRuleCTLabel),
-					pipeline.MoveBits(pipeline.EgressConjunctionID, pipeline.EgressRuleCTLabel),
-				}}),
 		)
+		flows = append(flows, commitFlows(g, f)...)
 	}
 	return flows
+}
+
+// commitFlows commit the connections of packets that have passed all policy tables. The label says which rules have admitted the connection. The
+// packet continues to Output, not to the next table, and is not recirculated: that would cost each connection one more lookup in the kernel's
+// flows, among more masks.
+//
+// With ONCache, nearly all packets match the same fields as packets of established connections in ONCacheMark, so that the kernel's flows of both have
+// one mask.
+func commitFlows(g *pipeline.Generator, f pipeline.Family) []of.Flow {
+	flow := func(priority uint16, match ...of.Match) of.Flow {
+		return g.Flow(pipeline.CookiePodConnectivity, pipeline.TableConntrackCommit, priority, append(match, f.EthType, of.CTState("+new+trk")),
+			of.CT{Commit: true, Zone: f.CTZone, Exec: []of.Action{
+				pipeline.MoveBits(pipeline.PacketSourceField, pipeline.ConnSourceField),
+				pipeline.MoveBits(pipeline.IngressConjunctionID, pipeline.IngressRuleCTLabel),
+				pipeline.MoveBits(pipeline.EgressConjunctionID, pipeline.EgressRuleCTLabel),
+			}}, pipeline.Committed.Load(), g.ToTable(pipeline.TableOutput))
+	}
+	if !g.Features.ONCache {
+		return []of.Flow{flow(pipeline.PriorityNormal, pipeline.NotSNATCT.Match())}
+	}
+	return []of.Flow{
+		flow(pipeline.PriorityNormal, pipeline.ONCacheEpochField.Is(0).Match(), of.CTMark(0, pipeline.SNATCTField.Mask()|pipeline.L7CTField.Mask())),
+		flow(pipeline.PriorityLow, pipeline.NotSNATCT.Match()),
+	}
 }

@@ -129,7 +129,7 @@ func (o *Marks) plan(marks []coherency.Mark, removed []string) ([]flowstore.Plan
 //
 // ONCache relies on the verdict and the mark being decided in one translation: a kernel megaflow that still applies old rules must
 // also still write the old epoch. So no established packet is recirculated between the first policy table and ONCacheLocalMark;
-// ct(commit), which recirculates, concerns new connections only and skips these tables.
+// packets whose connection is committed skip these tables.
 func markFlows(g *pipeline.Generator, mark coherency.Mark) []of.Flow {
 	load := of.LoadField{Field: pipeline.ONCacheEpochField.Field, Range: pipeline.ONCacheEpochField.Bits, Value: uint64(mark.Epoch)}
 	source, opened := pipeline.FromPod, of.CTMark(oncacheConnectionMark, oncacheConnectionMask)

@@ -100,6 +100,8 @@ var (
 	TraceSeenField = Reg(10, 0, 15)
 	// wasHeldField is this project's: the agent has resumed the packet. The cache must not learn from it.
 	wasHeldField = Reg(10, 16, 16)
+	// committedField is this project's: ConntrackCommit has committed the packet's connection. Output does not know conntrack's fields then.
+	committedField = Reg(10, 17, 17)
 )
 
 // Values of the registers.
@@ -137,6 +139,7 @@ var (
 	SourceLocal      = sourceLocalField.Is(1)
 	ONCacheLocal     = oncacheLocalField.Is(1)
 	WasHeld          = wasHeldField.Is(1)
+	Committed        = committedField.Is(1)
 )
 
 // Conntrack mark. ConnSourceField is a copy of PacketSourceField of the packet that opened the connection. It is non-zero

@@ -19,7 +19,7 @@ var (
 	ctZoneTypeField      = Reg(8, 12, 15)
 	tcOutputPortField    = Reg(9, 0, 31)
 
-	l7CTField         = ctMark(7, 7)
+	L7CTField         = ctMark(7, 7)
 	l7VLANCTLabel     = BitField{Field: of.FieldCTLabel, Bits: of.Range{From: 64, To: 75}}
 	egressSNATIDField = pktMark(0, 7)
 	egressReplyField  = pktMark(30, 30)
@@ -43,6 +43,6 @@ var (
 	tcRedirect      = tcActionField.Is(2)
 	nestedService   = nestedServiceField.Is(1)
 	dsr             = DSRField.Is(1)
-	l7CT            = l7CTField.Is(1)
+	l7CT            = L7CTField.Is(1)
 	egressReply     = egressReplyField.Is(1)
 )

@@ -98,7 +98,7 @@ func TestFieldsDoNotOverlap(t *testing.T) {
 		TargetOFPortField, SwapField, EndpointIPField, EndpointPortField, serviceStateField, nodePortAddressField, antreaIPAMField,
 		externalAddressField, tcActionField, nestedServiceField, DSRField, RemoteEndpointField, sourceExternalField,
 		sourceLocalField, EgressConjunctionID, IngressConjunctionID, ServiceGroupIDField, vlanIDField, ctZoneTypeField, ONCacheStampField, oncacheLocalField,
-		tcOutputPortField, TraceSeenField, ConnSourceField, ServiceCTField, SNATCTField, hairpinCTField, l7CTField, IngressRuleCTLabel,
+		tcOutputPortField, TraceSeenField, ConnSourceField, ServiceCTField, SNATCTField, hairpinCTField, L7CTField, IngressRuleCTLabel,
 		EgressRuleCTLabel, l7VLANCTLabel, egressSNATIDField, ONCacheEpochField, egressReplyField, hostLocalSourceField,
 	} {
 		for _, other := range used[f.Field] {

@@ -192,9 +192,6 @@ func (r *TraceflowFlows) reports(g *pipeline.Generator, tag uint8) []of.Flow {
 	default:
 		scope = append(scope, of.EthDst(r.Filter.DestinationMAC))
 	}
-	if r.Live {
-		scope = append(scope, of.CTState("+new+trk"))
-	}
 	var flows []of.Flow
 	for point, table := range tracePoints {
 		// Live traffic has no tag before conntrack.
@@ -202,22 +199,41 @@ func (r *TraceflowFlows) reports(g *pipeline.Generator, tag uint8) []of.Flow {
 			continue
 		}
 		for _, f := range g.Families() {
-			tagged := append(pipeline.Matches(f.EthType, of.DSCP(tag), seen(point).Is(0).Match()), scope...)
-			report := func(priority uint16, match []of.Match, before ...of.Action) of.Flow {
-				return g.Flow(pipeline.CookieTraceflow, table, priority, match,
-					append(append([]of.Action{seen(point).Is(1).Load()}, before...), of.Resubmit{Table: g.ID(table)}, reportOf(g, tag, point))...)
+			for _, opens := range r.opens(table) {
+				tagged := slices.Concat(pipeline.Matches(f.EthType, of.DSCP(tag), seen(point).Is(0).Match()), scope, opens)
+				flows = append(flows, r.report(g, tag, point, tagged)...)
 			}
-			if !r.Live || table != pipeline.TableOutput {
-				flows = append(flows, report(pipeline.PriorityTraceflow, tagged))
-				continue
-			}
-			// The other Node needs the tag. All other receivers get the packet as it was sent, with DSCP 0.
-			flows = append(flows,
-				report(pipeline.PriorityTraceflow, tagged, pipeline.DSCPField.Is(0).Load()),
-				report(pipeline.PriorityTraceflow+1, append(slices.Clone(tagged), pipeline.ToTunnel.Match())))
 		}
 	}
 	return flows
+}
+
+// opens are the matches of which a packet that is reported in the table meets one.
+func (r *TraceflowFlows) opens(table string) [][]of.Match {
+	switch {
+	case !r.Live:
+		return [][]of.Match{nil}
+	case table == pipeline.TableOutput:
+		return [][]of.Match{pipeline.Matches(of.CTState("+new+trk")), pipeline.Matches(pipeline.Committed.Match())}
+	}
+	return [][]of.Match{pipeline.Matches(of.CTState("+new+trk"))}
+}
+
+// report returns the flows of a trace point for the tagged packets.
+func (r *TraceflowFlows) report(g *pipeline.Generator, tag uint8, point int, tagged []of.Match) []of.Flow {
+	table := tracePoints[point]
+	flow := func(priority uint16, match []of.Match, before ...of.Action) of.Flow {
+		return g.Flow(pipeline.CookieTraceflow, table, priority, match,
+			append(append([]of.Action{seen(point).Is(1).Load()}, before...), of.Resubmit{Table: g.ID(table)}, reportOf(g, tag, point))...)
+	}
+	if !r.Live || table != pipeline.TableOutput {
+		return []of.Flow{flow(pipeline.PriorityTraceflow, tagged)}
+	}
+	// The other Node needs the tag. All other receivers get the packet as it was sent, with DSCP 0.
+	return []of.Flow{
+		flow(pipeline.PriorityTraceflow, tagged, pipeline.DSCPField.Is(0).Load()),
+		flow(pipeline.PriorityTraceflow+1, append(slices.Clone(tagged), pipeline.ToTunnel.Match())),
+	}
 }
 
 // reportOf is the action that sends a report.
