@@ -40,7 +40,7 @@ func (o Opinion) String() string {
 const MayDeny = MayDrop | MayReject
 
 // baselinePriority is the first tier priority that comes after Kubernetes' policies, unknownTier the priority of a tier that does not exist: the
-// rules of its policies that deny come first, the others have no effect.
+// rules of its policies that deny or pass come first and deny, the others have no effect.
 const (
 	baselinePriority = 253
 	unknownTier      = 0
@@ -163,11 +163,14 @@ func (w *World) antreaOpinion(p *Probe, direction networkingv1.PolicyType, subje
 			continue
 		}
 		for i := range rules {
-			if !exists && opinions[*rules[i].Action]&MayDeny == 0 {
+			action := opinions[*rules[i].Action]
+			if !exists && action == MayAllow {
 				continue
+			} else if !exists && action == mayPass {
+				action = MayDrop
 			}
 			if w.appliesTo(policy, &rules[i], subject) && w.antreaRuleMatches(policy.namespace, &rules[i], direction, subject, peer, p) {
-				matching = append(matching, ordered{tier, policy.spec.Priority, i, opinions[*rules[i].Action]})
+				matching = append(matching, ordered{tier, policy.spec.Priority, i, action})
 			}
 		}
 	}

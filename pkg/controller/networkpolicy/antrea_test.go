@@ -176,8 +176,8 @@ ingress: [{action: Allow}, {action: Drop, from: []}], egress: [{action: Reject, 
 			name: "own tier", spec: `{priority: 1, tier: mine, appliedTo: [{podSelector: {}}]}`, want: []string{"42/1 " + allText},
 		},
 		{
-			name: "no such tier: what denies comes first", spec: `{priority: 1, tier: none, appliedTo: [{podSelector: {}}], ingress: [{action: Allow}, {action: Drop}, {action: Pass}]}`,
-			want: []string{"0/1 " + allText, "In1 Drop " + anyone}, err: "tier none does not exist",
+			name: "no such tier: what denies or passes comes first, and denies", spec: `{priority: 1, tier: none, appliedTo: [{podSelector: {}}], ingress: [{action: Allow}, {action: Drop}, {action: Pass}]}`,
+			want: []string{"0/1 " + allText, "In1 Drop " + anyone, "In2 Drop " + anyone}, err: "tier none does not exist",
 		},
 		{
 			name: "kinds of targets", spec: `{priority: 1, appliedTo: [{serviceAccount: {name: sa-a, namespace: 'y'}}, {group: parent}, {group: blocks}, {nodeSelector: {matchLabels: {role: edge}}}]}`,
@@ -274,6 +274,14 @@ ingress: [{action: Allow, from: [{namespaces: {match: Self}, podSelector: {match
 {action: Pass, from: [{podSelector: {}}], ports: [{port: 80}, {port: 99999}]}, {action: Pass, from: [{podSelector: {}}]}]}`,
 			want: []string{"250/1 " + allText, "In0 Drop " + anyone + " TCP:80", "In1 Drop " + allText, "In2 Pass " + allText},
 			err:  "spec.ingress[0].from[0]: externalEntitySelector: is not supported",
+		},
+		{
+			name: "Pass at unknown Pods denies there", spec: `{priority: 1, appliedTo: [{podSelector: {matchLabels: {pod: a}}}, {podSelector: {}, group: outside}], ingress: [{action: Pass}, {action: Allow}]}`,
+			want: []string{"250/1 ", "In0 Drop at " + podAText + " " + allText + " " + anyone, "In1 Allow at " + podAText + " " + anyone}, err: "spec.appliedTo[1]: must have one kind of field",
+		},
+		{
+			name: "Pass at unknown Pods of a rule", spec: `{priority: 1, ingress: [{action: Pass, appliedTo: [{podSelector: {}, group: outside}]}, {action: Pass, appliedTo: [{podSelector: {matchLabels: {pod: a}}}]}]}`,
+			want: []string{"250/1 ", "In0 Drop at " + allText + " " + anyone, "In1 Pass at " + podAText + " " + anyone}, err: "spec.ingress[0].appliedTo[0]: must have one kind of field",
 		},
 		{
 			name: "Pass in the baseline tier", spec: `{priority: 1, tier: baseline, appliedTo: [{podSelector: {}}], ingress: [{action: Pass}, {}]}`,

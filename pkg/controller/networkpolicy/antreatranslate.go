@@ -50,7 +50,7 @@ func (c *core) translateAntrea(source *antreaPolicy) *translation {
 	}
 	if !known {
 		tier = firstTier
-		t.cannot("spec.tier", fmt.Errorf("tier %s does not exist: the rules that deny come first, the others have no effect", source.spec.Tier))
+		t.cannot("spec.tier", fmt.Errorf("tier %s does not exist: the rules that deny or pass come first and deny, the others have no effect", source.spec.Tier))
 	}
 	t.policy = t.appliedTo("spec.appliedTo", source.spec.AppliedTo, false)
 	for i := range source.spec.Ingress {
@@ -122,7 +122,7 @@ func (t *translator) rule(direction controlplane.Direction, index int, source *v
 	complaints := len(t.out.unreadable)
 	action := r.action(source)
 	r.read(direction, index, source, action)
-	if action == controlplane.RuleActionPass && (r.doubtfulPeers || r.doubtfulPorts) {
+	if action == controlplane.RuleActionPass && (!placed || r.doubtfulPeers || r.doubtfulPorts || r.doubtfulTarget(source)) {
 		t.out.unreadable = t.out.unreadable[:complaints]
 		r = &ruleReader{translator: t, place: r.place}
 		r.read(direction, index, source, controlplane.RuleActionDrop)
@@ -187,6 +187,17 @@ func (r *ruleReader) action(source *v1beta1.Rule) controlplane.RuleAction {
 		r.cannot(r.place+".l7Protocols", fmt.Errorf("is not supported: the rule is taken for Drop"))
 		return controlplane.RuleActionDrop
 	}
+}
+
+// doubtfulTarget reports whether it is unknown what a rule is applied to.
+func (r *ruleReader) doubtfulTarget(source *v1beta1.Rule) bool {
+	if len(source.AppliedTo) == 0 {
+		return len(r.policy.widened) > 0
+	}
+	complaints := len(r.out.unreadable)
+	own := r.appliedTo(r.place, source.AppliedTo, r.rule.Direction == controlplane.DirectionOut)
+	r.out.unreadable = r.out.unreadable[:complaints]
+	return len(own.widened) > 0 || len(r.source.spec.AppliedTo) > 0
 }
 
 // target returns the groups that a rule applies to; split is set if they are not exactly the policy's.
