@@ -45,6 +45,7 @@ var mayImport = map[string][]string{
 	"pkg/agent/openflow/internal/pipeline":      {"pkg/agent/config", "pkg/agent/oncache/coherency", "pkg/agent/openflow/flowstore", "pkg/ovs"},
 	"pkg/agent/openflow/internal/connectivity":  featureMayImport("pkg/agent/config", "pkg/agent/prefixindex", "pkg/agent/reach"),
 	"pkg/agent/openflow/internal/dns":           featureMayImport(),
+	"pkg/agent/openflow/internal/egress":        featureMayImport("pkg/agent/config"),
 	"pkg/agent/openflow/internal/mark":          featureMayImport(),
 	"pkg/agent/openflow/internal/metertest":     featureMayImport(),
 	"pkg/agent/openflow/internal/networkpolicy": featureMayImport("pkg/agent/policy"),

@@ -229,7 +229,9 @@ func (n *node) bringUp(ctx context.Context, o *options) error {
 				ports.ProxyHealth = 0
 			}
 			n.dependOn(ctx, o, network, node)
-			options := route.Options{Ports: ports, Sysctls: n.sysctls, ProxyAll: o.proxiesAll(), NodePolicies: o.protectsNode(), Needed: neededAtStart(o.sources)}
+			options := route.Options{Ports: ports, Sysctls: n.sysctls, ProxyAll: o.proxiesAll(), NodePolicies: o.protectsNode(), Needed: neededAtStart(o.sources),
+				Egress: o.gates.Enabled(features.Egress), EgressRandomFully: o.config.SNATFullyRandomPorts || o.config.Egress.SNATFullyRandomPorts}
+			node.EgressExcept = egressExcept(o)
 			if o.gates.Enabled(features.ONCache) {
 				options.ForeignMarks = report.ForeignMarks(n.problems)
 			}

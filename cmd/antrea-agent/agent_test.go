@@ -174,7 +174,8 @@ func TestAgent(t *testing.T) {
 			Ports: []discoveryv1.EndpointPort{{Port: ptr.To[int32](8080)}},
 		})
 	shown := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
-		map[schema.GroupVersionResource]string{crd.Traceflows: "TraceflowList", crd.AgentInfos: "AntreaAgentInfoList"}, crd.New("AntreaAgentInfo", "node1"))
+		map[schema.GroupVersionResource]string{crd.Traceflows: "TraceflowList", crd.AgentInfos: "AntreaAgentInfoList",
+			crd.Egresses: "EgressList", crd.ExternalIPPools: "ExternalIPPoolList"}, crd.New("AntreaAgentInfo", "node1"))
 	clients := &kubernetes.Clients{Config: apiConfig, Kube: kube, Dynamic: shown, Reviews: apiservertest.Start(t, &apiservertest.Kubernetes{})}
 
 	for round := 1; round <= 2; round++ { // the second time it is a restart

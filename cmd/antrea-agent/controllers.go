@@ -22,6 +22,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/client"
 	"github.com/antrea-oncache/antrea/pkg/agent/cniserver"
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/egress"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/noderoute"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/traceflow"
@@ -38,6 +39,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/start"
 	"github.com/antrea-oncache/antrea/pkg/agent/stats"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+	"github.com/antrea-oncache/antrea/pkg/client/crd"
 	"github.com/antrea-oncache/antrea/pkg/features"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsconfig"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsctl"
@@ -82,6 +84,9 @@ type controllers struct {
 	healthAddress string
 	// flowExporter is nil unless flow records are exported.
 	flowExporter *flowexporter.Exporter
+	// egress is nil without Egress. egressObjects contains the Egresses for it.
+	egress        *egress.Controller
+	egressObjects *crd.EgressObjects
 	// traceflow is nil without Traceflow.
 	traceflow *traceflow.Controller
 }
@@ -123,6 +128,9 @@ func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed, net
 	if err := c.addProxy(o, n, cache); err != nil {
 		return nil, err
 	}
+	if err := c.addEgress(o, n); err != nil {
+		return nil, err
+	}
 	if err := c.addFlowExporter(o, n, cache); err != nil {
 		return nil, err
 	}
@@ -137,7 +145,7 @@ func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed, net
 		Socket: o.config.CNISocket, HostProcPathPrefix: o.config.HostProcPathPrefix, Node: n.Node,
 		PodInterfaceType:         config.PodInterfaceType(o.config.PodInterfaceType),
 		DisableTXChecksumOffload: o.config.DisableTXChecksumOffload,
-		Policies:                 c.policies,
+		Policies:                 c.arrivals(),
 	}
 	if o.config.OVSDatapathType == ovsconfig.DefaultDatapathType {
 		cni.Reconfigure = n.initializer.Reconfigure
@@ -313,6 +321,9 @@ func (c *controllers) ordered(n *node) *start.Agent {
 		Rounds: n.Rounds, Policies: c.policies, Installers: []start.Installer{{Name: "Nodes", Controller: c.nodeRoutes}},
 		RestorePods: func(ctx context.Context) error { return c.cni.Reconcile(ctx, lister, synced) },
 	}
+	if c.egress != nil {
+		a.Installers = append(a.Installers, start.Installer{Name: "Egresses", Controller: c.egress})
+	}
 	if c.proxy != nil {
 		a.Services, a.Affinity = c.proxy, c.affinity.Run
 	} else {
@@ -337,6 +348,9 @@ func (c *controllers) parts(ctx context.Context) []start.Part {
 		{Name: "rejections of policies", Serve: c.refusals.Run},
 		{Name: "losses of meters", Run: c.watchMeters},
 		{Name: "CNI server", Serve: c.cni.Run},
+	}
+	if c.egress != nil {
+		parts = append(parts, start.Part{Name: "Egress objects", Run: c.egressObjects.Run})
 	}
 	if c.policyNames {
 		parts = append(parts, start.Part{Name: "names in policies", Serve: c.names.Run, Saves: true})

@@ -42,7 +42,7 @@ func newEgress(
 	return &egresses{objects, read}, []func(context.Context){objects.Run, allocator.Run}, nil
 }
 
-// egressWebhooks returns the webhooks of Egress. A new Egress is answered with a warning while agents do not use it.
+// egressWebhooks returns the webhooks of Egress. A new Egress with a pool is answered with a warning while agents do not assign addresses.
 func egressWebhooks(o *options, objects *crd.EgressObjects) webhook.Webhooks {
 	all := webhook.Webhooks{}
 	for path, validate := range egress.Validators(objects, o.gates.Enabled(features.Egress)) {
@@ -51,8 +51,8 @@ func egressWebhooks(o *options, objects *crd.EgressObjects) webhook.Webhooks {
 	refusing := all[egress.EgressPath]
 	all[egress.EgressPath] = func(request *admissionv1.AdmissionRequest) (webhook.Answer, error) {
 		answer, err := refusing(request)
-		if request.Operation == admissionv1.Create && answer.Refusal == "" {
-			answer.Warnings = []string{egress.Unused}
+		if request.Operation == admissionv1.Create && answer.Refusal == "" && egress.HasPool(request.Object.Raw) {
+			answer.Warnings = []string{egress.Unassigned}
 		}
 		return answer, err
 	}

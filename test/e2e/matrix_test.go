@@ -84,6 +84,7 @@ func TestGeneveGateOn(t *testing.T) {
 	s.run(t, everyConfiguration...)
 	s.run(t,
 		area{"Traceflow", testTraceflow},
+		area{"Egress", testEgress},
 		area{"NetworkPolicy", testNetworkPolicy},
 		area{"SamePacket", testSamePacket},
 		area{"FastPath", testFastPath},

@@ -114,7 +114,9 @@ type NodeConfig struct {
 	Uplink Uplink
 	// Addresses are all to which peers may send tunnel packets: the addresses of the Node object and the transport
 	// addresses.
-	Addresses    []netip.Addr
+	Addresses []netip.Addr
+	// EgressExcept are destinations of Pods outside the cluster that Egress leaves alone.
+	EgressExcept []netip.Prefix
 	Gateway      GatewayConfig
 	TunnelOFPort uint32
 	// MTU is the MTU of Pods and the gateway.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/connectivity"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/dns"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/egress"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/mark"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
@@ -24,6 +25,9 @@ type (
 	PodClient  = connectivity.PodClient
 
 	DNSClient = dns.DNSClient
+
+	EgressClient = egress.EgressClient
+	EgressSource = egress.EgressSource
 
 	MarkClient = mark.MarkClient
 

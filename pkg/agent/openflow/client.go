@@ -6,6 +6,7 @@ package openflow
 import (
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/connectivity"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/dns"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/egress"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/mark"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
@@ -23,6 +24,7 @@ type client struct {
 	*mark.Marks
 	*service.Services
 	*dns.Interception
+	*egress.Egresses
 	*traceflow.Traceflow
 }
 
@@ -39,6 +41,7 @@ func NewClient(sw of.Switch, setTableNames func(map[uint8]string) error, feature
 		Pods:         connectivity.NewPods(core),
 		Nodes:        connectivity.NewNodes(core),
 		Policies:     networkpolicy.New(core),
+		Egresses:     egress.New(core),
 		Marks:        mark.New(core),
 		Services:     service.New(core),
 		Traceflow:    traceflow.New(core),

@@ -32,6 +32,7 @@ type Client interface {
 	ServiceClient
 	TraceflowClient
 	DNSClient
+	EgressClient
 
 	// SetInterceptor makes every later bundle go through the Interceptor, and tells it of the Nodes that have flows. Call it once.
 	SetInterceptor(coherency.Interceptor)

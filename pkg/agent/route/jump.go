@@ -33,7 +33,7 @@ func desiredJumps(p ruleParams) []jump {
 	all := []jump{
 		{table: tableRaw, chain: chainPrerouting, first: true, matches: tunnelMatches(p)},
 		{table: tableRaw, chain: chainOutput, matches: tunnelMatches(p)},
-		{table: tableMangle, chain: chainForward, first: true, matches: slices.Concat(tunnelMatches(p), p.keptPorts())},
+		{table: tableMangle, chain: chainForward, first: true, matches: forwardMatches(p)},
 		{table: tableMangle, chain: chainOutput, matches: [][]string{{"-o", p.gateway}}},
 		{table: tableFilter, chain: chainInput, first: true, matches: inputMatches(p)},
 		{table: tableFilter, chain: chainForward, matches: everyPacket},
@@ -73,6 +73,15 @@ func tunnelMatches(p ruleParams) [][]string {
 		return everyPacket
 	}
 	return p.tunnelPackets()
+}
+
+// forwardMatches match what mangleTable drops in FORWARD.
+func forwardMatches(p ruleParams) [][]string {
+	matches := slices.Concat(tunnelMatches(p), p.keptPorts())
+	if p.tunnelPort != 0 && p.egress && p.podCIDR.IsValid() {
+		matches = append(matches, p.anyEgressMark())
+	}
+	return matches
 }
 
 // inputMatches match what filterTable accepts or drops in INPUT.

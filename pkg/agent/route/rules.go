@@ -77,6 +77,9 @@ type ruleParams struct {
 	// former agent has left them.
 	nodePolicies bool
 	nodePolicy   *nodePolicy
+	// egress reports whether Pods may have Egresses, egressMarks says which source packets with a mark get.
+	egress, egressRandomFully bool
+	egressMarks               map[uint8]netip.Addr
 }
 
 // proxyAll reports whether connections to Services that come from the Node or from outside lead to the bridge.
@@ -208,6 +211,7 @@ func mangleTable(p ruleParams) table {
 		t.add(forward, "drop packets whose answers would go to the port of the tunnel", slices.Concat([]string{"-i", p.gateway},
 			kept, []string{"-m", "conntrack", "--ctdir", "ORIGINAL", "-m", "set", "!", "--match-set", p.podSet, "dst", "-j", "DROP"})...)
 	}
+	t.addEgressGuard(p)
 	t.add(out, "mark packets of the Node to local Pods", append([]string{"-o", p.gateway}, markOfNode...)...)
 	return t
 }
@@ -280,6 +284,7 @@ func natTable(p ruleParams) table {
 	if !p.podCIDR.IsValid() {
 		return t
 	}
+	t.addEgressSources(p)
 	t.add(post, "masquerade Pod to external packets", append([]string{
 		"-s", p.podCIDR.String(), "!", "-o", p.gateway, "-m", "set", "!", "--match-set", p.podSet, "dst"}, masquerade...)...)
 	if p.proxyAll() {

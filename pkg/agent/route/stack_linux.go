@@ -74,6 +74,9 @@ func (s *stack) initialize() error {
 	if err := s.keepFormerPorts(context.Background()); err != nil {
 		return err
 	}
+	if err := s.keepFormerEgresses(context.Background()); err != nil {
+		return err
+	}
 	if err := s.initializeFirewall(context.Background()); err != nil {
 		return err
 	}

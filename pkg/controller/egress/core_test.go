@@ -135,8 +135,8 @@ func TestAllocation(t *testing.T) {
 	require.Empty(t, lost.Spec.EgressIP)
 	require.Equal(t, isAllocated, condition(first, v1beta1.IPAllocated))
 	require.Equal(t, v1beta1.IPAssigned, first.Status.Conditions[0].Type, "the order of Antrea")
-	require.Contains(t, condition(first, v1beta1.IPAssigned), "False AssignmentError: Failed to assign the IP to EgressNode: the agents of this version")
-	require.Contains(t, condition(static, v1beta1.IPAssigned), "the agents of this version do not use Egresses")
+	require.Contains(t, condition(first, v1beta1.IPAssigned), "False AssignmentError: Failed to assign the IP to EgressNode: no Node has it")
+	require.Empty(t, condition(static, v1beta1.IPAssigned), "the Node with the address reports it")
 	require.Empty(t, condition(static, v1beta1.IPAllocated))
 	const failed = "False AllocationError: Cannot allocate EgressIP from ExternalIPPool: "
 	require.Equal(t, failed+"no available IP in ExternalIPPool p", condition(waiting, v1beta1.IPAllocated))

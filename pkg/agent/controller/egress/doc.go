@@ -1,10 +1,16 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package egress decides which Node has which address of Egresses. It does no I/O. Every agent computes the same from the same objects and
-// the same members, also beside agents of Antrea: hashes, keys and the order of Egresses are Antrea's.
+// Package egress gives the Pods of this Node the sources of their Egresses, and this Node's Egress addresses to Pods of all Nodes.
 //
-// ring.go contains the consistent hash ring of a set of Nodes, schedule.go the Nodes of all addresses.
+// decide.go is the plan for what is known, without I/O. realize.go brings plans into force, in an order in which no packet gets a source that
+// it should not have: what cannot be given a source is dropped. marks.go numbers addresses. groups.go follows the Pods of Egresses,
+// addresses.go the addresses of this Node, status.go writes which Node has an address; controller.go combines them. A new Pod has
+// its Egress before it can send anything, if antrea-controller has named the Pod before.
 //
-// The agent does not use it yet: it has no membership, and assigns no addresses.
+// Of several Egresses of a Pod, the oldest decides, for each IP version. In Antrea, it is the first one that the agent has seen.
+//
+// ring.go contains the consistent hash ring of a set of Nodes, schedule.go the Nodes of all addresses of pools. Every agent computes the same
+// from the same objects and the same members, also beside agents of Antrea: hashes, keys and the order of Egresses are Antrea's.
+// Both are not used yet: the agent has no membership, and assigns no addresses. It uses addresses that an administrator has given to a device.
 package egress

@@ -21,10 +21,10 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/controlplane"
 )
 
-// policyDefinitions are the files of the CRDs without which antrea-controller does not serve.
-var policyDefinitions = []string{"clusternetworkpolicy", "networkpolicy", "tier", "clustergroup", "group"}
+// policyDefinitions are the files of the CRDs without which antrea-controller does not serve, and the files of Egress's CRDs.
+var policyDefinitions = []string{"clusternetworkpolicy", "networkpolicy", "tier", "clustergroup", "group", "egress", "externalippool"}
 
-// createDefinitions creates the CRDs of policies, and waits until their objects are served.
+// createDefinitions creates the CRDs, and waits until their objects are served.
 func (c *Cluster) createDefinitions(ctx context.Context) error {
 	repository, err := controlplane.Repository()
 	if err != nil {

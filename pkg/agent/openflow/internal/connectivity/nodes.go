@@ -160,11 +160,27 @@ func nodeFlows(g *pipeline.Generator, peers map[netip.Prefix]Peer) ([]of.Flow, e
 		switch peer := peers[cidr]; peer.Reach.Kind {
 		case reach.Tunnel:
 			flows = append(flows, tunnelPeerFlows(g, cidr, peer)...)
+			if _, ok := g.FamilyOf(cidr.Addr()); ok {
+				flows = appendException(g, flows, peer.Reach.Address)
+			}
 		default:
 			return nil, fmt.Errorf("the Pod network %v: %w", cidr, peer.Reach.NotBuilt("flows"))
 		}
 	}
 	return flows, nil
+}
+
+// appendException leads packets to a Node itself past Egress, by one flow for each address.
+func appendException(g *pipeline.Generator, flows []of.Flow, addr netip.Addr) []of.Flow {
+	f, ok := g.FamilyOf(addr)
+	if !ok || !g.Features.Egress {
+		return flows
+	}
+	exception := g.EgressException(f, pipeline.Host(addr))
+	if slices.ContainsFunc(flows, func(other of.Flow) bool { return other.Key() == exception.Key() }) {
+		return flows
+	}
+	return append(flows, exception)
 }
 
 // tunnelPeerFlows returns the flows to a Pod network behind the tunnel. IPv6 needs no responder: the host has a permanent neighbor

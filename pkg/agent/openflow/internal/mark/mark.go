@@ -62,8 +62,9 @@ func (*Marks) Tables(features pipeline.Features) []pipeline.TableSpec {
 	}
 }
 
-// BaseFlows leads connections to Services that come from the tunnel past the mark flows. In Antrea, those are connections from outside
-// the cluster that another Node has sent here without translating them (DSR).
+// BaseFlows leads past the mark flows what the cache must not learn from: connections to Services that come from the tunnel, which in
+// Antrea are connections from outside the cluster that another Node has sent here without translating them (DSR), and packets to Egress
+// addresses of other Nodes.
 func (*Marks) BaseFlows(g *pipeline.Generator) []of.Flow {
 	if !g.Features.ONCache {
 		return nil
@@ -72,6 +73,10 @@ func (*Marks) BaseFlows(g *pipeline.Generator) []of.Flow {
 	for _, f := range g.Families() {
 		flows = append(flows, g.Flow(pipeline.CookieONCache, pipeline.TableONCacheMark, pipeline.PriorityHigh,
 			pipeline.Matches(f.EthType, pipeline.ConnSourceField.Is(1).Match(), pipeline.ServiceCT.Match()), g.ToNext(pipeline.TableONCacheMark)))
+		if g.Features.Egress {
+			flows = append(flows, g.Flow(pipeline.CookieONCache, pipeline.TableONCacheMark, pipeline.PriorityHigh,
+				pipeline.Matches(f.EthType, pipeline.RemoteSNAT.Match()), g.ToNext(pipeline.TableONCacheMark)))
+		}
 	}
 	return flows
 }

@@ -73,6 +73,7 @@ var (
 	APDispositionField     = Reg(0, 11, 12)
 	generatedRejectField   = Reg(0, 13, 13)
 	svcNoEndpointField     = Reg(0, 14, 14)
+	remoteSNATField        = Reg(0, 19, 19)
 	outputKindField        = Reg(0, 21, 22)
 	PacketInOperationField = Reg(0, 25, 31)
 	// reg1: OpenFlow port that the packet leaves through.
@@ -124,7 +125,9 @@ var (
 	DispositionReject = APDispositionField.Is(2)
 	DispositionPass   = APDispositionField.Is(3)
 
-	SvcNoEndpoint        = svcNoEndpointField.Is(1)
+	SvcNoEndpoint = svcNoEndpointField.Is(1)
+	// RemoteSNAT says that the packet goes through the tunnel to the Egress address of another Node.
+	RemoteSNAT           = remoteSNATField.Is(1)
 	OutputToPort         = outputKindField.Is(1)
 	OutputToController   = outputKindField.Is(2)
 	ServiceToSelect      = serviceStateField.Is(1)
@@ -193,9 +196,10 @@ var (
 	EgressRuleCTLabel  = BitField{Field: of.FieldCTLabel, Bits: of.Range{From: 32, To: 63}}
 )
 
-// Packet mark (skb mark). Bits 14 and 15 are kube-proxy's. Bits 8-13 and 16-19 are ONCache's tickets: the pipeline neither
+// Packet mark (skb mark). Bits 0-7 say which source the host gives the packet (255: config.ServiceMark). Bits 14 and 15 are kube-proxy's. Bits 8-13 and 16-19 are ONCache's tickets: the pipeline neither
 // reads nor writes them.
 var (
+	EgressSNATIDField    = pktMark(0, 7)
 	ONCacheEpochField    = pktMark(20, 29)
 	hostLocalSourceField = pktMark(31, 31)
 
@@ -261,6 +265,7 @@ const (
 	CookiePodConnectivity CookieCategory = 1
 	CookieNetworkPolicy   CookieCategory = 2
 	CookieService         CookieCategory = 3
+	CookieEgress          CookieCategory = 4
 	CookieTraceflow       CookieCategory = 7
 	// CookieONCache is this project's: Antrea's categories end at 8.
 	CookieONCache CookieCategory = 9

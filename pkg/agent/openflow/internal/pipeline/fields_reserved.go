@@ -9,7 +9,6 @@ import (
 
 // Registers and marks of Antrea features that this project does not have yet, so that nothing else takes their bits.
 var (
-	remoteSNATField      = Reg(0, 19, 19)
 	l7RedirectField      = Reg(0, 20, 20)
 	ctStateRestoredField = Reg(0, 23, 23)
 	antreaIPAMField      = Reg(4, 20, 20)
@@ -19,10 +18,9 @@ var (
 	ctZoneTypeField      = Reg(8, 12, 15)
 	tcOutputPortField    = Reg(9, 0, 31)
 
-	L7CTField         = ctMark(7, 7)
-	l7VLANCTLabel     = BitField{Field: of.FieldCTLabel, Bits: of.Range{From: 64, To: 75}}
-	egressSNATIDField = pktMark(0, 7)
-	egressReplyField  = pktMark(30, 30)
+	L7CTField        = ctMark(7, 7)
+	l7VLANCTLabel    = BitField{Field: of.FieldCTLabel, Bits: of.Range{From: 64, To: 75}}
+	egressReplyField = pktMark(30, 30)
 )
 
 // Their values, and values of other fields that no flow here has.
@@ -35,7 +33,6 @@ var (
 	toLocalPod      = PacketDestinationField.Is(3)
 	toUplink        = PacketDestinationField.Is(4)
 	toBridge        = PacketDestinationField.Is(5)
-	remoteSNAT      = remoteSNATField.Is(1)
 	l7Redirect      = l7RedirectField.Is(1)
 	ctStateRestored = ctStateRestoredField.Is(1)
 	antreaIPAM      = antreaIPAMField.Is(1)

@@ -38,7 +38,7 @@ var goldenFields = []struct {
 	{DispositionPass, "reg0=0x1800/0x1800"},
 	{GeneratedReject, "reg0=0x2000/0x2000"},
 	{SvcNoEndpoint, "reg0=0x4000/0x4000"},
-	{remoteSNAT, "reg0=0x80000/0x80000"},
+	{RemoteSNAT, "reg0=0x80000/0x80000"},
 	{l7Redirect, "reg0=0x100000/0x100000"},
 	{OutputToPort, "reg0=0x200000/0x600000"},
 	{OutputToController, "reg0=0x400000/0x600000"},
@@ -74,7 +74,7 @@ var goldenFields = []struct {
 	{NotSNATCT, "ct_mark=0/0x20"},
 	{HairpinCT, "ct_mark=0x40/0x40"},
 	{l7CT, "ct_mark=0x80/0x80"},
-	{egressSNATIDField.Is(3), "pkt_mark=0x3/0xff"},
+	{EgressSNATIDField.Is(3), "pkt_mark=0x3/0xff"},
 	{ONCacheEpochField.Is(1), "pkt_mark=0x100000/0x3ff00000"},
 	{egressReply, "pkt_mark=0x40000000/0x40000000"},
 	{HostLocalSource, "pkt_mark=0x80000000/0x80000000"},
@@ -99,7 +99,7 @@ func TestFieldsDoNotOverlap(t *testing.T) {
 		externalAddressField, tcActionField, nestedServiceField, DSRField, RemoteEndpointField, sourceExternalField,
 		sourceLocalField, EgressConjunctionID, IngressConjunctionID, ServiceGroupIDField, vlanIDField, ctZoneTypeField, ONCacheStampField, oncacheLocalField,
 		tcOutputPortField, TraceSeenField, ConnSourceField, ServiceCTField, SNATCTField, hairpinCTField, L7CTField, IngressRuleCTLabel,
-		EgressRuleCTLabel, l7VLANCTLabel, egressSNATIDField, ONCacheEpochField, egressReplyField, hostLocalSourceField,
+		EgressRuleCTLabel, l7VLANCTLabel, EgressSNATIDField, ONCacheEpochField, egressReplyField, hostLocalSourceField,
 	} {
 		for _, other := range used[f.Field] {
 			require.True(t, f.Bits.To < other.Bits.From || other.Bits.To < f.Bits.From, "%v and %v", f, other)

@@ -136,6 +136,12 @@ func (g *Generator) Flow(category CookieCategory, table string, priority uint16,
 	}
 }
 
+// EgressException leads packets of local Pods to a network past the Pods' Egresses.
+func (g *Generator) EgressException(f Family, network netip.Prefix) of.Flow {
+	return g.Flow(CookieEgress, TableEgressMark, PriorityHigh, Matches(f.EthType, FromPod.Match(), f.Dst(network)),
+		ToGateway.Load(), g.ToTable(TableL2ForwardingCalc))
+}
+
 // ToTable and ToNext are the usual last actions.
 func (g *Generator) ToTable(name string) of.Action { return of.GotoTable{Table: g.ID(name)} }
 func (g *Generator) ToNext(name string) of.Action  { return of.GotoTable{Table: g.Next(name)} }

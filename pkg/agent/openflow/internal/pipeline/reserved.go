@@ -18,9 +18,6 @@ func (reservedTables) Tables(features Features) []TableSpec {
 	if !features.AntreaProxy {
 		specs = append(specs, TableSpec{Name: TableDNAT, Stage: StagePreRouting})
 	}
-	if features.Egress {
-		specs = append(specs, TableSpec{Name: TableEgressMark, Stage: StageRouting, Miss: MissToGateway, Before: TableL3DecTTL})
-	}
 	if features.TrafficControl {
 		specs = append(specs, TableSpec{Name: TableTrafficControl, Stage: StageSwitching, After: TableL2ForwardingCalc})
 	}

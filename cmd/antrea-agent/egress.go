@@ -1,0 +1,68 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"net/netip"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/cniserver"
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/egress"
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/client/crd"
+	"github.com/antrea-oncache/antrea/pkg/config"
+	"github.com/antrea-oncache/antrea/pkg/features"
+)
+
+// addEgress makes the controller of Egresses, and the informers for it.
+func (c *controllers) addEgress(o *options, n *node) (err error) {
+	if !o.gates.Enabled(features.Egress) {
+		return nil
+	}
+	if c.egressObjects, err = crd.NewEgressObjects(n.clients.Dynamic); err != nil {
+		return err
+	}
+	c.egress, err = egress.New(egress.Config{
+		NodeName: n.name, PodNetworks: podNetworks(n.Node), Flows: n.flows, Host: n.host, Interfaces: n.store, Objects: c.egressObjects,
+		Statuses: n.clients.Dynamic, Groups: egress.NewGroups(c.antrea.Client, n.name), Problems: n.problems,
+	})
+	return err
+}
+
+// arrivals brings into force what a Pod needs before it can send anything: its policies and its Egress.
+func (c *controllers) arrivals() cniserver.PodPolicies {
+	if c.egress == nil {
+		return c.policies
+	}
+	return withEgress{c.policies, c.egress}
+}
+
+type withEgress struct {
+	cniserver.PodPolicies
+	egress *egress.Controller
+}
+
+func (p withEgress) PodArrives(i *interfacestore.InterfaceConfig) error {
+	if err := p.egress.PodArrives(i); err != nil {
+		return err
+	}
+	return p.PodPolicies.PodArrives(i)
+}
+
+func (p withEgress) PodLeaves(i *interfacestore.InterfaceConfig) {
+	p.PodPolicies.PodLeaves(i)
+	p.egress.PodLeaves(i)
+}
+
+// egressExcept returns the destinations of Pods outside the Pod networks that Egress leaves alone. Addresses of Services are among them, because
+// the host may have to translate them.
+func egressExcept(o *options) (networks []netip.Prefix) {
+	for _, list := range [][]string{o.config.Egress.ExceptCIDRs, config.SplitList(o.config.ServiceCIDR), config.SplitList(o.config.ServiceCIDRv6)} {
+		for _, text := range list {
+			if network, err := netip.ParsePrefix(text); err == nil { // the configuration is checked
+				networks = append(networks, network)
+			}
+		}
+	}
+	return networks
+}

@@ -1,0 +1,61 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package egress
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
+)
+
+// interfaceIPVS has addresses of Services, where kube-proxy works with IPVS.
+const interfaceIPVS = "kube-ipvs0"
+
+// followAddresses keeps the addresses of this Node right until ctx ends.
+func (c *Controller) followAddresses(ctx context.Context) {
+	rtnl.WatchAddresses(ctx, func() {
+		local, err := localAddresses()
+		if err != nil {
+			klog.ErrorS(err, "Cannot read the addresses of this Node; Egresses use those that it had")
+			return
+		}
+		c.mu.Lock()
+		same := c.complete.addresses && local.Equal(c.world.local)
+		c.world.local, c.complete.addresses = local, true
+		c.mu.Unlock()
+		if !same {
+			c.poke()
+		}
+	})
+}
+
+// localAddresses returns the addresses of all devices but the one of IPVS.
+func localAddresses() (sets.Set[netip.Addr], error) {
+	links, err := rtnl.Links()
+	if err != nil {
+		return nil, fmt.Errorf("list network devices: %w", err)
+	}
+	left := -1
+	for _, link := range links {
+		if link.Attrs().Name == interfaceIPVS {
+			left = link.Attrs().Index
+		}
+	}
+	list, err := rtnl.Addresses(nil)
+	if err != nil {
+		return nil, fmt.Errorf("list addresses: %w", err)
+	}
+	local := sets.New[netip.Addr]()
+	for _, entry := range list {
+		if addr, ok := netip.AddrFromSlice(entry.IP); ok && entry.LinkIndex != left {
+			local.Insert(addr.Unmap())
+		}
+	}
+	return local, nil
+}

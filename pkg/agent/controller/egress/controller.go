@@ -1,0 +1,243 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+	"github.com/antrea-oncache/antrea/pkg/client/crd"
+	"github.com/antrea-oncache/antrea/pkg/retry"
+)
+
+const (
+	controllerName = "egress"
+	// ReasonEgressRefused is the problem of an Egress whose address the Node cannot give to packets. They are dropped.
+	ReasonEgressRefused problem.Reason = "EgressRefused"
+
+	// patience bounds the time for which the start waits for Egresses and their Pods. Former flows stay until then.
+	patience = 5 * time.Second
+	// checkInterval is the time between two plans without an event.
+	checkInterval = time.Minute
+)
+
+var backoff = retry.Backoff{Min: time.Second, Max: time.Minute}
+
+// Config contains what the controller needs.
+type Config struct {
+	NodeName string
+	// PodNetworks are the networks of this Node's Pods, one of each IP version that Pods have.
+	PodNetworks []netip.Prefix
+	Flows       Flows
+	Host        Host
+	Interfaces  interfacestore.InterfaceStore
+	Objects     *crd.EgressObjects
+	// Statuses writes the statuses of Egresses.
+	Statuses dynamic.Interface
+	Groups   Groups
+	Problems problem.Reporter
+}
+
+// Controller gives the Pods of this Node the sources of their Egresses, and the Node's Egress addresses to Pods of all Nodes.
+type Controller struct {
+	Config
+	synced chan struct{}
+	// endStart closes synced. It may be called again.
+	endStart func()
+	wake     chan struct{}
+
+	// mu protects what follows, which is known.
+	mu       sync.Mutex
+	world    world
+	complete struct{ groups, addresses bool }
+
+	// realizing is held while the plan is brought into force. It is taken before mu.
+	realizing sync.Mutex
+	realizer  *realizer
+	reported  map[string]bool
+}
+
+// New returns a controller that only learns until Run.
+func New(config Config) (*Controller, error) {
+	c := &Controller{
+		Config: config, synced: make(chan struct{}), wake: make(chan struct{}, 1),
+		world: world{
+			egresses: map[string]*v1beta1.Egress{}, groups: map[string]sets.Set[types.NamespacedName]{}, interfaces: map[string]podInterface{},
+			local: sets.New[netip.Addr](),
+		},
+		realizer: newRealizer(config.Flows, config.Host, time.Now), reported: map[string]bool{},
+	}
+	c.endStart = sync.OnceFunc(func() { close(c.synced) })
+	for _, i := range config.Interfaces.ListInterfaces() {
+		c.setInterface(i)
+	}
+	config.Interfaces.Subscribe(func(event interfacestore.Event) {
+		if event.Deleted != nil {
+			c.change(func(w *world) { delete(w.interfaces, event.Deleted.InterfaceName) })
+		}
+		if event.Added != nil {
+			c.setInterface(event.Added)
+		}
+	})
+	poke := func(any) { c.poke() }
+	handler := cache.ResourceEventHandlerFuncs{AddFunc: poke, UpdateFunc: func(_, object any) { poke(object) }, DeleteFunc: poke}
+	if _, err := config.Objects.Egresses.AddEventHandler(recovery.Handler(controllerName, v1beta1.EgressKind, handler)); err != nil {
+		return nil, fmt.Errorf("watch Egresses: %w", err)
+	}
+	return c, nil
+}
+
+// Synced is closed when the Egresses of all Pods are in force for the first time, or when the agent has waited long enough for them.
+func (c *Controller) Synced() <-chan struct{} { return c.synced }
+
+// PodArrives returns once the Egress of the interface's Pod is in force, as far as the agent knows it: before the Pod can send anything.
+func (c *Controller) PodArrives(i *interfacestore.InterfaceConfig) error {
+	c.setInterface(i)
+	if !c.known() {
+		return nil
+	}
+	_, _, failed, _ := c.realize(context.Background())
+	if err := failed[i.InterfaceName]; err != nil {
+		return fmt.Errorf("the Egress of Pod %s/%s: %w", i.PodNamespace, i.PodName, err)
+	}
+	return nil
+}
+
+// PodLeaves undoes PodArrives.
+func (c *Controller) PodLeaves(i *interfacestore.InterfaceConfig) {
+	c.change(func(w *world) { delete(w.interfaces, i.InterfaceName) })
+}
+
+func (c *Controller) setInterface(i *interfacestore.InterfaceConfig) {
+	if i.Type != interfacestore.ContainerInterface || i.ContainerInterfaceConfig == nil || i.OVSPortConfig == nil || i.OFPort <= 0 {
+		return
+	}
+	c.change(func(w *world) {
+		w.interfaces[i.InterfaceName] = podInterface{types.NamespacedName{Namespace: i.PodNamespace, Name: i.PodName}, uint32(i.OFPort)}
+	})
+}
+
+// change changes what is known.
+func (c *Controller) change(change func(*world)) {
+	c.mu.Lock()
+	change(&c.world)
+	c.mu.Unlock()
+	c.poke()
+}
+
+func (c *Controller) poke() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// known reports whether the Egresses and their Pods are known.
+func (c *Controller) known() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.complete.groups && c.complete.addresses && c.Objects.Egresses.HasSynced()
+}
+
+// snapshot returns what is known, in maps of its own.
+func (c *Controller) snapshot() *world {
+	egresses := map[string]*v1beta1.Egress{}
+	for _, e := range crd.Stored[v1beta1.Egress](c.Objects.Egresses) {
+		egresses[e.Name] = e
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := &world{egresses: egresses, groups: map[string]sets.Set[types.NamespacedName]{}, interfaces: maps.Clone(c.world.interfaces), local: c.world.local.Clone()}
+	for name, pods := range c.world.groups {
+		w.groups[name] = pods.Clone()
+	}
+	return w
+}
+
+// Run works until ctx ends. The informers run elsewhere.
+func (c *Controller) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { recovery.Keep(ctx, "Egress groups", c.followGroups) })
+	running.Go(func() { recovery.Keep(ctx, "Egress addresses", c.followAddresses) })
+	c.keep(ctx)
+}
+
+// keep realizes plans until ctx ends.
+func (c *Controller) keep(ctx context.Context) {
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	task := retry.NewTask("The enforcement of Egresses", checkInterval, backoff)
+	delay := time.Duration(0)
+	for {
+		timer := time.NewTimer(delay)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-limit.C:
+			klog.InfoS("The start does not wait any longer for Egresses and their Pods; until they are known, new connections of these Pods have the addresses of their Nodes")
+			c.endStart()
+		case <-c.wake:
+		case <-timer.C:
+		}
+		timer.Stop()
+		if delay = backoff.Min; !c.known() {
+			continue
+		}
+		w, p, _, err := c.realize(ctx)
+		if err == nil {
+			c.endStart()
+		}
+		delay = task.Done(errors.Join(err, c.writeStatuses(ctx, w, p)))
+	}
+}
+
+// realize brings the plan for what is known into force, and returns both. failed are the interfaces without their flows.
+func (c *Controller) realize(ctx context.Context) (w *world, p *plan, failed map[string]error, err error) {
+	c.realizing.Lock()
+	defer c.realizing.Unlock()
+	w = c.snapshot()
+	p, failed, err = c.realizer.realize(ctx, w, c.PodNetworks)
+	c.report(w, p)
+	return w, p, failed, err
+}
+
+// report makes problems of Egresses whose packets are dropped.
+func (c *Controller) report(w *world, p *plan) {
+	for _, e := range w.egresses {
+		if reason := p.refused[addrOf(e)]; reason != nil {
+			c.reported[e.Name] = true
+			c.Problems.Report(ReasonEgressRefused, subject(e.Name), fmt.Sprintf("packets of its Pods to outside the cluster are dropped: %v", reason))
+		} else if c.reported[e.Name] {
+			delete(c.reported, e.Name)
+			c.Problems.Resolve(ReasonEgressRefused, subject(e.Name))
+		}
+	}
+	for name := range c.reported {
+		if w.egresses[name] == nil {
+			delete(c.reported, name)
+			c.Problems.Resolve(ReasonEgressRefused, subject(name))
+		}
+	}
+}
+
+func subject(name string) problem.Subject {
+	return problem.Subject{Kind: v1beta1.EgressKind, Name: name}
+}

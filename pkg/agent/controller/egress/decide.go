@@ -1,0 +1,128 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package egress
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+)
+
+// podInterface is the interface of a local Pod.
+type podInterface struct {
+	pod    types.NamespacedName
+	ofPort uint32
+}
+
+// world has everything that the agent knows. Maps are by name.
+type world struct {
+	egresses   map[string]*v1beta1.Egress
+	groups     map[string]sets.Set[types.NamespacedName]
+	interfaces map[string]podInterface
+	// local are the addresses of this Node's devices.
+	local sets.Set[netip.Addr]
+}
+
+// podFlows is the Egress of an interface.
+type podFlows struct {
+	ofPort  uint32
+	sources []openflow.EgressSource
+}
+
+func (f podFlows) equal(other podFlows) bool {
+	return f.ofPort == other.ofPort && slices.Equal(f.sources, other.sources)
+}
+
+// plan has the flows and marks that the Node should have.
+type plan struct {
+	// marks are the marks of the Egress addresses that this Node has.
+	marks map[netip.Addr]uint8
+	// refused says why packets of an Egress's Pods are dropped, by the address.
+	refused map[netip.Addr]error
+	// pods have the interfaces of Pods with an Egress.
+	pods map[string]podFlows
+}
+
+// oldestFirst returns the Egresses in the order in which they are considered: the oldest first, and of equal age the first by name.
+func oldestFirst(egresses map[string]*v1beta1.Egress) []*v1beta1.Egress {
+	return slices.SortedFunc(maps.Values(egresses), func(a, b *v1beta1.Egress) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// addrOf returns the address of an Egress in the form in which devices have it; invalid if it has none.
+func addrOf(e *v1beta1.Egress) netip.Addr {
+	addr, err := netip.ParseAddr(e.Spec.EgressIP)
+	if err != nil || addr.Zone() != "" {
+		return netip.Addr{}
+	}
+	return addr.Unmap()
+}
+
+// unusable says why no packet can have the address as its source on its way out of the cluster.
+func unusable(addr netip.Addr, podNetworks []netip.Prefix) error {
+	if !addr.IsGlobalUnicast() && !(addr.Is4() && addr.IsLinkLocalUnicast()) {
+		return fmt.Errorf("%s is not the address of one machine in a network", addr)
+	}
+	if slices.ContainsFunc(podNetworks, func(network netip.Prefix) bool { return network.Contains(addr) }) {
+		return fmt.Errorf("%s is in the network of this Node's Pods", addr)
+	}
+	if !slices.ContainsFunc(podNetworks, func(network netip.Prefix) bool { return network.Addr().Is4() == addr.Is4() }) {
+		return errors.New("no Pod has an address of its IP version")
+	}
+	return nil
+}
+
+// decide returns the plan. mark returns the mark of a local address, or why there is none. Of several Egresses of a Pod, the oldest one with an
+// address of an IP version decides for that version.
+func decide(w *world, podNetworks []netip.Prefix, mark func(netip.Addr) (uint8, error)) *plan {
+	p := &plan{marks: map[netip.Addr]uint8{}, refused: map[netip.Addr]error{}, pods: map[string]podFlows{}}
+	byPod := map[types.NamespacedName][]openflow.EgressSource{}
+	for _, e := range oldestFirst(w.egresses) {
+		addr := addrOf(e)
+		if !addr.IsValid() {
+			continue
+		}
+		source := p.source(w, addr, podNetworks, mark)
+		for pod := range w.groups[e.Name] {
+			has := func(other openflow.EgressSource) bool { return other.Addr.Is4() == addr.Is4() }
+			if !slices.ContainsFunc(byPod[pod], has) {
+				byPod[pod] = append(byPod[pod], source)
+			}
+		}
+	}
+	for name, i := range w.interfaces {
+		if sources := byPod[i.pod]; len(sources) > 0 {
+			slices.SortFunc(sources, func(a, b openflow.EgressSource) int { return a.Addr.Compare(b.Addr) })
+			p.pods[name] = podFlows{i.ofPort, sources}
+		}
+	}
+	return p
+}
+
+// source records an address of an Egress, and returns how its Pods get it.
+func (p *plan) source(w *world, addr netip.Addr, podNetworks []netip.Prefix, mark func(netip.Addr) (uint8, error)) openflow.EgressSource {
+	source := openflow.EgressSource{Addr: addr}
+	err := unusable(addr, podNetworks)
+	if err == nil && w.local.Has(addr) {
+		source.Mark, err = mark(addr)
+	}
+	if err != nil {
+		p.refused[addr] = err
+		return openflow.EgressSource{Addr: addr, Refused: true}
+	}
+	if source.Mark != 0 {
+		p.marks[addr] = source.Mark
+	}
+	return source
+}

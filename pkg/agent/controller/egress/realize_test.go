@@ -1,0 +1,267 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+)
+
+var testNetworks = []netip.Prefix{netip.MustParsePrefix("10.10.0.0/24"), netip.MustParsePrefix("fd00:10::/64")}
+
+// fakeNode is the switch and the host. fail decides which calls fail. It checks after each call that no packet can get a wrong source.
+type fakeNode struct {
+	t      *testing.T
+	fail   func() bool
+	rules  map[uint8]netip.Addr
+	tunnel map[netip.Addr]uint8
+	pods   map[string]podFlows
+	// stale are the meanings of marks that the datapath may still have, until the time.
+	stale map[uint8]staleMark
+	now   time.Time
+}
+
+type staleMark struct {
+	addr  netip.Addr
+	until time.Time
+}
+
+var errFake = errors.New("fake")
+
+func newFakeNode(t *testing.T) *fakeNode {
+	return &fakeNode{
+		t: t, fail: func() bool { return false }, rules: map[uint8]netip.Addr{}, tunnel: map[netip.Addr]uint8{}, pods: map[string]podFlows{},
+		stale: map[uint8]staleMark{}, now: time.Unix(0, 0),
+	}
+}
+
+// marked notes that packets may have the mark for an address from now on, and requires that it is not another's.
+func (n *fakeNode) marked(mark uint8, addr netip.Addr) {
+	if s, ok := n.stale[mark]; ok && s.addr != addr {
+		require.False(n.t, n.now.Before(s.until), "mark %d is given to %s while packets for %s may have it", mark, addr, s.addr)
+	}
+	require.Equal(n.t, addr, n.rules[mark], "packets have the mark %d before its source is there", mark)
+}
+
+func (n *fakeNode) unmarked(mark uint8, addr netip.Addr) {
+	n.stale[mark] = staleMark{addr, n.now.Add(1200 * time.Millisecond)}
+}
+
+func (n *fakeNode) FormerEgressMarks() map[uint8]netip.Addr { return maps.Clone(n.rules) }
+
+func (n *fakeNode) SetEgressMarks(_ context.Context, marks map[uint8]netip.Addr) error {
+	if n.fail() {
+		return errFake
+	}
+	n.rules = maps.Clone(marks)
+	for addr, mark := range n.tunnel {
+		require.Equal(n.t, addr, n.rules[mark], "a mark that flows set has lost its source")
+	}
+	for _, flows := range n.pods {
+		for _, s := range flows.sources {
+			if s.Mark != 0 {
+				require.Equal(n.t, s.Addr, n.rules[s.Mark], "a mark that a Pod's flow sets has lost its source")
+			}
+		}
+	}
+	return nil
+}
+
+func (n *fakeNode) InstallSNATMarkFlows(addr netip.Addr, mark uint8) error {
+	if n.fail() {
+		return errFake
+	}
+	n.marked(mark, addr)
+	n.tunnel[addr] = mark
+	return nil
+}
+
+func (n *fakeNode) UninstallSNATMarkFlows(addr netip.Addr) error {
+	if n.fail() {
+		return errFake
+	}
+	n.unmarked(n.tunnel[addr], addr)
+	delete(n.tunnel, addr)
+	return nil
+}
+
+func (n *fakeNode) InstallPodSNATFlows(name string, ofPort uint32, sources []openflow.EgressSource) error {
+	if n.fail() {
+		return errFake
+	}
+	n.release(name)
+	for _, s := range sources {
+		if s.Mark != 0 {
+			n.marked(s.Mark, s.Addr)
+		}
+	}
+	n.pods[name] = podFlows{ofPort, slices.Clone(sources)}
+	return nil
+}
+
+func (n *fakeNode) UninstallPodSNATFlows(name string) error {
+	if n.fail() {
+		return errFake
+	}
+	n.release(name)
+	delete(n.pods, name)
+	return nil
+}
+
+func (n *fakeNode) release(name string) {
+	for _, s := range n.pods[name].sources {
+		if s.Mark != 0 {
+			n.unmarked(s.Mark, s.Addr)
+		}
+	}
+}
+
+func makeEgress(name string, created int64, addr string) *v1beta1.Egress {
+	e := &v1beta1.Egress{}
+	e.Name, e.CreationTimestamp, e.Spec.EgressIP = name, metav1.Unix(created, 0), addr
+	return e
+}
+
+func podNamed(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "ns", Name: name}
+}
+
+func newTestWorld() *world {
+	return &world{egresses: map[string]*v1beta1.Egress{}, groups: map[string]sets.Set[types.NamespacedName]{}, interfaces: map[string]podInterface{}, local: sets.New[netip.Addr]()}
+}
+
+// TestDecide: the oldest Egress decides for each IP version, local addresses have marks, others are reached through the tunnel, and what cannot
+// be a source is refused.
+func TestDecide(t *testing.T) {
+	w := newTestWorld()
+	local, remote, local6 := netip.MustParseAddr("192.168.1.10"), netip.MustParseAddr("192.168.1.11"), netip.MustParseAddr("2001:db8::1")
+	w.local.Insert(local, local6, netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("10.10.0.1"))
+	for _, e := range []*v1beta1.Egress{
+		makeEgress("young", 3, remote.String()), makeEgress("old", 1, "::ffff:192.168.1.10"), makeEgress("six", 2, local6.String()), makeEgress("waits", 0, ""),
+		makeEgress("loopback", 4, "127.0.0.1"), makeEgress("gateway", 5, "10.10.0.1"), makeEgress("group", 6, "224.0.0.1"),
+	} {
+		w.egresses[e.Name] = e
+		w.groups[e.Name] = sets.New(podNamed("all"))
+	}
+	w.groups["young"].Insert(podNamed("remote"))
+	w.groups["loopback"].Insert(podNamed("refused"))
+	w.interfaces = map[string]podInterface{"a": {podNamed("all"), 1}, "r": {podNamed("remote"), 2}, "x": {podNamed("refused"), 3}, "n": {podNamed("none"), 4}}
+	next := uint8(0)
+	p := decide(w, testNetworks, func(netip.Addr) (uint8, error) { next++; return next, nil })
+	require.Equal(t, map[netip.Addr]uint8{local: 1, local6: 2}, p.marks)
+	require.Equal(t, map[string]podFlows{
+		"a": {1, []openflow.EgressSource{{Addr: local, Mark: 1}, {Addr: local6, Mark: 2}}},
+		"r": {2, []openflow.EgressSource{{Addr: remote}}},
+		"x": {3, []openflow.EgressSource{{Addr: netip.MustParseAddr("127.0.0.1"), Refused: true}}},
+	}, p.pods)
+	require.Len(t, p.refused, 3)
+
+	only4 := decide(w, testNetworks[:1], func(netip.Addr) (uint8, error) { return 1, nil })
+	require.ErrorContains(t, only4.refused[local6], "IP version")
+}
+
+// TestMarksEnd: the 255th address is refused, others keep theirs, and a mark that was given up rests before another address gets it.
+func TestMarksEnd(t *testing.T) {
+	now := time.Unix(0, 0)
+	m := newMarks(map[uint8]netip.Addr{2: netip.MustParseAddr("10.1.0.0")})
+	mark, err := m.take(netip.MustParseAddr("10.1.0.0"), now)
+	require.NoError(t, err)
+	require.Equal(t, uint8(2), mark, "of the former agent")
+	for i := 1; i < maxMark; i++ {
+		_, err := m.take(netip.AddrFrom4([4]byte{10, 1, 0, byte(i)}), now)
+		require.NoError(t, err)
+	}
+	another := netip.MustParseAddr("10.2.0.0")
+	_, err = m.take(another, now)
+	require.ErrorContains(t, err, "254 Egress addresses")
+	m.giveUp(netip.MustParseAddr("10.1.0.9"), now)
+	_, err = m.take(another, now.Add(markRest-1))
+	require.Error(t, err)
+	mark, err = m.take(another, now.Add(markRest))
+	require.NoError(t, err)
+	require.NotZero(t, mark)
+}
+
+// TestPodsNeverHaveAnotherSource: in any order of changes, with calls that fail, fakeNode finds no packet with a mark that has another meaning,
+// and once calls succeed the Node does what the plan says.
+func TestPodsNeverHaveAnotherSource(t *testing.T) {
+	for seed := range uint64(40) {
+		rng := rand.New(rand.NewPCG(seed, 37))
+		n := newFakeNode(t)
+		r := newRealizer(n, n, func() time.Time { return n.now })
+		w := newTestWorld()
+		for i := range 4 {
+			w.interfaces[fmt.Sprint("if", i)] = podInterface{podNamed(fmt.Sprint("pod", i)), uint32(10 + i)}
+		}
+		for range 150 {
+			name, addr := fmt.Sprint("e", rng.IntN(4)), netip.AddrFrom4([4]byte{192, 168, 1, byte(rng.IntN(4))})
+			switch rng.IntN(6) {
+			case 0:
+				delete(w.egresses, name)
+			case 1:
+				w.egresses[name] = makeEgress(name, rng.Int64N(3), addr.String())
+			case 2, 3:
+				w.groups[name] = sets.New(podNamed(fmt.Sprint("pod", rng.IntN(4))), podNamed(fmt.Sprint("pod", rng.IntN(4))))
+			case 4:
+				w.local.Insert(addr)
+			default:
+				w.local.Delete(addr)
+			}
+			if rng.IntN(30) == 0 { // the agent starts again: flows are deleted, rules stay
+				clear(n.tunnel)
+				clear(n.pods)
+				r = newRealizer(n, n, func() time.Time { return n.now })
+			}
+			n.fail = func() bool { return rng.IntN(4) == 0 }
+			_, _, _ = r.realize(t.Context(), w, testNetworks)
+			n.fail = func() bool { return false }
+			p, failed, err := r.realize(t.Context(), w, testNetworks)
+			require.NoError(t, err)
+			require.Empty(t, failed)
+			require.Equal(t, p.pods, n.pods)
+			require.Equal(t, p.marks, n.tunnel)
+			for addr, mark := range p.marks {
+				require.Equal(t, addr, n.rules[mark])
+			}
+			require.Len(t, n.rules, len(p.marks))
+			n.now = n.now.Add(time.Duration(rng.IntN(3)) * time.Second)
+		}
+	}
+}
+
+// TestRefusedSourceDrops: while a source cannot be made, packets of its Pods are dropped.
+func TestRefusedSourceDrops(t *testing.T) {
+	n := newFakeNode(t)
+	r := newRealizer(n, n, time.Now)
+	w := newTestWorld()
+	addr := netip.MustParseAddr("192.168.1.1")
+	w.egresses["e"], w.groups["e"] = makeEgress("e", 0, addr.String()), sets.New(podNamed("p"))
+	w.interfaces["i"] = podInterface{podNamed("p"), 1}
+	w.local.Insert(addr)
+	calls := 0
+	n.fail = func() bool { calls++; return calls == 1 }
+	p, failed, err := r.realize(t.Context(), w, testNetworks)
+	require.ErrorIs(t, err, errFake)
+	require.Empty(t, failed)
+	require.ErrorIs(t, p.refused[addr], errFake)
+	require.Equal(t, []openflow.EgressSource{{Addr: addr, Refused: true}}, n.pods["i"].sources)
+	_, _, err = r.realize(t.Context(), w, testNetworks)
+	require.NoError(t, err)
+	require.Equal(t, []openflow.EgressSource{{Addr: addr, Mark: 1}}, n.pods["i"].sources)
+}

@@ -1,0 +1,97 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+	"github.com/antrea-oncache/antrea/pkg/client/crd"
+)
+
+// Reasons and messages of the condition IPAssigned.
+const (
+	assigned          = "Assigned"
+	assignedMessage   = "EgressIP is successfully assigned to EgressNode"
+	assignmentError   = "AssignmentError"
+	assignmentMessage = "Failed to assign the IP to EgressNode: "
+
+	requestTimeout = 10 * time.Second
+)
+
+// statusOf returns the status that an Egress should have as far as this Node knows: the Node with its address writes it, and the Node that had
+// it ends it. changed is false if that is the present one.
+func statusOf(e *v1beta1.Egress, p *plan, w *world, node string) (status v1beta1.EgressStatus, changed bool) {
+	addr := addrOf(e)
+	here, refused := p.marks[addr] != 0, p.refused[addr]
+	if !here && e.Status.EgressNode != node && (refused == nil || !w.local.Has(addr)) {
+		return e.Status, false
+	}
+	status = v1beta1.EgressStatus{Conditions: slices.DeleteFunc(slices.Clone(e.Status.Conditions), func(c v1beta1.EgressCondition) bool {
+		return c.Type == v1beta1.IPAssigned
+	})}
+	condition := v1beta1.EgressCondition{Type: v1beta1.IPAssigned, Status: corev1.ConditionFalse, Reason: assignmentError}
+	switch {
+	case refused != nil:
+		condition.Message = assignmentMessage + refused.Error() + "; packets of its Pods to outside the cluster are dropped"
+	case here:
+		status.EgressNode, status.EgressIP = node, e.Spec.EgressIP
+		condition.Status, condition.Reason, condition.Message = corev1.ConditionTrue, assigned, assignedMessage
+	}
+	// As in Antrea, only Egresses with a pool report that an address is there.
+	if condition.Message != "" && (refused != nil || e.Spec.ExternalIPPool != "") {
+		status.Conditions = slices.Insert(status.Conditions, 0, keepTime(e, condition))
+	}
+	changed = status.EgressNode != e.Status.EgressNode || status.EgressIP != e.Status.EgressIP || !slices.Equal(status.Conditions, e.Status.Conditions)
+	return status, changed
+}
+
+// keepTime gives a condition the time of the present one, if that has the same status.
+func keepTime(e *v1beta1.Egress, condition v1beta1.EgressCondition) v1beta1.EgressCondition {
+	for _, present := range e.Status.Conditions {
+		if present.Type == condition.Type && present.Status == condition.Status {
+			condition.LastTransitionTime = present.LastTransitionTime
+			return condition
+		}
+	}
+	condition.LastTransitionTime = metav1.Now().Rfc3339Copy()
+	return condition
+}
+
+// writeStatuses writes what has changed. The informer shows what others have written, and wakes the controller again.
+func (c *Controller) writeStatuses(ctx context.Context, w *world, p *plan) error {
+	var errs []error
+	for _, e := range w.egresses {
+		status, changed := statusOf(e, p, w, c.NodeName)
+		if !changed {
+			continue
+		}
+		errs = append(errs, c.writeStatus(ctx, e, status))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Controller) writeStatus(ctx context.Context, e *v1beta1.Egress, status v1beta1.EgressStatus) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	object := crd.New(v1beta1.EgressKind, e.Name)
+	object.SetUID(e.UID)
+	object.SetResourceVersion(e.ResourceVersion)
+	if err := crd.Fill(object, &v1beta1.Egress{Spec: e.Spec, Status: status}); err != nil {
+		return err
+	}
+	_, err := c.Statuses.Resource(crd.Egresses).UpdateStatus(ctx, object, metav1.UpdateOptions{})
+	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("writing the status of Egress %s: %w", e.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+	"github.com/antrea-oncache/antrea/pkg/client/crd"
+	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
+)
+
+// testEgress: Pods of both Nodes reach the host outside the cluster with the address that the second Node has, until the Egress ends.
+func testEgress(t *testing.T, s *suite) {
+	addr := netip.MustParseAddr("192.168.77.200")
+	s.label(t, s.client, map[string]string{"egress": "yes"})
+	s.label(t, s.far, map[string]string{"egress": "yes"})
+	defer s.label(t, s.client, nil)
+	defer s.label(t, s.far, nil)
+	outside := netip.AddrPortFrom(s.internet(), egressPort)
+	var l net.Listener
+	require.NoError(t, s.Internet.Do(func() (err error) {
+		l, err = net.Listen("tcp4", outside.String())
+		return err
+	}))
+	defer l.Close()
+	go sayWho(l)
+	succeeds(t, s.node2.Space, "ip", "address", "add", addr.String()+"/32", "dev", "lo")
+	client, err := dynamic.NewForConfig(s.Config)
+	require.NoError(t, err)
+	egresses := client.Resource(crd.Egresses)
+	object := crd.New(v1beta1.EgressKind, "e2e")
+	require.NoError(t, crd.Fill(object, &v1beta1.Egress{Spec: v1beta1.EgressSpec{
+		EgressIP: addr.String(), AppliedTo: v1beta1.AppliedTo{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"egress": "yes"}}},
+	}}))
+	object.Object["status"] = nil
+	_, err = egresses.Create(t.Context(), object, metav1.CreateOptions{})
+	require.NoError(t, err)
+	deleted := false
+	remove := func() {
+		if !deleted {
+			deleted = true
+			require.NoError(t, egresses.Delete(context.Background(), "e2e", metav1.DeleteOptions{}))
+		}
+	}
+	defer remove()
+	require.Eventually(t, func() bool {
+		shown, err := egresses.Get(t.Context(), "e2e", metav1.GetOptions{})
+		if err != nil {
+			return false
+		}
+		e, err := crd.Read[v1beta1.Egress](shown)
+		return err == nil && e.Status.EgressNode == s.node2.Name && e.Status.EgressIP == addr.String()
+	}, 20*time.Second, 50*time.Millisecond, "node-2 says that it has the address")
+	s.eventuallySeenAs(t, s.client.Space, outside, addr)
+	s.eventuallySeenAs(t, s.far.Space, outside, addr)
+	for range 20 {
+		require.Equal(t, addr, seenAs(t, s.client.Space, outside))
+		require.Equal(t, addr, seenAs(t, s.far.Space, outside))
+	}
+	require.Equal(t, s.node1.IP, seenAs(t, s.neighbor.Space, outside), "no Egress is for this Pod")
+	requireTCPOnce(t, s.client.Space, s.far)
+
+	// The Node loses the address: nothing leaves with another one.
+	succeeds(t, s.node2.Space, "ip", "address", "del", addr.String()+"/32", "dev", "lo")
+	require.Eventually(t, func() bool {
+		_, err := whoAmI(s.client.Space, outside, time.Second)
+		return err != nil
+	}, 20*time.Second, 50*time.Millisecond)
+	_, err = whoAmI(s.far.Space, outside, time.Second)
+	require.Error(t, err)
+	remove()
+	s.eventuallySeenAs(t, s.client.Space, outside, s.node1.IP)
+	s.eventuallySeenAs(t, s.far.Space, outside, s.node2.IP)
+}
+
+// egressPort is the port of the server outside the cluster.
+const egressPort = 8099
+
+// sayWho tells each client its address.
+func sayWho(l net.Listener) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		_, _ = conn.Write([]byte("outside " + netip.MustParseAddrPort(conn.RemoteAddr().String()).Addr().String()))
+		_ = conn.Close()
+	}
+}
+
+func whoAmI(space *cluster.Space, to netip.AddrPort, limit time.Duration) (netip.Addr, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	conn, err := space.DialContext(ctx, "tcp", to.String())
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		return netip.Addr{}, err
+	}
+	buffer := make([]byte, 64)
+	n, err := conn.Read(buffer)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	a, err := parseAnswer(string(buffer[:n]))
+	return a.client, err
+}
+
+func seenAs(t *testing.T, space *cluster.Space, to netip.AddrPort) netip.Addr {
+	t.Helper()
+	addr, err := whoAmI(space, to, 10*time.Second)
+	require.NoError(t, err)
+	return addr
+}
+
+func (s *suite) eventuallySeenAs(t *testing.T, space *cluster.Space, to netip.AddrPort, want netip.Addr) {
+	t.Helper()
+	var last any
+	require.Eventually(t, func() bool {
+		addr, err := whoAmI(space, to, time.Second)
+		last = []any{addr, err}
+		return err == nil && addr == want
+	}, 20*time.Second, 50*time.Millisecond, "want the source %s, last: %v", want, &last)
+}
+
+// requireTCPOnce: connections between Pods are not the Egress's.
+func requireTCPOnce(t *testing.T, from *cluster.Space, server *cluster.Pod) {
+	t.Helper()
+	startSink(t, server.Space)
+	requireConnects(t, from, netip.AddrPortFrom(server.IP, sinkPort))
+}
