@@ -33,7 +33,7 @@ func TestOptions(t *testing.T) {
 		err        string
 	}{
 		{name: "empty"},
-		{name: "unknown keys and a gate without effect", text: "noSuchKey: 1\nfeatureGates: {Egress: true}"},
+		{name: "unknown keys and a gate without effect", text: "noSuchKey: 1\nfeatureGates: {BGPPolicy: true}"},
 		{name: "gate and choice", text: "featureGates: {ONCache: true}\nnetworkPolicy: {establishedConnections: Cut}", onCache: true, cuts: true},
 		{name: "not YAML", text: "a: b: c", err: "antrea-agent.conf: parsing agent configuration"},
 		{name: "wrong type", text: "apiPort: many", err: "apiPort"},

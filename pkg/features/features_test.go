@@ -59,7 +59,7 @@ func TestOfKey(t *testing.T) {
 
 func TestGatesWithoutEffect(t *testing.T) {
 	overrides := map[string]bool{"Egress": true, "BGPPolicy": true, "ONCache": true, "Traceflow": true, "NodeIPAM": true, "AllAlpha": true}
-	require.Equal(t, []string{"BGPPolicy", "Egress"}, AgentGatesWithoutEffect(overrides))
+	require.Equal(t, []string{"BGPPolicy"}, AgentGatesWithoutEffect(overrides))
 	require.Equal(t, []string{"NodeIPAM"}, ControllerGatesWithoutEffect(overrides))
 }
 

@@ -111,7 +111,7 @@ var table = []gate{
 	{name: ClusterNetworkPolicy, spec: alpha, in: controller, about: "ClusterNetworkPolicy objects of the Kubernetes network policy API.",
 		page: "docs/use/antrea-network-policy.md#kubernetes-network-policy-api"},
 	{name: Egress, spec: beta, in: both, about: "Fixed source addresses for Pods that talk to outside the cluster.",
-		page: "docs/use/antrea-controller.md#egress", only: controller, section: "egress"},
+		page: "docs/use/antrea-controller.md#egress", section: "egress"},
 	{name: "EgressSeparateSubnet", spec: beta, in: agent, about: "Egress addresses from subnets other than the Nodes'."},
 	{name: "EgressTrafficShaping", spec: alpha, in: agent, about: "Bandwidth limits for Egress."},
 	{name: "EndpointSlice", spec: locked, in: agent, about: "EndpointSlices instead of Endpoints.",
