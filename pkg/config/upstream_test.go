@@ -98,10 +98,6 @@ func TestUpstream(t *testing.T) {
 				gate := strings.TrimPrefix(key, "featureGates.")
 				documentedNone := regexp.MustCompile("(?m)^\\| `" + gate + "` \\|.*\\| none \\|$").MatchString(gatesDocument)
 				require.Equal(t, documentedNone, slices.Contains(gates, gate))
-			case "part": // a gate without effect in this component; the page says where it acts
-				require.NoError(t, err)
-				require.Contains(t, gates, strings.TrimPrefix(key, "featureGates."))
-				require.NotRegexp(t, "(?m)^\\| `"+strings.TrimPrefix(key, "featureGates.")+"` \\|.*\\| none \\|$", gatesDocument)
 			case "checked":
 				require.NoError(t, err)
 				require.Empty(t, withoutEffect)

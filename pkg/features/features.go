@@ -42,7 +42,7 @@ func ControllerGatesWithoutEffect(overrides map[string]bool) []string {
 
 func withoutEffect(overrides map[string]bool, on component) (names []string) {
 	for _, g := range table {
-		if overrides[string(g.name)] && g.in&on != 0 && !g.built(on) {
+		if overrides[string(g.name)] && g.in&on != 0 && !g.built() {
 			names = append(names, string(g.name))
 		}
 	}

@@ -101,7 +101,7 @@ func configuration(of component) string {
 			continue
 		}
 		about := g.about
-		if g.built(of) {
+		if g.built() {
 			about += " See " + g.page + "."
 		}
 		line := fmt.Sprintf(`{{ include "antrea.gate" (list . "%s" %t) }}`, g.name, g.spec.Default)

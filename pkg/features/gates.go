@@ -20,8 +20,6 @@ type gate struct {
 	// page is the path of the page, with or without a section, that describes what the gate does in this version; empty if the gate
 	// has no effect.
 	page string
-	// only are the components in which the gate has an effect, if it does not have one in all that display it.
-	only component
 	// section is the part of the configuration files that only has an effect with the gate; empty if there is none.
 	section string
 
@@ -38,8 +36,8 @@ const (
 	both = agent | controller
 )
 
-// built reports whether the gate has an effect in this version of a component.
-func (g gate) built(on component) bool { return g.page != "" && (g.only == 0 || g.only&on != 0) }
+// built reports whether the gate has an effect in this version.
+func (g gate) built() bool { return g.page != "" }
 
 // components returns the components that display the gate, sorted by name.
 func (g gate) components() (names []string) {
