@@ -34,6 +34,8 @@ type bad struct {
 
 	// prefixes are the Pod networks that a Node claims.
 	prefixes []netip.Prefix
+	// addresses are the addresses that a Node claims: packets of Pods to them are not for an Egress.
+	addresses []netip.Addr
 	// selects reports which Pods a policy may isolate.
 	selects func(*policy.Pod) bool
 	// alias is a Pod that claims the address of a good one.

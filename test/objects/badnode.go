@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,6 +42,7 @@ func badNode(rng *rand.Rand, i int, _ *policy.World) *bad {
 			b.prefixes = append(b.prefixes, prefix.Masked())
 		}
 	}
+	b.addresses = claimed(fmt.Sprintf("192.168.77.%d", 200+i), address, node.Annotations[noderoute.TransportAddressesAnnotation])
 	b.versions = []runtime.Object{node}
 	if rng.IntN(2) == 0 {
 		// It becomes a good Node for a time.
@@ -51,6 +53,16 @@ func badNode(rng *rand.Rand, i int, _ *policy.World) *bad {
 		b.prefixes = append(b.prefixes, netip.MustParsePrefix(free))
 	}
 	return b
+}
+
+// claimed returns the different addresses in texts with commas.
+func claimed(texts ...string) (addrs []netip.Addr) {
+	for _, text := range strings.Split(strings.Join(texts, ","), ",") {
+		if addr, err := netip.ParseAddr(text); err == nil && !slices.Contains(addrs, addr) {
+			addrs = append(addrs, addr)
+		}
+	}
+	return addrs
 }
 
 // badNetworks returns a Node's Pod networks and address, and describes what is bad about them. It may set the Node's annotations.

@@ -229,12 +229,15 @@ func byText(routes map[netip.Prefix]string) map[string]string {
 }
 
 // explains reports whether the key of a flow or route names something that a bad Node may have: a Pod network that belongs
-// to no good Node, or its gateway.
+// to no good Node, or its gateway; or its address.
 func (b *state) explains(key string) bool {
 	fields := strings.FieldsFunc(key, func(r rune) bool { return r == ',' || r == '=' || r == ' ' })
 	for _, x := range b.present {
 		if x.Kind != "Node" {
 			continue
+		}
+		if slices.ContainsFunc(x.addresses, func(addr netip.Addr) bool { return strings.HasSuffix(key, ",nw_dst="+addr.String()) }) {
+			return true
 		}
 		for _, prefix := range x.prefixes {
 			if b.takesFromOthers(prefix) {

@@ -5,9 +5,11 @@ package openflow_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -479,6 +481,37 @@ func TestMissingFlows(t *testing.T) {
 	require.NoError(t, c.Disconnect())
 	_, err := c.MissingFlows(t.Context())
 	require.ErrorIs(t, err, of.ErrDisconnected)
+}
+
+// TestNodesWithOneAddress: packets to a Node's address are not for an Egress while any Node claims it, and while it is this Node's own.
+func TestNodesWithOneAddress(t *testing.T) {
+	addr, own := netip.MustParseAddr("192.168.77.109"), netip.MustParseAddr("192.168.77.101")
+	node := *oftest.TestNode
+	node.Addresses = []netip.Addr{own}
+	c, fake := oftest.NewTestClientOf(t, oftest.DefaultFeatures, &node)
+	base := fake.Flows()
+	peers := func(number byte, via netip.Addr) map[netip.Prefix]openflow.Peer {
+		cidr := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 10, number, 0}), 24)
+		return map[netip.Prefix]openflow.Peer{cidr: {Gateway: cidr.Addr().Next(), Reach: reach.ThroughTunnel(via)}}
+	}
+	excepted := func() bool {
+		return slices.ContainsFunc(fake.Flows(), func(f of.Flow) bool { return strings.HasSuffix(f.MatchString(), ",reg0=0x3/0xf,nw_dst="+addr.String()) })
+	}
+	require.NoError(t, c.InstallNodeFlows("a", peers(101, addr)))
+	require.NoError(t, c.InstallNodeFlows("b", peers(102, addr)))
+	require.NoError(t, c.InstallNodeFlows("c", peers(103, own)))
+	require.True(t, excepted())
+	require.NoError(t, c.InstallNodeFlows("a", peers(101, netip.MustParseAddr("192.168.77.110"))))
+	require.True(t, excepted(), "b has it")
+	require.NoError(t, c.InstallNodeFlows("a", peers(101, addr)))
+	require.NoError(t, c.UninstallNodeFlows("b"))
+	require.True(t, excepted(), "a has it again")
+	fake.FailNext(errors.New("full"))
+	require.Error(t, c.UninstallNodeFlows("a"))
+	require.NoError(t, c.UninstallNodeFlows("a"))
+	require.False(t, excepted())
+	require.NoError(t, c.UninstallNodeFlows("c"))
+	require.Equal(t, base, fake.Flows())
 }
 
 func TestFlowKeys(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 // handled are the resources of Antrea's CRDs that this version acts on, or that its own programs write.
 var handled = map[string]bool{
 	"clusternetworkpolicies": true, "networkpolicies": true, "tiers": true, "clustergroups": true, "groups": true, "traceflows": true,
-	"antreaagentinfos": true, "antreacontrollerinfos": true,
+	"antreaagentinfos": true, "antreacontrollerinfos": true, "egresses": true,
 }
 
 // objects reports kinds of Antrea that this version does not act on and of which there are objects.

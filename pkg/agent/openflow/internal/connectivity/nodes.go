@@ -44,12 +44,14 @@ type Nodes struct {
 	// overlap: their flows would match the same packets, or be the same. Both change only within a change.
 	networks     prefixindex.Index[string]
 	nodeNetworks map[string][]netip.Prefix
+	exceptions   *exceptions
 }
 
 func NewNodes(c *pipeline.Core) *Nodes {
 	n := &Nodes{nodeNetworks: map[string][]netip.Prefix{}}
 	n.socket = c.Register("Node connectivity", n)
 	n.nodes = n.socket.Cache("nodes")
+	n.exceptions = newExceptions(n.socket)
 	return n
 }
 
@@ -73,10 +75,12 @@ func (n *Nodes) InstallNodeFlows(nodeName string, peers map[netip.Prefix]Peer) e
 			return fmt.Errorf("remote Node %s: %w", nodeName, err)
 		}
 		change := coherency.Change{Nodes: coherencyNodes(nodeName, peers)}
-		if err := t.Commit(change, nil, n.nodes.Plan(nodeName, flows)); err != nil {
+		addrs := addressesOf(t.G, peers)
+		if err := t.Commit(change, nil, append(n.exceptions.plans(t.G, nodeName, addrs), n.nodes.Plan(nodeName, flows))...); err != nil {
 			return fmt.Errorf("install the flows of remote Node %s: %w", nodeName, err)
 		}
 		n.setNetworks(nodeName, sortedPrefixes(peers))
+		n.exceptions.set(nodeName, addrs)
 		return nil
 	})
 }
@@ -128,10 +132,11 @@ func coherencyNodes(name string, peers map[netip.Prefix]Peer) []coherency.Node {
 func (n *Nodes) UninstallNodeFlows(nodeName string) error {
 	return n.socket.Change(func(t pipeline.Turn) error {
 		change := coherency.Change{RemovedNodes: []string{nodeName}}
-		if err := t.Commit(change, nil, n.nodes.Plan(nodeName, nil)); err != nil {
+		if err := t.Commit(change, nil, append(n.exceptions.plans(t.G, nodeName, nil), n.nodes.Plan(nodeName, nil))...); err != nil {
 			return fmt.Errorf("remove the flows of remote Node %s: %w", nodeName, err)
 		}
 		n.setNetworks(nodeName, nil)
+		n.exceptions.set(nodeName, nil)
 		return nil
 	})
 }
@@ -160,27 +165,11 @@ func nodeFlows(g *pipeline.Generator, peers map[netip.Prefix]Peer) ([]of.Flow, e
 		switch peer := peers[cidr]; peer.Reach.Kind {
 		case reach.Tunnel:
 			flows = append(flows, tunnelPeerFlows(g, cidr, peer)...)
-			if _, ok := g.FamilyOf(cidr.Addr()); ok {
-				flows = appendException(g, flows, peer.Reach.Address)
-			}
 		default:
 			return nil, fmt.Errorf("the Pod network %v: %w", cidr, peer.Reach.NotBuilt("flows"))
 		}
 	}
 	return flows, nil
-}
-
-// appendException leads packets to a Node itself past Egress, by one flow for each address.
-func appendException(g *pipeline.Generator, flows []of.Flow, addr netip.Addr) []of.Flow {
-	f, ok := g.FamilyOf(addr)
-	if !ok || !g.Features.Egress {
-		return flows
-	}
-	exception := g.EgressException(f, pipeline.Host(addr))
-	if slices.ContainsFunc(flows, func(other of.Flow) bool { return other.Key() == exception.Key() }) {
-		return flows
-	}
-	return append(flows, exception)
 }
 
 // tunnelPeerFlows returns the flows to a Pod network behind the tunnel. IPv6 needs no responder: the host has a permanent neighbor
