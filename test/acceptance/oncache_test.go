@@ -145,6 +145,7 @@ func (c *cluster) testRequestsDuringRestart(t *testing.T) {
 	client := c.pod(t, namespace, "client", c.nodes[0], podOptions{})
 	server := c.pod(t, namespace, "server", c.nodes[1], podOptions{image: agnhostImage, args: []string{"netexec", "--http-port=8080"}})
 	url := fmt.Sprintf("http://%s:8080/hostname", server.Status.PodIP)
+	c.connects(t, client, server.Status.PodIP, 8080) // ab ends if the server does not listen yet
 	end := c.startUntil(t, client, "ab", "-k", "-c", "1", "-t", fmt.Sprint(untilTimeout.Seconds()), "-n", "1000000", url)
 	c.waitFast(t, "TCP", client, server)
 	c.restartAgent(t, client.Spec.NodeName)
