@@ -51,6 +51,7 @@ func TestGeneveGateOff(t *testing.T) {
 	s := newSuite(t, "geneve", false)
 	s.run(t, everyConfiguration...)
 	s.run(t,
+		area{"Egress", testEgress},
 		area{"Controller", testController},
 		area{"AgentCrash", testAgentCrash},
 		area{"CommandLine", testCommandLine},
