@@ -74,7 +74,7 @@ SMOKE_ARGS ?=
 # How many rounds make suite S=bench-peers makes, and its options: PEER_ARGS="--only=tcp_rr --out=/tmp".
 PEER_ROUNDS ?= 8
 PEER_ARGS ?=
-# The number of sets that test-policy (160), test-services (200; 40 in make test) and test-objects (40) make, and the
+# The number of sets that test-policy (200), test-services (200; 40 in make test) and test-objects (40) make, and the
 # seed that makes them and the sets of test-conntrack (0: another one each time).
 SETS ?=
 SEED ?= 0
@@ -285,7 +285,7 @@ test-unit: build bin/helm ### Run unit tests (root runs more of them)
 
 .PHONY: test-policy
 test-policy: ### Compare packets under random NetworkPolicies with the specification: SETS=N, SEED=S, KILLS=N (root)
-	$(GO) run ./test/policy/truthtable -sets $(or $(SETS),160) -seed $(or $(POLICY_SEED),$(SEED)) -kills $(KILLS)
+	$(GO) run ./test/policy/truthtable -sets $(or $(SETS),200) -seed $(or $(POLICY_SEED),$(SEED)) -kills $(KILLS)
 
 .PHONY: test-services
 test-services: ### Compare packets to random Services that change with the documentation: SETS=N, SEED=S (root)

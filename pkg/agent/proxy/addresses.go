@@ -20,9 +20,6 @@ type NodePortAddresses struct {
 	Gateway string
 }
 
-// interfaceIPVS has addresses of Services, where kube-proxy works with IPVS.
-const interfaceIPVS = "kube-ipvs0"
-
 // List reads the addresses. Those that only the Node itself, or only one network, could use are left out.
 func (a NodePortAddresses) List() ([]netip.Addr, error) {
 	links, err := rtnl.Links()
@@ -31,7 +28,7 @@ func (a NodePortAddresses) List() ([]netip.Addr, error) {
 	}
 	left := map[int]bool{}
 	for _, link := range links {
-		left[link.Attrs().Index] = link.Attrs().Name == a.Gateway || link.Attrs().Name == interfaceIPVS
+		left[link.Attrs().Index] = link.Attrs().Name == a.Gateway || link.Attrs().Name == rtnl.InterfaceIPVS
 	}
 	list, err := rtnl.Addresses(nil)
 	if err != nil {

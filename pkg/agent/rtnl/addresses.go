@@ -13,6 +13,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
+// InterfaceIPVS has addresses of Services, where kube-proxy works with IPVS.
+const InterfaceIPVS = "kube-ipvs0"
+
 const (
 	// addressInterval is the time between two reads of the addresses without an event.
 	addressInterval = time.Minute

@@ -38,7 +38,7 @@ import (
 const mostTraces = 3
 
 func main() {
-	sets := flag.Int("sets", 160, "number of sets of policies")
+	sets := flag.Int("sets", 200, "number of sets of policies")
 	seed := flag.Uint64("seed", 0, "seed of the random sets; 0 chooses one")
 	first := flag.Bool("first", false, "stop at the first set that has a wrong answer")
 	kills := flag.Int("kills", 0, "how often to kill an agent, a process of its own, at a random moment")

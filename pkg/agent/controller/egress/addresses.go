@@ -14,9 +14,6 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
 
-// interfaceIPVS has addresses of Services, where kube-proxy works with IPVS.
-const interfaceIPVS = "kube-ipvs0"
-
 // followAddresses keeps the addresses of this Node right until ctx ends.
 func (c *Controller) followAddresses(ctx context.Context) {
 	rtnl.WatchAddresses(ctx, func() {
@@ -43,7 +40,7 @@ func localAddresses() (sets.Set[netip.Addr], error) {
 	}
 	left := -1
 	for _, link := range links {
-		if link.Attrs().Name == interfaceIPVS {
+		if link.Attrs().Name == rtnl.InterfaceIPVS {
 			left = link.Attrs().Index
 		}
 	}

@@ -196,8 +196,8 @@ var (
 	EgressRuleCTLabel  = BitField{Field: of.FieldCTLabel, Bits: of.Range{From: 32, To: 63}}
 )
 
-// Packet mark (skb mark). Bits 0-7 say which source the host gives the packet (255: config.ServiceMark). Bits 14 and 15 are kube-proxy's. Bits 8-13 and 16-19 are ONCache's tickets: the pipeline neither
-// reads nor writes them.
+// Packet mark (skb mark). Bits 0-7 say which source the host gives the packet (255: config.ServiceMark). Bits 14 and 15 are kube-proxy's.
+// Bits 8-13 and 16-19 are ONCache's tickets: the pipeline neither reads nor writes them.
 var (
 	EgressSNATIDField    = pktMark(0, 7)
 	ONCacheEpochField    = pktMark(20, 29)
