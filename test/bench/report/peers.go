@@ -16,14 +16,14 @@ const peersBed = "peers"
 
 // peerPairs are the comparisons of the bed peers, in the order of the table's columns.
 var peerPairs = [][2]result.State{
-	{result.On, result.Cilium}, {result.Cilium, result.Bare}, {result.Cilium, result.Off}, {result.On, result.Bare},
+	{result.On, result.Cilium}, {result.Cilium, result.Bare}, {result.Cilium, result.Off},
 }
 
 // peers is the table of the bed peers: of each workload its main metric, and the CPU time.
 func (d *document) peers(run *result.Run) {
 	d.printf("*cilium* is Pod to Pod with Cilium instead of the overlay; *on* is *encap*. Numbers of this run can be compared with each other only " +
 		"([how this is measured, and what cannot be compared](../develop/benchmarking.md#beside-cilium)). " +
-		"The columns of states have the median and half its interquartile range. In ratios, above 1 the first of the two states is faster, or needs less CPU time. " +
+		"The columns of states have medians. In ratios, above 1 the first of the two states is faster, or needs less CPU time. " +
 		"\"=\" means that 1 lies within the interval.\n\n" +
 		"| Workload | Metric | bare | off | on | cilium |")
 	for _, pair := range peerPairs {
@@ -57,7 +57,7 @@ func peerMetric(r *result.Result) *result.Metric {
 func (d *document) peerRow(name string, m *result.Metric) {
 	d.printf("| %s | %s, %s |", name, m.Name, m.Unit)
 	for _, state := range result.PeerStates {
-		d.printf(" %s |", value(m, state))
+		d.printf(" %s |", middle(m, state))
 	}
 	for _, pair := range peerPairs {
 		d.printf(" %s |", difference(Speed(m, pair[0], pair[1])))

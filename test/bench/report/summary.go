@@ -37,7 +37,6 @@ var headlines = []headline{
 	{"nginx, a connection for each request", "nginx_crr", workload.Rate, 1, ""},
 	{"nginx, a connection for each request, 16 at a time", "nginx_crr", workload.Rate, 16, ""},
 	{"HTTP/3 download, one connection", "http3", workload.Goodput, 1, ""},
-	{"HTTP/3 download, packets that arrive in order", "http3_order", workload.InOrder, 1, ""},
 	{"CPU time for 1 GB over HTTP/3, both Nodes", "http3", workload.CPU, 1, ""},
 	{"HTTP/3 requests on persistent connections", "http3_rr", workload.Rate, 0, ""},
 }

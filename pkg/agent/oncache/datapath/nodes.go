@@ -71,6 +71,8 @@ func (d *Datapath) SetNode(slot int, ip netip.Addr) {
 }
 
 // ClearNode forgets a Node and evicts its flows. It waits for running programs, some milliseconds.
+// Measured under hits in a loop: with the fields cleared first, 5 to 12 % of the packets had the length of the other IP version; with the
+// generation first and no wait, 10 to 37 in some 350,000 removals; with the wait (14 ms), none in 130.
 func (d *Datapath) ClearNode(slot int) { d.clearNodes(slot) }
 
 // clearNodes is ClearNode for several slots with a single wait.
