@@ -28,8 +28,8 @@ var mayImport = map[string][]string{
 		"pkg/supportbundle", "pkg/trie", "pkg/version",
 	},
 	"pkg/antctl": {
-		"pkg/agent/apis", "pkg/agent/oncache/api", "pkg/apis", "pkg/config", "pkg/features", "pkg/httpapi/apis", "pkg/redact", "pkg/supportbundle/bundletest",
-		"pkg/version",
+		"pkg/agent/apis", "pkg/agent/oncache/api", "pkg/apis", "pkg/config", "pkg/features", "pkg/httpapi/apis", "pkg/redact", "pkg/stats",
+		"pkg/supportbundle/bundletest", "pkg/version",
 	},
 	"pkg/apiserver": {
 		"pkg/apis", "pkg/client", "pkg/config", "pkg/controller", "pkg/features", "pkg/httpapi", "pkg/log", "pkg/retry", "pkg/version",
@@ -73,6 +73,7 @@ var mayImport = map[string][]string{
 	"pkg/log":      {},
 	"pkg/nlattr":   {},
 	"pkg/redact":   {},
+	"pkg/stats":    {},
 	"pkg/trie":     {},
 	"pkg/version":  {},
 

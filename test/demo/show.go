@@ -9,9 +9,9 @@ import (
 	"os"
 	"text/tabwriter"
 
+	"github.com/antrea-oncache/antrea/pkg/stats"
 	"github.com/antrea-oncache/antrea/test/bench/agentstate"
 	"github.com/antrea-oncache/antrea/test/bench/result"
-	"github.com/antrea-oncache/antrea/test/bench/stats"
 )
 
 // picture shows the path of a packet. The counts are the packets of the long flow.

@@ -12,8 +12,8 @@ import (
 	"os"
 	"slices"
 
+	"github.com/antrea-oncache/antrea/pkg/stats"
 	"github.com/antrea-oncache/antrea/test/bench/result"
-	"github.com/antrea-oncache/antrea/test/bench/stats"
 )
 
 // Band is the permitted range of one quantity.

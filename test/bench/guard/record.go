@@ -8,8 +8,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/antrea-oncache/antrea/pkg/stats"
 	"github.com/antrea-oncache/antrea/test/bench/result"
-	"github.com/antrea-oncache/antrea/test/bench/stats"
 )
 
 const (

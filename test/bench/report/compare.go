@@ -4,8 +4,8 @@
 package report
 
 import (
+	"github.com/antrea-oncache/antrea/pkg/stats"
 	"github.com/antrea-oncache/antrea/test/bench/result"
-	"github.com/antrea-oncache/antrea/test/bench/stats"
 	"github.com/antrea-oncache/antrea/test/bench/workload"
 )
 

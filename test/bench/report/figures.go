@@ -6,8 +6,8 @@ package report
 import (
 	"fmt"
 
+	"github.com/antrea-oncache/antrea/pkg/stats"
 	"github.com/antrea-oncache/antrea/test/bench/result"
-	"github.com/antrea-oncache/antrea/test/bench/stats"
 	"github.com/antrea-oncache/antrea/test/bench/svg"
 	"github.com/antrea-oncache/antrea/test/bench/workload"
 )

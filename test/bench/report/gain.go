@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/antrea-oncache/antrea/pkg/stats"
 	"github.com/antrea-oncache/antrea/test/bench/result"
-	"github.com/antrea-oncache/antrea/test/bench/stats"
 	"github.com/antrea-oncache/antrea/test/bench/svg"
 )
 

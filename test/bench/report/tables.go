@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/antrea-oncache/antrea/pkg/stats"
 	"github.com/antrea-oncache/antrea/test/bench/result"
-	"github.com/antrea-oncache/antrea/test/bench/stats"
 	"github.com/antrea-oncache/antrea/test/bench/workload"
 )
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stats is the arithmetic of the benchmark: medians with their spread, ratios pair by pair, and the significance of
+// Package stats is the arithmetic of benchmarks: medians with their spread, ratios pair by pair, and the significance of
 // differences. It assumes no distribution.
 package stats
 
