@@ -10,7 +10,6 @@
 //
 // Of several Egresses of a Pod, the oldest decides, for each IP version. In Antrea, it is the first one that the agent has seen.
 //
-// ring.go contains the consistent hash ring of a set of Nodes, schedule.go the Nodes of all addresses of pools. Every agent computes the same
-// from the same objects and the same members, also beside agents of Antrea: hashes, keys and the order of Egresses are Antrea's.
-// Both are not used yet: the agent has no membership, and assigns no addresses. It uses addresses that an administrator has given to a device.
+// schedule.go contains the Nodes of all addresses of pools: the same on every agent, also beside agents of Antrea, whose order of Egresses it
+// has. It is not used yet: the agent assigns no addresses, and uses those that an administrator has given to a device.
 package egress

@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/memberlist"
 )
 
 // Egress is an Egress with an address of a pool.
@@ -21,7 +23,7 @@ type Egress struct {
 // Schedule returns the Nodes of Egresses by name. Without an entry no Node can have the address. rings has the Nodes that are alive and
 // that a pool selects, by pool. limit is the number of addresses that a Node may have; an address of several Egresses counts once. The
 // oldest Egress is first, and of equal age the first by name.
-func Schedule(egresses []Egress, rings map[string]*Ring, limit func(node string) int) map[string]string {
+func Schedule(egresses []Egress, rings map[string]*memberlist.Ring, limit func(node string) int) map[string]string {
 	egresses = slices.SortedFunc(slices.Values(egresses), func(a, b Egress) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 	})

@@ -5,7 +5,6 @@ package egress
 
 import (
 	"fmt"
-	"hash/crc32"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -13,33 +12,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-)
 
-// TestRing has the places and owners that agents of Antrea compute.
-func TestRing(t *testing.T) {
-	require.Equal(t, uint32(2537539536), crc32.ChecksumIEEE([]byte("0node-1")))
-	require.Equal(t, uint32(1650953769), crc32.ChecksumIEEE([]byte("49node-2")))
-	two, three := NewRing([]string{"node-1", "node-2"}), NewRing([]string{"node-3", "node-1", "node-2"})
-	for addr, want := range map[string][3]string{
-		"169.254.100.1":  {"node-2", "node-2", "node-2"},
-		"169.254.100.2":  {"node-1", "node-1", "node-3"},
-		"169.254.101.1":  {"node-2", "node-2", "node-2"},
-		"169.254.101.10": {"node-1", "node-1", "node-3"},
-		"10.10.0.11":     {"node-2", "node-3", "node-3"},
-		"10.10.0.12":     {"node-1", "node-3", "node-3"},
-		"2021:1::aaa1":   {"node-2", "node-3", "node-3"},
-	} {
-		every := func(string) bool { return true }
-		first, _ := two.Owner(addr, every)
-		second, _ := three.Owner(addr, every)
-		full, _ := three.Owner(addr, func(node string) bool { return node != "node-1" })
-		require.Equal(t, want, [3]string{first, second, full}, addr)
-	}
-	_, ok := NewRing(nil).Owner("10.0.0.1", func(string) bool { return true })
-	require.False(t, ok)
-	_, ok = two.Owner("10.0.0.1", func(string) bool { return false })
-	require.False(t, ok)
-}
+	"github.com/antrea-oncache/antrea/pkg/agent/memberlist"
+)
 
 // makeEgresses returns Egresses of two pools, some with a shared address.
 func makeEgresses(rng *rand.Rand, n int) (egresses []Egress) {
@@ -62,11 +37,11 @@ func TestOwnership(t *testing.T) {
 		}
 		egresses, most := makeEgresses(rng, 1+rng.IntN(40)), rng.IntN(8)
 		limit := func(string) int { return most }
-		one := Schedule(egresses, map[string]*Ring{"a": NewRing(nodes)}, limit)
+		one := Schedule(egresses, map[string]*memberlist.Ring{"a": memberlist.NewRing(nodes)}, limit)
 		shuffled := slices.Clone(nodes)
 		rng.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 		rng.Shuffle(len(egresses), func(i, j int) { egresses[i], egresses[j] = egresses[j], egresses[i] })
-		require.Equal(t, one, Schedule(egresses, map[string]*Ring{"a": NewRing(shuffled)}, limit))
+		require.Equal(t, one, Schedule(egresses, map[string]*memberlist.Ring{"a": memberlist.NewRing(shuffled)}, limit))
 		had := map[string]map[netip.Addr]bool{}
 		for _, node := range nodes {
 			had[node] = map[netip.Addr]bool{}
@@ -87,8 +62,8 @@ func TestOwnership(t *testing.T) {
 		requireOneOwner(t, egresses, one)
 
 		unlimited := func(string) int { return 255 }
-		before := Schedule(egresses, map[string]*Ring{"a": NewRing(nodes)}, unlimited)
-		after := Schedule(egresses, map[string]*Ring{"a": NewRing(nodes[1:])}, unlimited)
+		before := Schedule(egresses, map[string]*memberlist.Ring{"a": memberlist.NewRing(nodes)}, unlimited)
+		after := Schedule(egresses, map[string]*memberlist.Ring{"a": memberlist.NewRing(nodes[1:])}, unlimited)
 		for name, node := range before {
 			if node != nodes[0] {
 				require.Equal(t, node, after[name], "a Node that stays keeps its addresses")
@@ -116,7 +91,7 @@ func TestLimits(t *testing.T) {
 	egresses := []Egress{
 		{"b", time.Unix(2, 0), "p", later}, {"c", time.Unix(1, 0), "p", addr}, {"a", time.Unix(2, 0), "p", addr}, {"d", time.Unix(0, 0), "unknown", addr},
 	}
-	rings := map[string]*Ring{"p": NewRing([]string{"node-1", "node-2"})}
+	rings := map[string]*memberlist.Ring{"p": memberlist.NewRing([]string{"node-1", "node-2"})}
 	room := func(n int) func(string) int {
 		return func(node string) int {
 			if node == "node-1" {
