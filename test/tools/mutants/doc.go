@@ -10,7 +10,7 @@
 // continues the value before it, and "#" begins a comment. Settings apply to all mutants below them:
 //
 //	once    is a command that runs before the first mutant
-//	build   is a command that runs for each mutant, in a copy of the repository that contains the fault
+//	build   is a command that builds the programs in a copy of the repository that contains the fault
 //	run     is a command that runs the suite. If it succeeds, the fault was not found.
 //	found   is a regular expression that the output of a failed run must match. Its groups, or the whole match, are printed.
 //	        Several consecutive ones must all match.
@@ -24,8 +24,12 @@
 //	- source.Status.Phase == corev1.PodSucceeded
 //	+ false
 //
-// A mutant without a file is a fault that the suite makes itself, by its name. Commands are for bash; once and run run in the repository. They
-// find in their environment: OUT (a directory for programs), FRESH (an empty directory for each mutant), MUTANT (its name) and WITH.
+// Mutants whose places are inside Go functions share one build: each of these functions has a body for each of its mutants in addition, and a variable
+// of the environment decides which body runs. Such a mutant counts as found only if its place was reached. Each other mutant (constants, variables
+// of packages, functions with labels, C) is built alone, after these. A mutant without a file is a fault that the suite makes itself, by its name.
 //
-// Files: parse.go (the text format), tree.go (the copy of the repository), run.go (commands and verdicts).
+// Commands are for bash; once and run run in the repository. They find in their environment: OUT (a directory for programs), FRESH (an empty
+// directory for each command), MUTANT (its name; not in build) and WITH.
+//
+// Files: parse.go (the text format), tree.go (the copy of the repository), combine.go (the mutants that share a build), run.go (commands and verdicts).
 package main

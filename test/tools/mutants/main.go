@@ -51,7 +51,7 @@ func run(ctx context.Context, files []string, only string, check bool) error {
 				if m.file == "" {
 					continue
 				}
-				if _, err := m.mutated(repository); err != nil {
+				if _, err := m.original(repository); err != nil {
 					errs = append(errs, fmt.Errorf("%s: %w", file, err))
 				}
 			}

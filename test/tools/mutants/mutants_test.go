@@ -76,17 +76,139 @@ func TestEachMutantIsFoundOrNot(t *testing.T) {
 	missed, err := s.all(t.Context(), mutants, true)
 	require.NoError(t, err, out.String())
 	require.Equal(t, 1, missed)
-	require.Regexp(t, `(?s)another number +found after +0 s: 43; one
+	require.Regexp(t, `(?s)^own +found after +0 s: sabotage
+another number +found after +0 s: 43; one
 two lines +found after +0 s: 44; one
 nothing +found after +0 s: ; two
-not found +NOT FOUND.*
-own +found after +0 s: sabotage
-`, out.String())
+not found +NOT FOUND`, out.String())
 	log, err := os.ReadFile(filepath.Join(dir, "log"))
 	require.NoError(t, err)
 	require.Equal(t, "once\n", string(log))
 	remove()
 	require.NoDirExists(t, s.work)
+}
+
+// program has places in functions of several shapes, and one outside.
+const program = `package main
+
+import (
+	"fmt"
+	"os"
+)
+
+const limit = 3
+
+type list[T any] []T
+
+func (l list[T]) last() (last T, _ error) {
+	for i := range l {
+		last = l[i]
+	}
+	return last, nil
+}
+
+func check(ok bool) {
+	if !ok {
+		fmt.Println("wrong: check")
+		os.Exit(1)
+	}
+}
+
+func never() { fmt.Println("never") }
+
+func labeled() int {
+out:
+	for i := range 10 {
+		switch i {
+		case 5:
+			break out
+		}
+	}
+	return 5
+}
+
+func main() {
+	l := list[int]{1, 2, 3}
+	last, _ := l.last()
+	check(last == 3)
+	check(limit == 3)
+	check(labeled() == 5)
+	if len(os.Args) > 1 {
+		never()
+	}
+}
+`
+
+const combined = `
+build: ${GO:-go} build -o $OUT/program . && echo build >>$LOG
+run: $OUT/program
+clean: yes
+found: ^wrong: (.*)
+
+mutant: generic
+in: main.go
+- last = l[i]
++ _ = i
+
+mutant: no result
+in: main.go
+- if !ok {
++ if ok {
+
+mutant: never reached
+in: main.go
+- fmt.Println("never")
++ panic("never")
+
+mutant: constant
+in: main.go
+- limit = 3
++ limit = 4
+
+mutant: label
+in: main.go
+- return 5
++ return 6
+
+mutant: equal
+in: main.go
+- if len(os.Args) > 1 {
++ if len(os.Args) > 2 {
+
+run: $OUT/program; echo "wrong: without it"; exit 1
+mutant: not reached, and wrong
+in: main.go
+- fmt.Println("never")
++ panic("never")
+`
+
+func TestMutantsInFunctionsShareAProgram(t *testing.T) {
+	dir := repository(t)
+	log := filepath.Join(dir, "log")
+	t.Setenv("LOG", log)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(program), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.com/m\n\ngo 1.24\n"), 0o644))
+	mutants, err := parse("x", combined)
+	require.NoError(t, err)
+	var out bytes.Buffer
+	s, remove, err := newSuite(dir, &out)
+	require.NoError(t, err)
+	defer remove()
+	missed, err := s.all(t.Context(), mutants, true)
+	require.ErrorContains(t, err, "not reached, and wrong: the run failed (exit status 1), but it did not reach the mutant")
+	require.Equal(t, 2, missed)
+	require.Regexp(t, `(?s)no fault +passed.*
+generic +found after +0 s: check
+no result +found after +0 s: check
+never reached +NOT REACHED.*
+equal +NOT FOUND.*
+not reached, and wrong +NO VERDICT
+constant +found after +0 s: check
+label +found after +0 s: check
+$`, out.String())
+	built, err := os.ReadFile(log)
+	require.NoError(t, err)
+	require.Equal(t, "build\nbuild\nbuild\n", string(built), "one for the five in functions, one for each of the others")
 }
 
 func TestASuiteThatFailsForAnotherReasonProvesNothing(t *testing.T) {
@@ -116,7 +238,7 @@ func TestASuiteThatFailsForAnotherReasonProvesNothing(t *testing.T) {
 
 func TestMutantsThatNoLongerFit(t *testing.T) {
 	m := mutant{name: "m", file: "number", from: "41", to: "43"}
-	_, err := m.mutated(repository(t))
+	_, err := m.original(repository(t))
 	require.ErrorContains(t, err, `m: number no longer contains "41"`)
 }
 

@@ -20,6 +20,8 @@ type settings struct {
 type mutant struct {
 	settings
 	name, file, from, to string
+	// number is not 0 if the mutant is in the tree together with others: see combine.
+	number int
 }
 
 // parse reads a file of mutants. Errors name the line.

@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -26,6 +28,8 @@ type suite struct {
 	// tree is the copy of the repository, work the directory that contains it, and OUT and FRESH.
 	tree, work string
 	out        io.Writer
+	// once and built are the commands of that kind that ran last; built is "" if OUT has no program of what is in the tree.
+	once, built string
 }
 
 // newSuite makes the directories; remove removes them.
@@ -45,26 +49,35 @@ func newSuite(repository string, out io.Writer) (s *suite, remove func(), err er
 	return s, remove, err
 }
 
-// all runs the mutants and returns how many the suite did not find. An error says for which mutants a verdict was impossible.
+// all runs the mutants, the combined ones first, and returns how many the suite did not find. An error says for which mutants a verdict was
+// impossible.
 func (s *suite) all(ctx context.Context, mutants []*mutant, clean bool) (missed int, err error) {
-	once := ""
-	var unjudged []error
-	for i, m := range mutants {
-		if m.once != once {
-			once = m.once
-			if output, err := s.command(ctx, m, once, s.repository); err != nil {
-				return missed, fmt.Errorf("once: %w\n%s", err, output)
-			}
+	if err := s.combine(mutants); err != nil {
+		return 0, err
+	}
+	together := slices.DeleteFunc(slices.Clone(mutants), (*mutant).alone)
+	alone := slices.DeleteFunc(slices.Clone(mutants), func(m *mutant) bool { return !m.alone() })
+	if clean && mutants[0].clean {
+		if err := s.passes(ctx, mutants[0]); err != nil {
+			return 0, err
 		}
-		if i == 0 && clean && m.clean {
-			if err := s.passes(ctx, m); err != nil {
+	}
+	var unjudged []error
+	for i, m := range append(together, alone...) {
+		if i == len(together) {
+			if err := s.separate(together); err != nil {
 				return missed, err
 			}
+		}
+		if err := s.runOnce(ctx, m); err != nil {
+			return missed, err
 		}
 		found, err := s.one(ctx, m)
 		switch {
 		case ctx.Err() != nil:
 			return missed, ctx.Err()
+		case err != nil && m.number > 0 && s.built == "":
+			return missed, err // The others need the same programs.
 		case err != nil:
 			s.say(m, "NO VERDICT")
 			unjudged = append(unjudged, fmt.Errorf("%s: %w", m.name, err))
@@ -75,14 +88,42 @@ func (s *suite) all(ctx context.Context, mutants []*mutant, clean bool) (missed 
 	return missed, errors.Join(unjudged...)
 }
 
-// passes runs the suite without a fault. It must pass.
-func (s *suite) passes(ctx context.Context, m *mutant) error {
-	sound := *m
-	sound.name = "no fault"
+// runOnce runs the command that precedes a mutant and those below it.
+func (s *suite) runOnce(ctx context.Context, m *mutant) error {
+	if m.once == s.once {
+		return nil
+	}
+	s.once = m.once
+	if output, err := s.command(ctx, m, m.once, s.repository); err != nil {
+		return fmt.Errorf("once: %w\n%s", err, output)
+	}
+	return nil
+}
+
+// build builds what is in the tree, unless the programs in OUT are from it.
+func (s *suite) build(ctx context.Context, m *mutant) error {
+	if m.build == s.built {
+		return nil
+	}
+	s.built = ""
 	began := time.Now()
-	if output, err := s.command(ctx, &sound, sound.build, s.tree); err != nil {
+	if output, err := s.command(ctx, m, m.build, s.tree); err != nil {
 		return fmt.Errorf("build: %w\n%s", err, output)
 	}
+	if s.built = m.build; m.number > 0 {
+		fmt.Fprintf(s.out, "built for all mutants in Go functions after %3.0f s\n", time.Since(began).Seconds())
+	}
+	return nil
+}
+
+// passes runs the suite without a fault. It must pass.
+func (s *suite) passes(ctx context.Context, m *mutant) error {
+	if err := errors.Join(s.runOnce(ctx, m), s.build(ctx, m)); err != nil {
+		return err
+	}
+	sound := *m
+	sound.name, sound.number = "no fault", 0
+	began := time.Now()
 	if output, err := s.command(ctx, &sound, sound.run, s.repository); err != nil {
 		return fmt.Errorf("%s\nthe suite fails without any fault: %w", output, err)
 	}
@@ -92,15 +133,18 @@ func (s *suite) passes(ctx context.Context, m *mutant) error {
 
 // one reports whether the suite finds a mutant.
 func (s *suite) one(ctx context.Context, m *mutant) (found bool, err error) {
-	if m.file != "" {
+	if m.alone() {
 		restore, err := s.put(m)
 		if err != nil {
 			return false, err
 		}
 		defer restore()
 	}
-	if output, err := s.command(ctx, m, m.build, s.tree); err != nil {
-		return false, fmt.Errorf("build: %w\n%s", err, output)
+	if err := s.build(ctx, m); err != nil {
+		return false, err
+	}
+	if err := os.RemoveAll(s.reachedFile()); err != nil {
+		return false, err
 	}
 	began := time.Now()
 	output, err := s.command(ctx, m, m.run, s.repository)
@@ -108,30 +152,40 @@ func (s *suite) one(ctx context.Context, m *mutant) (found bool, err error) {
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
-	if err == nil {
+	_, unreached := os.Stat(s.reachedFile())
+	said, complete := m.said(output)
+	switch {
+	case err == nil && m.number > 0 && unreached != nil:
+		s.say(m, "NOT REACHED after %3.0f s", seconds)
+		return false, nil
+	case err == nil:
 		s.say(m, "NOT FOUND after %3.0f s", seconds)
 		return false, nil
-	}
-	said, complete := m.said(output)
-	if !complete {
+	case m.number > 0 && unreached != nil:
+		return false, fmt.Errorf("the run failed (%w), but it did not reach the mutant:\n%s", err, output)
+	case !complete:
 		return false, fmt.Errorf("the run failed (%w), and its output does not match %v:\n%s", err, m.found, output)
 	}
 	s.say(m, "found after %3.0f s: %s", seconds, said)
 	return true, nil
 }
 
-// put writes the mutant's file into the tree. restore writes the original one.
+// reachedFile is made by a combined mutant when its place is reached.
+func (s *suite) reachedFile() string { return filepath.Join(s.work, "reached") }
+
+// put writes the mutant's file into the tree, whose programs are then no longer what is built. restore writes the original one.
 func (s *suite) put(m *mutant) (restore func(), err error) {
-	content, err := m.mutated(s.repository)
+	original, err := m.original(s.repository)
 	if err != nil {
 		return nil, err
 	}
 	path := filepath.Join(s.tree, m.file)
-	original, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
+	restore = func() {
+		_ = os.WriteFile(path, []byte(original), 0o644)
+		s.built = ""
 	}
-	return func() { _ = os.WriteFile(path, original, 0o644) }, os.WriteFile(path, []byte(content), 0o644)
+	s.built = ""
+	return restore, os.WriteFile(path, []byte(strings.Replace(original, m.from, m.to, 1)), 0o644)
 }
 
 // said returns what the output says about the fault, and whether each expression has matched.
@@ -165,7 +219,8 @@ func (s *suite) command(ctx context.Context, m *mutant, text, dir string) (outpu
 	var all bytes.Buffer
 	cmd := exec.CommandContext(ctx, "bash", "-eu", "-o", "pipefail", "-c", text)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &all, &all
-	cmd.Env = append(os.Environ(), "OUT="+filepath.Join(s.work, "out"), "FRESH="+fresh, "MUTANT="+m.name, "WITH="+m.with, "PWD="+dir)
+	cmd.Env = append(os.Environ(), "OUT="+filepath.Join(s.work, "out"), "FRESH="+fresh, "MUTANT="+m.name, "WITH="+m.with, "PWD="+dir,
+		actsVariable+"="+strconv.Itoa(m.number), reachedVariable+"="+s.reachedFile())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = endTimeout

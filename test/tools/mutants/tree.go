@@ -13,17 +13,16 @@ import (
 	"strings"
 )
 
-// mutated returns the content of the mutant's file in the repository with the fault in it.
-func (m *mutant) mutated(repository string) (string, error) {
+// original returns the content of the mutant's file in the repository, which contains the mutant's place.
+func (m *mutant) original(repository string) (string, error) {
 	content, err := os.ReadFile(filepath.Join(repository, m.file))
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", m.name, err)
 	}
-	before, after, found := strings.Cut(string(content), m.from)
-	if !found {
+	if !strings.Contains(string(content), m.from) {
 		return "", fmt.Errorf("%s: %s no longer contains %q; update the mutant", m.name, m.file, m.from)
 	}
-	return before + m.to + after, nil
+	return string(content), nil
 }
 
 // repositoryRoot returns the root of the repository that contains the working directory.
