@@ -190,6 +190,21 @@ func TestSuites(t *testing.T) {
 	requireSameNames(t, strings.Fields(mutants[1]), names(rows(t, section(t, page, "## Faults"))))
 }
 
+// TestUninstallationNamesEveryCRD: Helm leaves them.
+func TestUninstallationNamesEveryCRD(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root, "build/charts/antrea/crds/*.yaml"))
+	require.NoError(t, err)
+	var want []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		want = append(want, regexp.MustCompile(`(?m)^  name: (\S+)$`).FindStringSubmatch(string(text))[1])
+	}
+	require.NotEmpty(t, want)
+	command := regexp.MustCompile(`kubectl delete crd ([^$]*)`).FindStringSubmatch(read(t, "docs/operate/uninstall.md"))[1]
+	requireSameNames(t, want, regexp.MustCompile(`\S+\.crd\.antrea\.io`).FindAllString(command, -1))
+}
+
 func TestConfigurationKeys(t *testing.T) {
 	c, err := agentconfig.Parse(nil)
 	require.NoError(t, err)
