@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/antrea-oncache/antrea/pkg/antctl/check"
+	"github.com/antrea-oncache/antrea/pkg/antctl/testpods"
 )
 
 // defaultTestImage is the image of the Pods of antctl check installation: Kubernetes' own for tests.
@@ -44,7 +45,7 @@ func newCheck(s *session) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.check(cmd, s.checkObjects(check.Migration)) },
 	})
-	installation := &check.Installation{Interval: time.Second}
+	installation := &check.Installation{Limits: testpods.Limits{Interval: time.Second}}
 	cmd := &cobra.Command{
 		Use: "installation", Short: "Check whether an installed Antrea works",
 		Long: "Check whether controller and agents work, and send traffic between Pods, which are made for that in a Namespace of their own\n" +
@@ -59,7 +60,7 @@ func newCheck(s *session) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&installation.Image, "test-image", defaultTestImage, "Image of the Pods: agnhost, with sh and curl")
 	cmd.Flags().DurationVar(&installation.Patience, "patience", time.Minute, "Time limit for a Pod to start, and for its work")
-	group.AddCommand(cmd)
+	group.AddCommand(cmd, newPerformance(s))
 	return group
 }
 
@@ -139,20 +140,7 @@ type agents struct {
 
 // Get asks the agent of a Node.
 func (a *agents) Get(ctx context.Context, node, path string, query url.Values, answer any) error {
-	agent := a.found[node]
-	if agent == nil {
-		var err error
-		if agent, err = findAgent(ctx, a.kubernetes, node); err != nil {
-			return err
-		}
-		a.found[node] = agent
-	}
-	c, err := agent.client(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.http.CloseIdleConnections()
-	body, err := c.do(ctx, http.MethodGet, path, query)
+	body, err := a.send(ctx, node, http.MethodGet, path, query)
 	if err != nil {
 		return err
 	}
@@ -160,4 +148,28 @@ func (a *agents) Get(ctx context.Context, node, path string, query url.Values, a
 		return fmt.Errorf("decoding %s of the agent of Node %s: %w", path, node, err)
 	}
 	return nil
+}
+
+// SetMode changes the mode of the cache of a Node.
+func (a *agents) SetMode(ctx context.Context, node, mode string) error {
+	endpoint := oncacheModeDefinition.Agent
+	_, err := a.send(ctx, node, http.MethodPut, endpoint.Path, url.Values{endpoint.ChangedBy: {mode}})
+	return err
+}
+
+func (a *agents) send(ctx context.Context, node, method, path string, query url.Values) ([]byte, error) {
+	agent := a.found[node]
+	if agent == nil {
+		var err error
+		if agent, err = findAgent(ctx, a.kubernetes, node); err != nil {
+			return nil, err
+		}
+		a.found[node] = agent
+	}
+	c, err := agent.client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.http.CloseIdleConnections()
+	return c.do(ctx, method, path, query)
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/antctl/performance/peer"
 )
 
 // NewCommand returns the command antctl for env. tokenFile is the file in which the component in the same Pod stores
@@ -54,7 +56,7 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 		root.AddCommand(newProxy(s), newCheck(s))
 	}
 	if s.outside() {
-		root.AddCommand(newStatus(s))
+		root.AddCommand(newStatus(s), peer.NewCommand())
 	}
 	return root
 }

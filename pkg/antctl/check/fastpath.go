@@ -36,7 +36,7 @@ func (b *bed) fastPath(ctx context.Context, server *corev1.Pod, clientNode strin
 	}
 	// One curl uses one connection for all its requests.
 	script := fmt.Sprintf(`curl -s -o /dev/null --max-time %d "http://%s/hostname?[1-9999999]"; exit 0`, int(2*b.Patience.Seconds()), hostPort(server))
-	client, err := b.start(ctx, b.pod("busy-client", clientNode, corev1.Container{Command: []string{"sh", "-c", script}}),
+	client, err := b.Start(ctx, b.pod("busy-client", clientNode, corev1.Container{Command: []string{"sh", "-c", script}}),
 		func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning && pod.Status.PodIP != "" })
 	if err != nil {
 		b.Report.Fail(check, "no client: %v", err)
@@ -44,7 +44,7 @@ func (b *bed) fastPath(ctx context.Context, server *corev1.Pod, clientNode strin
 	}
 	for _, node := range nodes {
 		if err := b.accelerated(ctx, node, client.Status.PodIP); err != nil {
-			b.Report.Fail(check, "Node %s: %v; see antctl oncache explain --from %s/busy-client --to %[3]s/server --port %d there", node, err, b.namespace, serverPort)
+			b.Report.Fail(check, "Node %s: %v; see antctl oncache explain --from %s/busy-client --to %[3]s/server --port %d there", node, err, b.Name, serverPort)
 			return
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +16,7 @@ import (
 
 	agentapis "github.com/antrea-oncache/antrea/pkg/agent/apis"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/pkg/antctl/testpods"
 	"github.com/antrea-oncache/antrea/pkg/apis"
 )
 
@@ -32,10 +32,7 @@ type Installation struct {
 	Report *Report
 	// Image has agnhost, sh and curl.
 	Image string
-	// Patience is the time that a Pod may take to start, or to finish.
-	Patience time.Duration
-	// Interval is the time between two reads of its state.
-	Interval time.Duration
+	testpods.Limits
 }
 
 // Run does all checks. An error means that they could not be done; failed checks are in the report.
@@ -76,7 +73,7 @@ func (i *Installation) components(ctx context.Context) ([]string, error) {
 	}
 	var nodes []string
 	for _, pod := range agents.Items {
-		if isReady(&pod) {
+		if testpods.IsReady(&pod) {
 			nodes = append(nodes, pod.Spec.NodeName)
 		} else {
 			i.Report.Fail("agent", "Pod %s on Node %s is not ready: see kubectl -n %s describe pod %[1]s", pod.Name, pod.Spec.NodeName, apis.DefaultNamespace)
@@ -100,12 +97,6 @@ func (i *Installation) nodesWithoutAgent(ctx context.Context, agents []corev1.Po
 		}
 	}
 	return nil
-}
-
-func isReady(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
 }
 
 // agent reports what the agent of a Node says about itself, and whether it works. It notes the state of its cache in caches if

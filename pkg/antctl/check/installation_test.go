@@ -27,6 +27,7 @@ import (
 
 	agentapis "github.com/antrea-oncache/antrea/pkg/agent/apis"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/pkg/antctl/testpods"
 )
 
 // world is a cluster with an agent on each Node, and what its kubelets and agents do.
@@ -278,7 +279,7 @@ func TestInstallation(t *testing.T) {
 			}
 			kube := w.kubernetes()
 			var out bytes.Buffer
-			i := &Installation{Kube: kube, Agents: w, Report: &Report{Out: &out}, Image: "agnhost", Patience: 50 * time.Millisecond, Interval: time.Millisecond}
+			i := &Installation{Kube: kube, Agents: w, Report: &Report{Out: &out}, Image: "agnhost", Limits: testpods.Limits{Patience: 50 * time.Millisecond, Interval: time.Millisecond}}
 			require.NoError(t, i.Run(t.Context()))
 			require.NoError(t, i.Report.End())
 			for _, want := range tc.want {
@@ -301,7 +302,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		cancel() // the user gives up while the server starts
 		return false, nil, nil
 	})
-	i := &Installation{Kube: kube, Agents: w, Report: &Report{Out: &bytes.Buffer{}}, Image: "agnhost", Patience: time.Minute, Interval: time.Millisecond}
+	i := &Installation{Kube: kube, Agents: w, Report: &Report{Out: &bytes.Buffer{}}, Image: "agnhost", Limits: testpods.Limits{Patience: time.Minute, Interval: time.Millisecond}}
 	_ = i.Run(ctx)
 	namespaces, err := kube.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)

@@ -51,7 +51,7 @@ func (b *bed) rewriting(ctx context.Context, server *corev1.Pod, clientNode, tcp
 	port := strings.TrimPrefix(ports[0], "tcp+udp/")
 	b.Rewritten(ctx, nodes, "TCP", port, tcp)
 	script := fmt.Sprintf("while sleep 0.01; do echo hostname; done | timeout %d nc -u %s %d >/dev/null", int(2*b.Patience.Seconds()), server.Status.PodIP, udpPort)
-	client, err := b.start(ctx, b.pod("busy-udp-client", clientNode, corev1.Container{Command: []string{"sh", "-c", script}}),
+	client, err := b.Start(ctx, b.pod("busy-udp-client", clientNode, corev1.Container{Command: []string{"sh", "-c", script}}),
 		func(pod *corev1.Pod) bool {
 			return pod.Status.Phase == corev1.PodRunning && pod.Status.PodIP != "" || hasEnded(pod)
 		})

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"strconv"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -17,9 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/rand"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/pkg/antctl/testpods"
 )
 
 const (
@@ -27,36 +26,28 @@ const (
 	serverPort = 8080
 	// role is the label by which Service and NetworkPolicy select Pods.
 	role = "antrea-check"
-	// cleanupTimeout limits the request that deletes everything.
-	cleanupTimeout = 10 * time.Second
 )
 
 // bed is the Namespace in which the traffic of one run takes place.
 type bed struct {
 	*Installation
-	namespace string
+	*testpods.Namespace
 }
 
 // traffic makes Pods on one or two of the Nodes and checks the traffic between them. Everything that it makes is in one
 // Namespace, which it deletes.
 func (i *Installation) traffic(ctx context.Context, nodes []string, caches map[string]*api.Status) (err error) {
-	b := &bed{Installation: i, namespace: "antrea-test-" + rand.String(5)}
-	namespaces := i.Kube.CoreV1().Namespaces()
-	if _, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: b.namespace}}, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("making Namespace %s: %w", b.namespace, err)
+	namespace, err := testpods.New(ctx, i.Kube, nil, i.Limits)
+	if err != nil {
+		return err
 	}
-	defer func() { // also when ctx has ended
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
-		defer cancel()
-		if deleteErr := namespaces.Delete(ctx, b.namespace, metav1.DeleteOptions{}); deleteErr != nil {
-			err = errors.Join(err, fmt.Errorf("deleting Namespace %s, please do so: %w", b.namespace, deleteErr))
-		}
-	}()
-	if err := b.waitForServiceAccount(ctx); err != nil {
+	defer func() { err = errors.Join(err, namespace.Delete(ctx)) }()
+	b := &bed{Installation: i, Namespace: namespace}
+	if err := b.WaitForServiceAccount(ctx); err != nil {
 		i.Report.Fail("traffic", "%v", err)
 		return nil
 	}
-	server, err := b.start(ctx, b.server("server", nodes[0]), isReady)
+	server, err := b.Start(ctx, b.server("server", nodes[0]), testpods.IsReady)
 	if err != nil {
 		i.Report.Fail("traffic", "no server: %v", err)
 		return nil
@@ -76,29 +67,10 @@ func (i *Installation) traffic(ctx context.Context, nodes []string, caches map[s
 	return nil
 }
 
-// waitForServiceAccount waits for the Namespace's ServiceAccount, without which the Kubernetes API refuses Pods.
-func (b *bed) waitForServiceAccount(ctx context.Context) error {
-	const name = "default"
-	err := wait.PollUntilContextTimeout(ctx, b.Interval, b.Patience, true, func(ctx context.Context) (bool, error) {
-		_, err := b.Kube.CoreV1().ServiceAccounts(b.namespace).Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return false, nil
-		}
-		return err == nil, err
-	})
-	if wait.Interrupted(err) {
-		return fmt.Errorf("the Namespace %s has no ServiceAccount %s after %s: does kube-controller-manager run?", b.namespace, name, b.Patience)
-	}
-	if err != nil {
-		return fmt.Errorf("reading ServiceAccount %s: %w", name, err)
-	}
-	return nil
-}
-
 // service reaches the server through a Service.
 func (b *bed) service(ctx context.Context, from string) {
-	service, err := b.Kube.CoreV1().Services(b.namespace).Create(ctx, &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: "server", Namespace: b.namespace},
+	service, err := b.Kube.CoreV1().Services(b.Name).Create(ctx, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "server", Namespace: b.Name},
 		Spec: corev1.ServiceSpec{
 			Selector: map[string]string{role: "server"},
 			Ports:    []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(serverPort)}},
@@ -143,7 +115,7 @@ const uploadBytes = 200_000
 func (b *bed) large(ctx context.Context, from string, server *corev1.Pod) {
 	const check = "large packets"
 	script := fmt.Sprintf("head -c %d /dev/zero >/tmp/file && curl -sS -o /dev/null --max-time 10 --retry 2 -F file=@/tmp/file http://%s/upload", uploadBytes, hostPort(server))
-	client, err := b.start(ctx, b.pod("upload-"+rand.String(5), from, corev1.Container{Command: []string{"sh", "-c", script}}), hasEnded)
+	client, err := b.Start(ctx, b.pod("upload-"+rand.String(5), from, corev1.Container{Command: []string{"sh", "-c", script}}), hasEnded)
 	switch {
 	case err != nil:
 		b.Report.Fail(check, "no client: %v", err)
@@ -157,8 +129,8 @@ func (b *bed) large(ctx context.Context, from string, server *corev1.Pod) {
 
 // policy must not reach a server that a NetworkPolicy isolates.
 func (b *bed) policy(ctx context.Context, on, from string) {
-	_, err := b.Kube.NetworkingV1().NetworkPolicies(b.namespace).Create(ctx, &networkingv1.NetworkPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: "isolated", Namespace: b.namespace},
+	_, err := b.Kube.NetworkingV1().NetworkPolicies(b.Name).Create(ctx, &networkingv1.NetworkPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "isolated", Namespace: b.Name},
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{role: "isolated"}},
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
@@ -168,7 +140,7 @@ func (b *bed) policy(ctx context.Context, on, from string) {
 		b.Report.Fail("network policy", "making the NetworkPolicy: %v", err)
 		return
 	}
-	server, err := b.start(ctx, b.server("isolated", on), isReady)
+	server, err := b.Start(ctx, b.server("isolated", on), testpods.IsReady)
 	if err != nil {
 		b.Report.Fail("network policy", "no server: %v", err)
 		return
@@ -183,7 +155,7 @@ func (b *bed) connect(ctx context.Context, check, node, address string, allowed 
 		tries = "1"
 	}
 	script := fmt.Sprintf("for try in %s; do /agnhost connect %s --timeout=2s && exit 0; sleep 1; done; exit 1", tries, address)
-	client, err := b.start(ctx, b.pod("client-"+rand.String(5), node, corev1.Container{Command: []string{"sh", "-c", script}}), hasEnded)
+	client, err := b.Start(ctx, b.pod("client-"+rand.String(5), node, corev1.Container{Command: []string{"sh", "-c", script}}), hasEnded)
 	switch reached := err == nil && client.Status.Phase == corev1.PodSucceeded; {
 	case err != nil:
 		b.Report.Fail(check, "no client: %v", err)
@@ -201,12 +173,10 @@ func verdict(reached bool) string {
 	return "no connection"
 }
 
-// output returns the final message of the Pod's program.
+// output returns the final message of the Pod's program in parentheses.
 func output(pod *corev1.Pod) string {
-	for _, status := range pod.Status.ContainerStatuses {
-		if status.State.Terminated != nil && status.State.Terminated.Message != "" {
-			return "(" + status.State.Terminated.Message + ")"
-		}
+	if message := testpods.Output(pod); message != "" {
+		return "(" + message + ")"
 	}
 	return ""
 }
@@ -230,34 +200,8 @@ func (b *bed) server(name, node string) *corev1.Pod {
 }
 
 func (b *bed) pod(name, node string, container corev1.Container) *corev1.Pod {
-	grace, token := int64(1), false
-	container.Name, container.Image, container.TerminationMessagePolicy = "agnhost", b.Image, corev1.TerminationMessageFallbackToLogsOnError
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.namespace, Labels: map[string]string{role: name}},
-		Spec: corev1.PodSpec{
-			NodeName: node, RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: &grace, AutomountServiceAccountToken: &token,
-			Containers: []corev1.Container{container}, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
-		},
-	}
-}
-
-// start makes a Pod and returns it once it is in a state.
-func (b *bed) start(ctx context.Context, pod *corev1.Pod, reached func(*corev1.Pod) bool) (*corev1.Pod, error) {
-	pods := b.Kube.CoreV1().Pods(b.namespace)
-	if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
-		return nil, fmt.Errorf("making Pod %s: %w", pod.Name, err)
-	}
-	last := pod
-	err := wait.PollUntilContextTimeout(ctx, b.Interval, b.Patience, true, func(ctx context.Context) (bool, error) {
-		current, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
-		if err != nil {
-			return false, fmt.Errorf("reading Pod %s: %w", pod.Name, err)
-		}
-		last = current
-		return reached(current), nil
-	})
-	if wait.Interrupted(err) {
-		return nil, fmt.Errorf("waiting for Pod %s on Node %s: still %s after %s; see kubectl -n %s get events", pod.Name, pod.Spec.NodeName, last.Status.Phase, b.Patience, b.namespace)
-	}
-	return last, err
+	container.Name, container.Image = "agnhost", b.Image
+	pod := b.Pod(name, node, container)
+	pod.Labels = map[string]string{role: name}
+	return pod
 }
