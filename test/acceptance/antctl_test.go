@@ -28,6 +28,31 @@ func TestAntctl(t *testing.T) {
 	c.testControllerRemoteAccess(t)
 	c.test(t, "testAntctlProxy/controller", func(t *testing.T) { c.testProxy(t, "--controller") })
 	c.test(t, "testAntctlProxy/agent", func(t *testing.T) { c.testProxy(t, "--agent-node", c.nodes[0]) })
+	c.test(t, "antctl check performance", c.testPerformance)
+}
+
+// testPerformance measures a little, as an administrator. The measurements are the Nodes' business; the table has all states, and the modes stay.
+func (c *cluster) testPerformance(t *testing.T) {
+	modes := func() (modes []string) {
+		for _, node := range c.nodes[:2] {
+			if c.gate {
+				modes = append(modes, c.antctl(t, c.agentOn(t, node), "oncache", "mode"))
+			}
+		}
+		return modes
+	}
+	before := modes()
+	pod := c.antctlPod(t, "antctl", "cluster-admin", podOptions{command: []string{"sleep", "3600"}})
+	stdout, stderr, err := c.runUntil(t.Context(), pod, "", "antctl", "check", "performance", "--nodes", c.nodes[0]+","+c.nodes[1], "--rounds=1", "--duration=100ms", "--patience=2m")
+	require.NoError(t, err, stderr)
+	t.Log(stdout)
+	header := `(?m)^MEDIAN +HOST +SLOW +SLOW/HOST$`
+	if c.gate {
+		header = `(?m)^MEDIAN +HOST +SLOW +FAST +FAST/SLOW +FAST/HOST +SLOW/HOST$`
+	}
+	require.Regexp(t, header, stdout)
+	require.Regexp(t, `(?m)^TCP throughput, Gbit/s +[0-9.]+ +[0-9.]+ `, stdout)
+	require.Equal(t, before, modes())
 }
 
 // testVerbose: antctl writes to the standard error only if it is told to.
@@ -58,13 +83,13 @@ func (c *cluster) testInAgent(t *testing.T, command string) {
 	require.NoError(t, err, stderr)
 }
 
-// antctlPod makes a Pod from the agent's image with a service account of its own, which has the ClusterRole antctl and no other rights.
-func (c *cluster) antctlPod(t *testing.T, name string, o podOptions) *corev1.Pod {
+// antctlPod makes a Pod from the agent's image with a service account of its own, which has a ClusterRole and no other rights.
+func (c *cluster) antctlPod(t *testing.T, name, role string, o podOptions) *corev1.Pod {
 	t.Helper()
 	namespace := c.namespace(t)
 	ds, err := c.client.AppsV1().DaemonSets(systemNamespace).Get(t.Context(), agentDaemonSet, metav1.GetOptions{})
 	require.NoError(t, err)
-	o.image, o.account = ds.Spec.Template.Spec.Containers[0].Image, c.account(t, namespace, antctlRole)
+	o.image, o.account = ds.Spec.Template.Spec.Containers[0].Image, c.account(t, namespace, role)
 	return c.pod(t, namespace, name, c.nodes[0], o)
 }
 
@@ -75,14 +100,14 @@ func (c *cluster) testControllerRemoteAccess(t *testing.T) {
 		"version", "get networkpolicy", "get appliedtogroup", "get addressgroup", "get controllerinfo", "get featuregates", "supportbundle", "traceflow",
 	} {
 		c.test(t, group+"/"+command, func(t *testing.T) {
-			pod := c.antctlPod(t, "antctl", podOptions{hostNetwork: true, command: []string{"sleep", "3600"}})
+			pod := c.antctlPod(t, "antctl", antctlRole, podOptions{hostNetwork: true, command: []string{"sleep", "3600"}})
 			_, stderr, err := c.run(t.Context(), pod, "", append([]string{"antctl"}, strings.Fields(command)...)...)
 			require.NoError(t, err, stderr)
 		})
 	}
 	c.test(t, group+"/supportbundle -d of the whole cluster", c.testClusterBundle)
 	c.test(t, group+"/version --kubeconfig of a file that does not exist", func(t *testing.T) {
-		pod := c.antctlPod(t, "antctl", podOptions{hostNetwork: true, command: []string{"sleep", "3600"}})
+		pod := c.antctlPod(t, "antctl", antctlRole, podOptions{hostNetwork: true, command: []string{"sleep", "3600"}})
 		_, _, err := c.run(t.Context(), pod, "", "antctl", "version", "--kubeconfig", "/xyz")
 		code, ended := exitCode(err)
 		require.True(t, ended, err)
@@ -93,7 +118,7 @@ func (c *cluster) testControllerRemoteAccess(t *testing.T) {
 // testProxy reads the API of a component through antctl proxy, from a container beside it.
 func (c *cluster) testProxy(t *testing.T, args ...string) {
 	const port = 8001
-	pod := c.antctlPod(t, "antctl-proxy", podOptions{
+	pod := c.antctlPod(t, "antctl-proxy", antctlRole, podOptions{
 		command: append([]string{"antctl", "proxy", "--address", "127.0.0.1", "--port", fmt.Sprint(port)}, args...),
 		more:    []corev1.Container{{Name: "toolbox", Image: toolboxImage, ImagePullPolicy: corev1.PullIfNotPresent}},
 	})

@@ -83,7 +83,7 @@ func (c *cluster) testSupportBundle(t *testing.T, component *corev1.Pod, name st
 // testClusterBundle collects a file of each component with antctl, from outside of them.
 func (c *cluster) testClusterBundle(t *testing.T) {
 	const directory = "/tmp/bundle"
-	pod := c.antctlPod(t, "antctl", podOptions{hostNetwork: true, command: []string{"sleep", "3600"}})
+	pod := c.antctlPod(t, "antctl", antctlRole, podOptions{hostNetwork: true, command: []string{"sleep", "3600"}})
 	c.exec(t, pod, "", "antctl", "supportbundle", "-d", directory)
 	want := []string{"clusterinfo", "controller.tar.gz"}
 	for _, node := range c.nodes {

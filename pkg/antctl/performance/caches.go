@@ -56,7 +56,7 @@ func (t *Test) caches(ctx context.Context) (*caches, error) {
 	return c, nil
 }
 
-// states are what can be measured.
+// states returns the states that can be measured.
 func (c *caches) states() []State {
 	if c.absent != "" {
 		return []State{Host, Slow}

@@ -38,7 +38,7 @@ type Agents interface {
 // Exec runs a command in a container of a Pod and returns its standard output.
 type Exec func(ctx context.Context, pod types.NamespacedName, command ...string) ([]byte, error)
 
-// State is what is measured.
+// State is a way between the Nodes.
 type State string
 
 // The states.

@@ -36,7 +36,7 @@ type world struct {
 	disabled, unavailable string
 	// idle is set when no packet takes the fast path.
 	idle bool
-	// failing fails a measurement: the number of those before it; 0 for none.
+	// failing fails a measurement: its number from 1; 0 for none.
 	failing int
 	// busy is set when the port is in use.
 	busy bool

@@ -13,7 +13,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/stats"
 )
 
-// Result is what was measured.
+// Result contains all measurements of a run.
 type Result struct {
 	// Client and Server are the Nodes.
 	Client string `json:"client"`

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package peer is what the Pods of antctl check performance run: a server (Server), and a client (Measure) that measures one workload with the
+// Package peer contains the program of the Pods of antctl check performance: a server (Server), and a client (Measure) that measures one workload with the
 // server of another Pod. Both are in antctl, which the agent's image contains, so that nothing has to be fetched.
 //
 // A server has one port for TCP and UDP. The first byte of a TCP connection, or of each datagram, says what the client wants:

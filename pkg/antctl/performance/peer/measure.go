@@ -29,7 +29,7 @@ const (
 // Workloads are all of them, in the order in which they are measured.
 var Workloads = []string{TCPRoundTrips, UDPRoundTrips, TCPStream, TCPConnections}
 
-// Metrics are what a workload has shown. What does not apply is 0.
+// Metrics are the results of a workload. A metric that does not apply is 0.
 type Metrics struct {
 	// Median and P99 are times of a transaction in microseconds; of TCPConnections, from connecting to the server's FIN.
 	Median float64 `json:"medianMicroseconds,omitempty"`
@@ -37,7 +37,7 @@ type Metrics struct {
 	// Rate is the number of transactions in a second, Lost the number of datagrams without an answer.
 	Rate float64 `json:"rate,omitempty"`
 	Lost int     `json:"lost,omitempty"`
-	// Throughput is what the server has received, in Gbit/s.
+	// Throughput counts the bytes that the server has received, in Gbit/s.
 	Throughput float64 `json:"gbitPerSecond,omitempty"`
 	// CPU is the busy time of both Nodes: microseconds for a transaction, seconds for 1 GB of TCPStream. It contains all other programs.
 	CPU float64 `json:"cpu,omitempty"`

@@ -81,7 +81,7 @@ func (s *Server) serveUDP() error {
 			continue
 		}
 		message[0] = kindAnswer
-		_, _ = s.udp.WriteTo(message[:n], from) // a lost answer is what the client counts
+		_, _ = s.udp.WriteTo(message[:n], from) // the client counts lost answers
 	}
 }
 
