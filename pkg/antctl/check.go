@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
@@ -32,13 +33,7 @@ func newCheck(s *session) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	group.PersistentFlags().StringP("output", "o", check.FormatText, "Output format: text, json or junit")
-	group.AddCommand(&cobra.Command{
-		Use: "cluster", Short: "Check whether Antrea can be installed in the cluster",
-		Long: "Check whether Antrea can be installed in the cluster, by objects of the Kubernetes API. Nothing is changed.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return s.check(cmd, s.checkObjects(check.Cluster)) },
-	})
-	group.AddCommand(&cobra.Command{
+	group.AddCommand(newCheckCluster(s), &cobra.Command{
 		Use: "migration", Short: "Check what a cluster with upstream Antrea would lose",
 		Long: "Check which settings, objects and annotations of a cluster with upstream Antrea have no effect in this version, or keep it from starting.\n" +
 			"Nothing is changed.",
@@ -62,6 +57,39 @@ func newCheck(s *session) *cobra.Command {
 	cmd.Flags().DurationVar(&installation.Patience, "patience", time.Minute, "Time limit for a Pod to start, and for its work")
 	group.AddCommand(cmd, newPerformance(s))
 	return group
+}
+
+func newCheckCluster(s *session) *cobra.Command {
+	files := &check.NodeFiles{Limits: testpods.Limits{Interval: time.Second}}
+	cmd := &cobra.Command{
+		Use: "cluster", Short: "Check whether Antrea can be installed in the cluster",
+		Long: "Check whether Antrea can be installed in the cluster, by objects of the Kubernetes API. Nothing is changed.\n" +
+			"With --image, also look at the Nodes' kernel modules, bpffs, CNI configuration, Open vSwitch and ports, by a Pod on each, which reads files only and is removed.",
+		Example: "  antctl check cluster\n  antctl check cluster --image registry.example.com/network/antrea-agent-ubuntu:v0.1.0",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return s.check(cmd, func(ctx context.Context, r *check.Report) error {
+				if err := s.checkObjects(check.Cluster)(ctx, r); err != nil || files.Image == "" {
+					return err
+				}
+				files.Report = r
+				return s.checkNodes(ctx, files)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&files.Image, "image", "", "The agent's image, which the Nodes have or can pull; looks at the Nodes themselves")
+	cmd.Flags().DurationVar(&files.Patience, "patience", time.Minute, "Time limit for a Pod to start, and for its work")
+	return cmd
+}
+
+func (s *session) checkNodes(ctx context.Context, files *check.NodeFiles) (err error) {
+	if files.Kube, err = s.clientset(); err != nil {
+		return err
+	}
+	files.Logs = func(ctx context.Context, pod *corev1.Pod) ([]byte, error) {
+		return files.Kube.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(ctx)
+	}
+	return files.Run(ctx)
 }
 
 // check runs checks and prints their results. It fails when one of them has failed.

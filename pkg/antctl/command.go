@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
+	"github.com/antrea-oncache/antrea/pkg/antctl/nodefacts"
 	"github.com/antrea-oncache/antrea/pkg/antctl/performance/peer"
 )
 
@@ -56,7 +57,7 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 		root.AddCommand(newProxy(s), newCheck(s))
 	}
 	if s.outside() {
-		root.AddCommand(newStatus(s), peer.NewCommand())
+		root.AddCommand(newStatus(s), peer.NewCommand(), nodefacts.NewCommand())
 	}
 	return root
 }
