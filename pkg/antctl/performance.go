@@ -25,12 +25,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/antctl/testpods"
 )
 
-const (
-	// fewestRounds is the number of rounds from which on a confidence interval is known.
-	fewestRounds = 6
-	// performancePort is not among the ports of Antrea and Kubernetes.
-	performancePort = 10399
-)
+// performancePort is not among the ports of Antrea and Kubernetes.
+const performancePort = 10399
 
 func newPerformance(s *session) *cobra.Command {
 	test := &performance.Test{Limits: testpods.Limits{Interval: time.Second}}
@@ -52,7 +48,7 @@ func newPerformance(s *session) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVarP(&output, "output", "o", string(FormatTable), "Output format: table or json (all measurements)")
 	f.StringSliceVar(&test.Nodes, "nodes", nil, "Names of two Nodes, of the clients and of the servers")
-	f.IntVar(&test.Rounds, "rounds", 7, "Number of measurements of each workload in each state; with fewer than 6 there is no confidence interval, only the range")
+	f.IntVar(&test.Rounds, "rounds", 7, fmt.Sprintf("Number of measurements of each workload in each state; a confidence interval needs %d", performance.FewestRounds))
 	f.DurationVar(&test.Duration, "duration", 2*time.Second, "Time of one measurement")
 	f.IntVar(&test.Port, "port", performancePort, "Port of the servers, TCP and UDP, on the hosts as well")
 	f.DurationVar(&test.Patience, "patience", time.Minute, "Time limit for a Pod to start")

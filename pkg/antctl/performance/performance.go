@@ -102,7 +102,11 @@ func (t *Test) Run(ctx context.Context) (result *Result, err error) {
 // measure makes the rounds, after one whose results are discarded.
 func (t *Test) measure(ctx context.Context, p *pods, caches *caches, result *Result) error {
 	for round := -1; round < t.Rounds; round++ {
-		fmt.Fprintf(t.Progress, "round %d of %d\n", round+1, t.Rounds)
+		if round < 0 {
+			fmt.Fprintln(t.Progress, "warming up")
+		} else {
+			fmt.Fprintf(t.Progress, "round %d of %d\n", round+1, t.Rounds)
+		}
 		// The first state of a round finds another machine than the last one: each is first equally often.
 		for _, state := range rotate(result.States, max(round, 0)) {
 			if err := t.measureState(ctx, p, caches, state, func(workload string, m peer.Metrics) {

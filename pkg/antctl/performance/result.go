@@ -43,6 +43,9 @@ func (r *Result) add(workload string, state State, m peer.Metrics) {
 	r.Samples[workload][state] = append(r.Samples[workload][state], m)
 }
 
+// FewestRounds is the number of rounds from which on a confidence interval is known (package stats).
+const FewestRounds = 6
+
 // row is a row of the table.
 type row struct {
 	title, workload string
@@ -67,7 +70,11 @@ var comparisons = [][2]State{{Fast, Slow}, {Fast, Host}, {Slow, Host}}
 // Print writes a table: medians of all rounds, and ratios of speed, in which above 1 the first state is better.
 func (r *Result) Print(out io.Writer) error {
 	fmt.Fprintf(out, "Node %s to Node %s, %d rounds of %gs. host: host to host; slow, fast: Pod to Pod without and with the fast path.\n", r.Client, r.Server, r.Rounds, r.Seconds)
-	fmt.Fprintln(out, "Ratios of speed: above 1 the first is faster, or needs less CPU time of both Nodes. In parentheses the 95 % confidence interval; = means that 1 is within it.")
+	interval := "the 95 % confidence interval"
+	if r.Rounds < FewestRounds {
+		interval = fmt.Sprintf("the range, because a confidence interval needs %d rounds", FewestRounds)
+	}
+	fmt.Fprintf(out, "Ratios of speed: above 1 the first is faster, or needs less CPU time of both Nodes. In parentheses %s; = means that no difference is proven.\n", interval)
 	if r.Absent != "" {
 		fmt.Fprintf(out, "fast was not measured: %s\n", r.Absent)
 	}
@@ -84,7 +91,7 @@ func (r *Result) Print(out io.Writer) error {
 	for _, row := range rows {
 		fmt.Fprint(w, row.title)
 		for _, state := range r.States {
-			fmt.Fprintf(w, "\t%.4g", stats.Summarize(r.values(row, state)).Median)
+			fmt.Fprintf(w, "\t%s", decimal(stats.Summarize(r.values(row, state)).Median))
 		}
 		for _, pair := range r.pairs() {
 			fmt.Fprintf(w, "\t%s", r.ratio(row, pair))
@@ -92,6 +99,14 @@ func (r *Result) Print(out io.Writer) error {
 		fmt.Fprintln(w)
 	}
 	return w.Flush()
+}
+
+// decimal formats with about four digits and no exponent.
+func decimal(v float64) string {
+	if v >= 1000 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.4g", v)
 }
 
 // pairs are the comparisons of states that were measured.
