@@ -19,6 +19,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/pkg/antctl/check"
+	"github.com/antrea-oncache/antrea/pkg/antctl/testpods"
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
 )
@@ -76,7 +77,7 @@ func testRewriteBlocked(t *testing.T, s *suite) {
 	r.waitFastIfGate(t)
 	ask := func(protocol string, patience time.Duration) string {
 		var out bytes.Buffer
-		i := &check.Installation{Agents: cacheAgents{t, s}, Report: &check.Report{Out: &out}, Interval: 2 * time.Second, Patience: patience}
+		i := &check.Installation{Agents: cacheAgents{t, s}, Report: &check.Report{Out: &out}, Limits: testpods.Limits{Interval: 2 * time.Second, Patience: patience}}
 		i.Rewritten(t.Context(), [2]string{s.node1.Name, s.node2.Name}, protocol, "585", s.client.IP.String())
 		return out.String()
 	}
