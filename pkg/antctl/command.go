@@ -9,6 +9,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net/url"
 	"slices"
 
@@ -25,17 +26,10 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 	s := &session{env: env, tokenFile: tokenFile}
 	conn := &s.conn
 	root := &cobra.Command{
-		Use:          "antctl",
-		Short:        "antctl inspects a running Antrea component",
-		SilenceUsage: true,
-		PersistentPreRunE: func(*cobra.Command, []string) error {
-			if !conn.verbose {
-				return nil
-			}
-			fs := flag.NewFlagSet("klog", flag.ContinueOnError)
-			klog.InitFlags(fs)
-			return fs.Set("v", "2")
-		},
+		Use:               "antctl",
+		Short:             "antctl inspects a running Antrea component",
+		SilenceUsage:      true,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return setUpLog(conn.verbose) },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	flags := root.PersistentFlags()
@@ -60,6 +54,17 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 		root.AddCommand(newStatus(s), peer.NewCommand(), nodefacts.NewCommand())
 	}
 	return root
+}
+
+// setUpLog makes libraries log errors only, such as not what they think of a cluster's feature gates, unless the user asks for more.
+func setUpLog(verbose bool) error {
+	fs := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(fs)
+	if verbose {
+		return fs.Set("v", "2")
+	}
+	klog.SetOutput(io.Discard)
+	return errors.Join(fs.Set("logtostderr", "false"), fs.Set("stderrthreshold", "ERROR"))
 }
 
 // outside reports whether antctl runs outside the Pods of Antrea.
