@@ -155,7 +155,7 @@ func (m *mutant) body(content string, number int) (body insertion, inFunction bo
 		statement, labels := at, false
 		ast.Inspect(f.Body, func(n ast.Node) bool {
 			for _, s := range statements(n) {
-				if offset(s.Pos()) <= at && at < offset(s.End()) {
+				if offset(s.Pos()) <= at && at < offset(s.End()) && !isClause(s) {
 					statement = offset(s.Pos()) // the last one is the innermost
 				}
 			}
@@ -184,4 +184,13 @@ func statements(n ast.Node) []ast.Stmt {
 		return n.Body
 	}
 	return nil
+}
+
+// isClause reports whether a statement is part of a switch or select.
+func isClause(s ast.Stmt) bool {
+	switch s.(type) {
+	case *ast.CaseClause, *ast.CommClause:
+		return true
+	}
+	return false
 }

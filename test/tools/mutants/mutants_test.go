@@ -133,6 +133,10 @@ func main() {
 	check(last == 3)
 	check(limit == 3)
 	check(labeled() == 5)
+	switch {
+	case last == 2:
+		check(false)
+	}
 	if len(os.Args) > 1 {
 		never()
 	}
@@ -154,6 +158,11 @@ mutant: no result
 in: main.go
 - if !ok {
 + if ok {
+
+mutant: clause
+in: main.go
+- case last == 2:
++ case last == 3:
 
 mutant: never reached
 in: main.go
@@ -200,6 +209,7 @@ func TestMutantsInFunctionsShareAProgram(t *testing.T) {
 	require.Regexp(t, `(?s)no fault +passed.*
 generic +found after +0 s: check
 no result +found after +0 s: check
+clause +found after +0 s: check
 never reached +NOT REACHED.*
 equal +NOT FOUND.*
 not reached, and wrong +NO VERDICT
@@ -208,7 +218,7 @@ label +found after +0 s: check
 $`, out.String())
 	built, err := os.ReadFile(log)
 	require.NoError(t, err)
-	require.Equal(t, "build\nbuild\nbuild\n", string(built), "one for the five in functions, one for each of the others")
+	require.Equal(t, "build\nbuild\nbuild\n", string(built), "one for the six in functions, one for each of the others")
 }
 
 func TestASuiteThatFailsForAnotherReasonProvesNothing(t *testing.T) {
