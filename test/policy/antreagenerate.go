@@ -62,7 +62,7 @@ func (g *Generator) addAntrea(w *World) {
 		w.AdminPolicies = g.adminPolicies()
 	}
 	if g.turnover {
-		w.ClusterIPs, w.ClusterNetworkPolicies = clusterIPs, append(w.ClusterNetworkPolicies, g.queries())
+		w.ClusterIPs, w.ClusterNetworkPolicies = g.nextClusterIPs(), append(w.ClusterNetworkPolicies, g.queries())
 		g.addNames(w)
 	}
 	w.Tiers = g.tiers()

@@ -127,8 +127,8 @@ func (g *Generator) antreaPeer(namespace string) (peer crd.NetworkPolicyPeer) {
 		peer.ServiceAccount = g.serviceAccount()
 	case n < 13 && namespace == "":
 		peer.Namespaces = &crd.PeerNamespaces{Match: crd.NamespaceMatchSelf}
-		if g.chance(65) {
-			peer.Namespaces = &crd.PeerNamespaces{SameLabels: pick(g.rng, [][]string{{"team"}, {"env"}, {"team", "env"}, {"team", "env"}, {"env", "team"}, {"env", "team"}})}
+		if g.chance(72) {
+			peer.Namespaces = &crd.PeerNamespaces{SameLabels: pick(g.rng, [][]string{{"team"}, {"env"}, {"team", "env"}, {"env", "team"}, {"team", "env"}, {"env", "team"}, {"team", "env"}, {"env", "team"}})}
 		}
 		if g.chance(40) {
 			peer.PodSelector = ptr.To(g.selector())

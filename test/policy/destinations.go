@@ -29,7 +29,7 @@ type ClusterIP struct {
 	TargetPort uint16
 }
 
-// clusterIPs are the same in all Worlds.
+// clusterIPs are the Services that Worlds have; most Worlds have some of them at other Pods.
 var clusterIPs = []*ClusterIP{
 	newClusterIP(0, corev1.ProtocolTCP, 80, 80), newClusterIP(3, corev1.ProtocolUDP, 443, 8080), newClusterIP(6, corev1.ProtocolTCP, 8080, 81),
 	newClusterIP(9, corev1.ProtocolUDP, 80, 80),
@@ -40,6 +40,27 @@ func newClusterIP(place int, protocol corev1.Protocol, port, target uint16) *Clu
 		Namespace: namespaceName(place / podsPerNamespace), Name: fmt.Sprint("dial", place), Protocol: protocol, Port: port, Place: place, TargetPort: target,
 		IPv4: netip.AddrFrom4([4]byte{10, 96, 0, byte(10 + place)}), IPv6: netip.MustParseAddr(fmt.Sprintf("fd00:10:96::%x", 10+place)),
 	}
+}
+
+// nextClusterIPs returns the Services of a World: each one is gone, at another Pod, or as it was.
+func (g *Generator) nextClusterIPs() (all []*ClusterIP) {
+	for i, service := range clusterIPs {
+		if g.chance(15) {
+			continue
+		}
+		if g.last != nil {
+			if last := slices.IndexFunc(g.last.ClusterIPs, func(c *ClusterIP) bool { return c.Name == service.Name }); last >= 0 {
+				service = g.last.ClusterIPs[last]
+			}
+		}
+		if g.chance(30) {
+			moved := *clusterIPs[i]
+			moved.Place = g.rng.IntN(namespaces * podsPerNamespace)
+			service = &moved
+		}
+		all = append(all, service)
+	}
+	return all
 }
 
 // isAmong reports whether a rule names the Service. An object of a Namespace means its own without another one.
@@ -67,13 +88,18 @@ func (g *Generator) fqdn() string {
 	return pick(g.rng, append(fqdns[:len(fqdns):len(fqdns)], fresh, strings.ToUpper(fresh)+".", strings.TrimSuffix(fresh, "fresh")+"*", "*"+fresh, "n*"+fresh[1:]+"*"))
 }
 
-// addNames gives a World the constant names, its fresh one, and names of earlier Worlds that policies still have.
+// addNames gives a World the constant names, its fresh one, and names of earlier Worlds that policies still have. Some of the latter get a
+// place in addition, which agents learn from the next answer; none loses one, since agents remember an answer until its TTL.
 func (g *Generator) addNames(w *World) {
 	w.Names = maps.Clone(constantNames)
 	if g.last != nil {
-		for name, places := range g.last.Names {
-			if w.hasRuleWith(name) {
-				w.Names[name] = places
+		for _, name := range slices.Sorted(maps.Keys(g.last.Names)) {
+			places := g.last.Names[name]
+			if constantNames[name] != nil || !w.hasRuleWith(name) {
+				continue
+			}
+			if w.Names[name] = places; g.chance(50) {
+				w.Names[name] = append(slices.Clone(places), g.rng.IntN(len(w.Pods)))
 			}
 		}
 	}

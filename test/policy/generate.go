@@ -47,7 +47,7 @@ func (g *Generator) Next() *World {
 	for n := range namespaces {
 		w.Namespaces[namespaceName(n)] = g.labels("team", "red", "blue", "")
 		if g.antrea {
-			maps.Copy(w.Namespaces[namespaceName(n)], g.labels("env", "prod", "prod", "dev"))
+			maps.Copy(w.Namespaces[namespaceName(n)], g.labels("env", "prod", "prod", "prod", "dev"))
 		}
 	}
 	for i := range namespaces * podsPerNamespace {

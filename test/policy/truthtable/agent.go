@@ -62,10 +62,13 @@ func runAgent(in io.Reader, out io.Writer) error {
 		}
 	}
 	features := openflow.Features{AntreaProxy: true, AntreaPolicy: true, Egress: true, ONCache: t.ONCache}
-	flows, err := n.StartPipelineOf(ctx, of.NewSwitch(t.Bridge), t.Round, features)
+	bridge := of.NewSwitch(t.Bridge)
+	flows, err := n.StartPipelineOf(ctx, bridge, t.Round, features)
 	if err != nil {
 		return err
 	}
+	responder := nodeSwitch{n, bridge, flows}.responder(interfaces)
+	go func() { fmt.Fprintln(os.Stderr, "agent: answers to rejected packets:", responder.Run(ctx)) }()
 	policies := agentpolicy.New(remoteSource{t.Source}, flows, atOnce{}, interfaces, t.Dir, problem.NewRecorder())
 	policies.EnableAntreaPolicies(nil, false)
 	go policies.Run(ctx)

@@ -47,6 +47,11 @@ func (c *cluster) change(ctx context.Context, before, after *policy.World) error
 			store.AddInterface(connected(pod, i))
 		}
 	}
+	for _, n := range c.switches {
+		if err := n.changeServices(ctx, before, after); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -39,6 +39,8 @@ type cluster struct {
 	// antreaMarker has the objects of the last marker.
 	antreaMarker *policy.World
 	agents       map[string]*agentpolicy.Controller
+	// switches are the switches of these agents.
+	switches []nodeSwitch
 	// interfaces are the interfaces that the agents know, by Node.
 	interfaces map[string]interfacestore.InterfaceStore
 	store      *controller.Store
@@ -187,7 +189,12 @@ func (c *cluster) decision(node string, v agentrules.Verdict) string {
 type source struct {
 	store *controller.Store
 	node  string
+	// marked reports whether the agent asks for marks (bookmarks at the end of events), which upstream's antrea-controller does not send.
+	marked bool
 }
+
+// sourceOf returns the source of a Node's agent. One of the two Nodes gets marks.
+func (c *cluster) sourceOf(node string) *source { return &source{c.store, node, node == "node-1"} }
 
 var resources = map[agentpolicy.Resource]controller.Resource{
 	agentpolicy.NetworkPolicies: controller.NetworkPolicies,
@@ -200,6 +207,9 @@ func (*source) Moved() <-chan struct{} { return nil }
 
 // Watch implements agentpolicy.Source.
 func (s *source) Watch(_ context.Context, resource agentpolicy.Resource) (watch.Interface, error) {
-	internal := s.store.Watch(resources[resource], controller.Selection{Node: s.node}, func(string) runtime.Object { return &v1beta2.NetworkPolicy{} })
+	selection := controller.Selection{Node: s.node, Marked: s.marked}
+	internal := s.store.Watch(resources[resource], selection, func(version string) runtime.Object {
+		return &v1beta2.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{ResourceVersion: version}}
+	})
 	return feed.Converted(internal), nil
 }

@@ -30,11 +30,11 @@ const (
 )
 
 // killResult counts the new connections that were tried during a change and a kill (transit) and after it (settled), and the packets
-// of established connections.
-type killResult struct{ kills, changes, transit, settled, established, wrong, lost int }
+// of established connections. rejected is the number of new connections that were answered so.
+type killResult struct{ kills, changes, transit, settled, rejected, established, wrong, lost int }
 
 func (r killResult) String() string {
-	return fmt.Sprintf("kills=%d changes=%d transit=%d settled=%d established=%d wrong=%d lost=%d", r.kills, r.changes, r.transit, r.settled, r.established, r.wrong, r.lost)
+	return fmt.Sprintf("kills=%d changes=%d transit=%d settled=%d rejected=%d established=%d wrong=%d lost=%d", r.kills, r.changes, r.transit, r.settled, r.rejected, r.established, r.wrong, r.lost)
 }
 
 // killing is a cluster whose agents are processes that are killed.
@@ -52,7 +52,8 @@ type killing struct {
 
 // runKills changes policies and labels and kills agents at random moments of a change, also while they start again. Established
 // connections must not lose packets. New ones must be treated according to the world after the change once it is realized. A change
-// of a single policy is atomic: during it, each new connection must be treated according to the world before or the one after.
+// of a single policy is atomic: during it, each new connection must be treated according to the world before or the one after. An agent that is
+// killed may owe the answers to rejected packets.
 func runKills(ctx context.Context, t ovstest.TB, kills int, seed uint64, r *killResult) error {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	k := &killing{rng: rng, generator: policy.NewAntreaGenerator(policy.NewGenerator(rng)), r: r}
@@ -117,7 +118,7 @@ func (k *killing) start(ctx context.Context, t ovstest.TB, world *policy.World) 
 // serve lets an agent watch until its stopServing is called.
 func (k *killing) serve(i int) (err error) {
 	a := k.agents[i]
-	k.stopServing[i], err = serveSource(&source{k.c.store, a.n.Name()}, a.task.Source)
+	k.stopServing[i], err = serveSource(k.c.sourceOf(a.n.Name()), a.task.Source)
 	return err
 }
 
@@ -215,6 +216,21 @@ func (k *killing) change(ctx context.Context, world, next *policy.World, exact b
 	return nil
 }
 
+// meaning returns what the outcome of an opening packet can mean; nothing if it is wrong in any world.
+func (k *killing) meaning(t *trial, agentsRun bool) policy.Opinion {
+	switch {
+	case t.stray != "" || len(t.arrivals) > 0 && (t.rejected || !t.delivered(k.f)):
+		return 0
+	case t.rejected:
+		return policy.MayReject
+	case len(t.arrivals) > 0:
+		return policy.MayAllow
+	case agentsRun:
+		return policy.MayDrop
+	}
+	return policy.MayDeny
+}
+
 // sample returns some of the world's probes.
 func (k *killing) sample(world *policy.World) []*policy.Probe {
 	probes := withoutSCTP(k.generator.Probes(world))
@@ -230,35 +246,41 @@ func withoutSCTP(probes []*policy.Probe) []*policy.Probe {
 	return slices.DeleteFunc(probes, func(p *policy.Probe) bool { return p.Protocol == corev1.ProtocolSCTP })
 }
 
-// try opens connections and judges them by two worlds, either of which may be in force. It also sends packets in the established ones.
+// try opens connections and judges them by two worlds, either of which may be in force; if it is one world, its agents run. It also sends packets in
+// the established ones.
 func (k *killing) try(before, after *policy.World, probes []*policy.Probe) error {
 	for _, n := range k.f.Nodes {
 		n.ForgetMegaflows()
 	}
 	trials := k.f.trials(probes)
 	var frames []switchpair.Outgoing
+	var late []switchpair.Fence
+	byID := map[uint32]*trial{}
 	for _, t := range trials {
 		frames = append(frames, switchpair.Outgoing{At: k.f.source(t), Frame: wire.Opening(k.f.leg(t), protocolOf(t.Probe), t.id)})
+		byID[t.id], t.want = t, policy.Between(before, after, t.Probe)
+		if before == after && t.want == policy.MayReject {
+			late = append(late, switchpair.Fence{ID: t.id, At: k.f.source(t)})
+		}
 	}
 	const step = 3 // of the data of established connections; any one will do
 	for _, t := range k.open {
 		frames = append(frames, switchpair.Outgoing{At: k.f.source(t), Frame: wire.Data(k.f.leg(t), protocolOf(t.Probe), t.id, step, false)},
 			switchpair.Outgoing{At: k.f.destination(t), Frame: wire.Data(k.f.legBack(t), protocolOf(t.Probe), t.id, step+1, true)})
 	}
-	arrived, err := k.f.Exchange(frames)
+	arrived, err := k.f.Exchange(frames, late...)
 	if err != nil {
 		return err
 	}
+	k.f.takeRejections(byID, arrived)
 	for _, t := range trials {
 		t.arrivals = portsOf(arrived[t.id])
-		t.want = policy.Between(before, after, t.Probe)
-		possible := policy.MayDeny
-		if t.delivered(k.f) {
-			possible = policy.MayAllow
-		}
-		if t.want&possible == 0 || len(t.arrivals) > 0 && !t.delivered(k.f) {
+		if t.want&k.meaning(t, before == after) == 0 {
 			k.r.wrong++
-			fmt.Printf("kill %d: %v: %v before and %v after the change; it was %s\n", k.r.kills, t, before.Opinion(t.Probe), after.Opinion(t.Probe), t.place(k.f))
+			fmt.Printf("kill %d: %v: %v before and %v after the change; it was %s\n", k.r.kills, t, before.Opinion(t.Probe), after.Opinion(t.Probe), t.opening(k.f))
+		}
+		if t.rejected {
+			k.r.rejected++
 		}
 	}
 	for _, t := range k.open {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"time"
 
@@ -56,15 +57,13 @@ func (c *cluster) startAgent(ctx context.Context, world *policy.World, n nodeSwi
 		}
 	}
 	c.interfaces[n.Name()] = interfaces
-	policies := agentpolicy.New(&source{c.store, n.Name()}, n.flows, atOnce{}, interfaces, filepath.Join(dir, n.Name()), problem.NewRecorder())
+	policies := agentpolicy.New(c.sourceOf(n.Name()), n.flows, atOnce{}, interfaces, filepath.Join(dir, n.Name()), problem.NewRecorder())
 	policies.EnableAntreaPolicies(n.flows, false)
 	policies.ReportStatus(n.Name(), c.report)
 	names := fqdn.New(fqdn.Config{Switch: n.bridge, Flows: n.flows, MTU: mtu})
 	names.SetRealizer(slowRealizer{policies})
 	policies.FollowNames(names)
-	gateway := config.GatewayConfig{Name: "antrea-gw0", MAC: n.GatewayMAC(), IPv4: n.GatewayIPv4(), IPv6: n.GatewayIPv6(), OFPort: config.GatewayOFPort}
-	refusals := policyreject.NewResponder(n.bridge, n.flows, policyreject.Node{Interfaces: interfaces, Gateway: gateway, TunnelPort: config.TunnelOFPort})
-	for _, run := range []func(context.Context) error{names.Run, refusals.Run} {
+	for _, run := range []func(context.Context) error{names.Run, n.responder(interfaces).Run} {
 		c.done.Go(func() {
 			if err := run(ctx); err != nil {
 				fmt.Println("a part of the agent of", n.Name(), "has ended:", err)
@@ -74,31 +73,58 @@ func (c *cluster) startAgent(ctx context.Context, world *policy.World, n nodeSwi
 	c.agents[n.Name()] = policies
 	c.done.Go(func() { policies.Run(ctx) })
 	<-policies.Synced()
-	return installServices(n, world)
+	c.switches = append(c.switches, n)
+	return n.changeServices(ctx, &policy.World{}, world)
 }
 
-// installServices installs the Services that are dialed, as AntreaProxy does.
-func installServices(n nodeSwitch, world *policy.World) error {
-	for _, s := range world.ClusterIPs {
-		server := world.Pods[s.Place]
-		for suffix, ends := range map[string][2]netip.Addr{"": {s.IPv4, server.IPv4}, "/IPv6": {s.IPv6, server.IPv6}} {
-			endpoint := openflow.Endpoint{Address: netip.AddrPortFrom(ends[1], s.TargetPort), OnThisNode: server.Node == n.Name(), PodNetwork: true}
-			port := openflow.ServicePort{
-				Name: fmt.Sprintf("%s/%s:%d/%s%s", s.Namespace, s.Name, s.Port, s.Protocol, suffix), Protocol: s.Protocol,
-				Frontends: []openflow.Frontend{{Address: netip.AddrPortFrom(ends[0], s.Port)}}, Cluster: []openflow.Endpoint{endpoint},
+// responder answers what policies reject.
+func (n nodeSwitch) responder(interfaces interfacestore.InterfaceStore) *policyreject.Responder {
+	gateway := config.GatewayConfig{Name: "antrea-gw0", MAC: n.GatewayMAC(), IPv4: n.GatewayIPv4(), IPv6: n.GatewayIPv6(), OFPort: config.GatewayOFPort}
+	return policyreject.NewResponder(n.bridge, n.flows, policyreject.Node{Interfaces: interfaces, Gateway: gateway, TunnelPort: config.TunnelOFPort})
+}
+
+// changeServices installs, moves and removes the Services that are dialed, as AntreaProxy does.
+func (n nodeSwitch) changeServices(ctx context.Context, before, after *policy.World) error {
+	had, has := n.servicePorts(before), n.servicePorts(after)
+	for name := range had {
+		if _, kept := has[name]; kept {
+			continue
+		}
+		if err := n.flows.UninstallService(name); err != nil {
+			return fmt.Errorf("remove the port %s of a Service: %w", name, err)
+		}
+	}
+	for name, port := range has {
+		if reflect.DeepEqual(had[name], port) {
+			continue
+		}
+		// AntreaProxy also tries again until the policies that name the Service match it.
+		err := wait.PollUntilContextTimeout(ctx, time.Millisecond, settleTimeout, true, func(context.Context) (bool, error) {
+			err := n.flows.InstallService(port)
+			if errors.Is(err, openflow.ErrPoliciesBehind) {
+				return false, nil
 			}
-			// AntreaProxy also tries again until the policies that name the Service match it.
-			err := wait.PollUntilContextTimeout(context.Background(), time.Millisecond, settleTimeout, true, func(context.Context) (bool, error) {
-				err := n.flows.InstallService(port)
-				if errors.Is(err, openflow.ErrPoliciesBehind) {
-					return false, nil
-				}
-				return true, err
-			})
-			if err != nil {
-				return fmt.Errorf("install the Services: %s/%s: %w", s.Namespace, s.Name, err)
-			}
+			return true, err
+		})
+		if err != nil {
+			return fmt.Errorf("install the port %s of a Service: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// servicePorts returns the ports of the Services of a world, by name.
+func (n nodeSwitch) servicePorts(world *policy.World) map[string]openflow.ServicePort {
+	ports := map[string]openflow.ServicePort{}
+	for _, s := range world.ClusterIPs {
+		server := world.Pods[s.Place]
+		for suffix, ends := range map[string][2]netip.Addr{"": {s.IPv4, server.IPv4}, "/IPv6": {s.IPv6, server.IPv6}} {
+			name := fmt.Sprintf("%s/%s:%d/%s%s", s.Namespace, s.Name, s.Port, s.Protocol, suffix)
+			ports[name] = openflow.ServicePort{
+				Name: name, Protocol: s.Protocol, Frontends: []openflow.Frontend{{Address: netip.AddrPortFrom(ends[0], s.Port)}},
+				Cluster: []openflow.Endpoint{{Address: netip.AddrPortFrom(ends[1], s.TargetPort), OnThisNode: server.Node == n.Name(), PodNetwork: true}},
+			}
+		}
+	}
+	return ports
 }

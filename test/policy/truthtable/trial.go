@@ -195,17 +195,24 @@ func (t *trial) String() string {
 
 // outcome describes what happened to the connection.
 func (t *trial) outcome(f *fabric) string {
+	if t.delivered(f) && t.stray == "" && !t.rejected {
+		if t.answered {
+			return "delivered and answered"
+		}
+		return "delivered, but the answer was lost"
+	}
+	return t.opening(f)
+}
+
+// opening describes what happened to the opening packet.
+func (t *trial) opening(f *fabric) string {
 	switch {
 	case t.stray != "":
 		return t.place(f) + ", and " + t.stray
 	case t.rejected:
 		return t.place(f) + " and rejected"
-	case !t.delivered(f):
-		return t.place(f)
-	case !t.answered:
-		return "delivered, but the answer was lost"
 	}
-	return "delivered and answered"
+	return t.place(f)
 }
 
 // place describes where the opening packet has arrived.
