@@ -88,22 +88,32 @@ func (g *Generator) fqdn() string {
 	return pick(g.rng, append(fqdns[:len(fqdns):len(fqdns)], fresh, strings.ToUpper(fresh)+".", strings.TrimSuffix(fresh, "fresh")+"*", "*"+fresh, "n*"+fresh[1:]+"*"))
 }
 
-// addNames gives a World the constant names, its fresh one, and names of earlier Worlds that policies still have. Some of the latter get a
-// place in addition, which agents learn from the next answer; none loses one, since agents remember an answer until its TTL.
+// addNames gives a World the constant names, its fresh one, and names of earlier Worlds that policies still have; half of these have other places.
 func (g *Generator) addNames(w *World) {
 	w.Names = maps.Clone(constantNames)
 	if g.last != nil {
 		for _, name := range slices.Sorted(maps.Keys(g.last.Names)) {
-			places := g.last.Names[name]
 			if constantNames[name] != nil || !w.hasRuleWith(name) {
 				continue
 			}
-			if w.Names[name] = places; g.chance(50) {
-				w.Names[name] = append(slices.Clone(places), g.rng.IntN(len(w.Pods)))
+			if w.Names[name] = g.last.Names[name]; g.chance(50) {
+				w.Names[name] = g.places(w)
 			}
 		}
 	}
-	w.Names[g.freshName()] = []int{g.rng.IntN(len(w.Pods)), g.rng.IntN(len(w.Pods))}
+	w.Names[g.freshName()] = g.places(w)
+}
+
+func (g *Generator) places(w *World) []int {
+	return []int{g.rng.IntN(len(w.Pods)), g.rng.IntN(len(w.Pods))}
+}
+
+// TTL returns the TTL in seconds of a name's addresses. The addresses of names that change expire at once: the next answer replaces them.
+func TTL(name string) uint32 {
+	if constantNames[name] == nil {
+		return 0
+	}
+	return 3600
 }
 
 // hasRuleWith reports whether a rule stands for a name.

@@ -94,7 +94,6 @@ func (f *fabric) answerLeg(q query) wire.Leg {
 
 // message returns the question or the answer. Its first four bytes are a number that no other frame has: the flag AD is set.
 func (q query) message(world *policy.World, answer bool) []byte {
-	const ttl = 3600
 	kind := dnsmessage.TypeA
 	if q.six {
 		kind = dnsmessage.TypeAAAA
@@ -102,7 +101,7 @@ func (q query) message(world *policy.World, answer bool) []byte {
 	name := dnsmessage.MustNewName(q.name + ".")
 	b := dnsmessage.NewBuilder(nil, dnsmessage.Header{ID: q.id, Response: answer, RecursionDesired: true, RecursionAvailable: answer, AuthenticData: true})
 	err := errors.Join(b.StartQuestions(), b.Question(dnsmessage.Question{Name: name, Type: kind, Class: dnsmessage.ClassINET}), b.StartAnswers())
-	header := dnsmessage.ResourceHeader{Name: name, Class: dnsmessage.ClassINET, TTL: ttl}
+	header := dnsmessage.ResourceHeader{Name: name, Class: dnsmessage.ClassINET, TTL: policy.TTL(q.name)}
 	for _, place := range q.places {
 		switch pod := world.Pods[place]; {
 		case !answer:
