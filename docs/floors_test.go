@@ -24,7 +24,7 @@ var floors = [][]string{
 	{"dependency", "monitor", "oncache/coherency", "recovery", "supportbundle", "tunnelprobe"},
 	{"openflow", "upkeep"},
 	{"affinity", "auditlog", "cniserver", "controller/egress", "controller/noderoute", "fqdn", "meterloss", "metrics", "querier", "round", "route", "servicereject"},
-	{".", "controller/networkpolicy", "oncache", "policyreject", "proxy", "start"},
+	{".", "controller/networkpolicy", "nodeportlocal", "oncache", "policyreject", "proxy", "start"},
 	{"cleanup", "explain", "flowexporter", "stats"},
 	{"apiserver", "controller/traceflow"},
 }

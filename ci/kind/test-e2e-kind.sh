@@ -13,7 +13,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 tests='^(TestConnectivity|TestBasic|TestReconcileGatewayRoutesOnStartup|TestBatchCreatePods|TestNetworkPolicy|TestClusterIPv4|TestAntctl|TestSecurity|TestTraceflow|TestAntreaApiserverTLSConfig|TestOpenAPISchema)$'
 # With these gates off the tests skip what this version does not have. They read the gates in the ConfigMap.
-absent=NodePortLocal=false,ServiceExternalIP=false
+absent=ServiceExternalIP=false
 upstream='' gates=(off on)
 cluster=oncache-e2e
 

@@ -136,6 +136,9 @@ func (b *builder) Serve(ctx context.Context) ([]start.Part, error) {
 	if err := b.register("the metric of flow records", c.flowExporter); err != nil {
 		return nil, err
 	}
+	if err := b.register("the metric of NodePortLocal", c.nodePortLocal); err != nil {
+		return nil, err
+	}
 	info := newQuerier(o, n, c)
 	b.early.Stop()
 	api, err := newAPIServer(ctx, o, n, b.cache, c, info)
@@ -230,7 +233,8 @@ func (n *node) bringUp(ctx context.Context, o *options) error {
 			}
 			n.dependOn(ctx, o, network, node)
 			options := route.Options{Ports: ports, Sysctls: n.sysctls, ProxyAll: o.proxiesAll(), NodePolicies: o.protectsNode(), Needed: neededAtStart(o.sources),
-				Egress: o.gates.Enabled(features.Egress), EgressRandomFully: o.config.SNATFullyRandomPorts || o.config.Egress.SNATFullyRandomPorts}
+				Egress: o.gates.Enabled(features.Egress), EgressRandomFully: o.config.SNATFullyRandomPorts || o.config.Egress.SNATFullyRandomPorts,
+				PodPorts: o.config.LeadsPorts(o.gates)}
 			node.EgressExcept = egressExcept(o)
 			if o.gates.Enabled(features.ONCache) {
 				options.ForeignMarks = report.ForeignMarks(n.problems)

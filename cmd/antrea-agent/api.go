@@ -78,6 +78,7 @@ func newQuerier(o *options, n *node, c *controllers) *querier.Agent {
 	return &querier.Agent{
 		Node: n.Node, Interfaces: n.store, OpenFlow: n.flows, OVSDB: n.bridge, Policies: c.policies, Problems: n.problems,
 		APIPort: o.config.APIPort, PodNamespace: os.Getenv("POD_NAMESPACE"), PodName: os.Getenv("POD_NAME"),
+		NodePortLocalPortRange: o.nodePortLocalRange(),
 	}
 }
 

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -29,6 +30,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/flowexporter"
 	"github.com/antrea-oncache/antrea/pkg/agent/fqdn"
 	"github.com/antrea-oncache/antrea/pkg/agent/meterloss"
+	"github.com/antrea-oncache/antrea/pkg/agent/nodeportlocal"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/podfeed"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/rewriteport"
 	"github.com/antrea-oncache/antrea/pkg/agent/policyreject"
@@ -72,8 +74,8 @@ type controllers struct {
 	reporter   *stats.Reporter
 	nodeRoutes *noderoute.Controller
 	cni        *cniserver.Server
-	// proxy is nil without AntreaProxy. services contains the Services and EndpointSlices for it, rejects answers connections to
-	// Services without Endpoints.
+	// proxy is nil without AntreaProxy. services contains the Services and EndpointSlices for it, and the Services for NodePortLocal, rejects
+	// answers connections to Services without Endpoints.
 	proxy    *proxy.Controller
 	services informers.SharedInformerFactory
 	rejects  *servicereject.Responder
@@ -87,6 +89,7 @@ type controllers struct {
 	// egress is nil without Egress. egressObjects contains the Egresses for it.
 	egress        *egress.Controller
 	egressObjects *crd.EgressObjects
+	nodePortLocal *nodeportlocal.Controller
 	// traceflow is nil without Traceflow.
 	traceflow *traceflow.Controller
 }
@@ -128,16 +131,10 @@ func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed, net
 	if err := c.addProxy(o, n, cache); err != nil {
 		return nil, err
 	}
-	if err := c.addEgress(o, n); err != nil {
+	err := errors.Join(c.addEgress(o, n), c.addNodePortLocal(o, n), c.addFlowExporter(o, n, cache), c.addTraceflow(o, n, cache))
+	if err != nil {
 		return nil, err
 	}
-	if err := c.addFlowExporter(o, n, cache); err != nil {
-		return nil, err
-	}
-	if err := c.addTraceflow(o, n, cache); err != nil {
-		return nil, err
-	}
-	var err error
 	if c.nodeRoutes, err = noderoute.New(c.nodes.Core().V1().Nodes(), n.flows, n.Routes, n.Network, n.Node, n.problems); err != nil {
 		return nil, err
 	}
@@ -348,6 +345,10 @@ func (c *controllers) parts(ctx context.Context) []start.Part {
 		{Name: "rejections of policies", Serve: c.refusals.Run},
 		{Name: "losses of meters", Run: c.watchMeters},
 		{Name: "CNI server", Serve: c.cni.Run},
+		{Name: "NodePortLocal", Run: c.nodePortLocal.Run},
+	}
+	if c.services != nil {
+		c.services.Start(ctx.Done())
 	}
 	if c.egress != nil {
 		parts = append(parts, start.Part{Name: "Egress objects", Run: c.egressObjects.Run})
@@ -356,7 +357,6 @@ func (c *controllers) parts(ctx context.Context) []start.Part {
 		parts = append(parts, start.Part{Name: "names in policies", Serve: c.names.Run, Saves: true})
 	}
 	if c.proxy != nil {
-		c.services.Start(ctx.Done())
 		parts = append(parts, start.Part{Name: "rejections", Serve: c.rejects.Run})
 	}
 	if c.health != nil {

@@ -5,6 +5,7 @@ package main
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/cniserver"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/egress"
@@ -29,29 +30,31 @@ func (c *controllers) addEgress(o *options, n *node) (err error) {
 	return err
 }
 
-// arrivals brings into force what a Pod needs before it can send anything: its policies and its Egress.
+// arrivals brings into force what a Pod needs before it can send or receive anything: no port of the Node leads to its addresses any more, its Egress
+// and its policies.
 func (c *controllers) arrivals() cniserver.PodPolicies {
-	if c.egress == nil {
-		return c.policies
+	all := inTurn{c.nodePortLocal}
+	if c.egress != nil {
+		all = append(all, c.egress)
 	}
-	return withEgress{c.policies, c.egress}
+	return append(all, c.policies)
 }
 
-type withEgress struct {
-	cniserver.PodPolicies
-	egress *egress.Controller
-}
+type inTurn []cniserver.PodPolicies
 
-func (p withEgress) PodArrives(i *interfacestore.InterfaceConfig) error {
-	if err := p.egress.PodArrives(i); err != nil {
-		return err
+func (p inTurn) PodArrives(i *interfacestore.InterfaceConfig) error {
+	for _, part := range p {
+		if err := part.PodArrives(i); err != nil {
+			return err
+		}
 	}
-	return p.PodPolicies.PodArrives(i)
+	return nil
 }
 
-func (p withEgress) PodLeaves(i *interfacestore.InterfaceConfig) {
-	p.PodPolicies.PodLeaves(i)
-	p.egress.PodLeaves(i)
+func (p inTurn) PodLeaves(i *interfacestore.InterfaceConfig) {
+	for _, part := range slices.Backward(p) {
+		part.PodLeaves(i)
+	}
 }
 
 // egressExcept returns the destinations of Pods outside the Pod networks that Egress leaves alone. Addresses of Services are among them, because

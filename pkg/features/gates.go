@@ -77,6 +77,7 @@ const (
 	NetworkPolicyStats            featuregate.Feature = "NetworkPolicyStats"
 	NodeIPAM                      featuregate.Feature = "NodeIPAM"
 	NodeNetworkPolicy             featuregate.Feature = "NodeNetworkPolicy"
+	NodePortLocal                 featuregate.Feature = "NodePortLocal"
 	ONCache                       featuregate.Feature = "ONCache"
 	PreferSameTrafficDistribution featuregate.Feature = "PreferSameTrafficDistribution"
 	Traceflow                     featuregate.Feature = "Traceflow"
@@ -132,8 +133,8 @@ var table = []gate{
 	{name: "NodeLatencyMonitor", spec: alpha, in: agent, about: "Latencies between Nodes."},
 	{name: NodeNetworkPolicy, spec: alpha, in: agent, about: "Antrea-native policies for the connections of Nodes.",
 		page: "docs/use/network-policy.md#policies-for-nodes"},
-	{name: "NodePortLocal", spec: ga, in: agent, about: "Ports of the Node that lead to a Pod.",
-		section: "nodePortLocal"},
+	{name: NodePortLocal, spec: ga, in: agent, about: "Ports of the Node that lead to a Pod.",
+		page: "docs/use/antrea-proxy.md#nodeportlocal", section: "nodePortLocal"},
 	{name: ONCache, spec: alpha, in: agent, about: "A fast path in eBPF for TCP and UDP between Pods, and from Nodes to Pods of other Nodes.",
 		page: "docs/use/oncache.md", section: "oncache"},
 	{name: "PacketCapture", spec: alpha, in: agent, about: "Captures of packets on request."},

@@ -216,7 +216,7 @@ func TestUpstream(t *testing.T) {
 	out, err := c.run("ci/kind/test-e2e-kind.sh", "--upstream", upstream, "--tests", "TestBasic", "--", "--ip-family", "dual")
 	require.NoError(t, err, out)
 	const cluster = "oncache-e2e"
-	absent := []string{"NodePortLocal", "ServiceExternalIP"}
+	absent := []string{"ServiceExternalIP"}
 	off := " --set featureGates." + strings.Join(absent, "=false --set featureGates.") + "=false"
 	var want []string
 	for _, gate := range []string{"false", "true"} {

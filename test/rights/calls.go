@@ -111,7 +111,10 @@ func (p *program) note(root *packages.Package, call *ast.CallExpr) {
 	verb := verbs[f.Name()]
 	switch {
 	case strings.HasPrefix(from, typedClients) && verb != "":
-		right := resourceOf(strings.TrimPrefix(from, typedClients), strings.TrimSuffix(named.Obj().Name(), "Interface")) + " " + verb
+		if namesStatus(call) {
+			verb += statusOnly
+		}
+		right := rightTo(resourceOf(strings.TrimPrefix(from, typedClients), strings.TrimSuffix(named.Obj().Name(), "Interface")), verb)
 		p.rights[right] = append(p.rights[right], place)
 	case strings.HasPrefix(from, informers) && (f.Name() == "Informer" || f.Name() == "Lister"):
 		p.informer(strings.TrimPrefix(from, informers), strings.TrimSuffix(named.Obj().Name(), "Informer"), place)
@@ -136,7 +139,7 @@ const statusOnly = " of the status"
 func rightTo(resource, verb string) string {
 	if verb, ok := strings.CutSuffix(verb, statusOnly); ok {
 		name, group, _ := strings.Cut(resource, ".")
-		return name + "/status." + group + " " + verb
+		return strings.TrimSuffix(name+"/status."+group, ".") + " " + verb
 	}
 	return resource + " " + verb
 }

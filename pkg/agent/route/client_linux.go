@@ -28,6 +28,8 @@ type Options struct {
 	NodePolicies bool
 	// Egress gives packets sources by their marks, with ports chosen at random if EgressRandomFully is set.
 	Egress, EgressRandomFully bool
+	// PodPorts leads ports of the Node to Pods, as SetPodPorts says.
+	PodPorts bool
 	// Needed, if set, reports whether this Node depends on what is at the address and port, with port 0 at any: what a former agent has led
 	// away of that is given back before all Services are known.
 	Needed func(addr netip.Addr, port uint16) bool
@@ -62,7 +64,7 @@ func NewClient(network *config.NetworkConfig, node *config.NodeConfig, options O
 		gateway:        node.Gateway.Name,
 		tunnelProtocol: protocol, tunnelPort: network.TunnelPort, rewritePort: network.RewritePort,
 		ports: options.Ports, randomFully: network.SNATFullyRandomPorts, nodePolicies: options.NodePolicies,
-		egress: options.Egress, egressRandomFully: options.EgressRandomFully,
+		egress: options.Egress, egressRandomFully: options.EgressRandomFully, podPortsOn: options.PodPorts,
 	}
 	if protocol == protocolGRE {
 		params.tunnelPort = 0

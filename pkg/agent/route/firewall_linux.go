@@ -97,7 +97,7 @@ func (w *firewall) apply(ctx context.Context) error {
 		}
 	}
 	for _, name := range []string{tableMangle, tableNAT} {
-		errs = append(errs, w.removeProxyAll(ctx, name, rules[name]))
+		errs = append(errs, w.removeOptional(ctx, name, rules[name]))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
@@ -111,12 +111,13 @@ func (w *firewall) apply(ctx context.Context) error {
 	return nil
 }
 
-// removeProxyAll removes the chains of a table that a former agent with proxyAll has made, if this one is without.
-func (w *firewall) removeProxyAll(ctx context.Context, name string, rules []string) error {
+// removeOptional removes the chains of a table that a former agent with proxyAll or NodePortLocal has made, if this one is without.
+func (w *firewall) removeOptional(ctx context.Context, name string, rules []string) error {
 	var chains []string
-	for _, j := range proxyAllJumps(w.params) {
-		desired := j.table != name || slices.ContainsFunc(w.jumps, func(k jump) bool { return k.table == j.table && k.chain == j.chain })
-		if !desired && slices.ContainsFunc(rules, func(line string) bool { return leadsTo(splitArgs(line), []string{j.target()}) }) {
+	for _, j := range slices.Concat(proxyAllJumps(w.params), podPortJumps) {
+		desired := j.table != name || slices.ContainsFunc(w.jumps, func(k jump) bool { return k.table == j.table && k.target() == j.target() })
+		if !desired && !slices.Contains(chains, j.target()) &&
+			slices.ContainsFunc(rules, func(line string) bool { return leadsTo(splitArgs(line), []string{j.target()}) }) {
 			chains = append(chains, j.target())
 		}
 	}

@@ -14,6 +14,8 @@ import (
 // jump leads from a built-in chain to the custom chain, by one rule for each of matches.
 type jump struct {
 	table, chain string
+	// to is the custom chain if that is not named after the built-in one; such a jump exists while the chain is empty.
+	to string
 	// first puts a new jump at the head of the chain: accept rules are useless below a firewall's final REJECT, and so are
 	// drop rules below another program's ACCEPT. In FORWARD of the filter table and in POSTROUTING jumps are appended, because
 	// packets must meet kube-proxy's rules first (source ranges of LoadBalancers, its own masquerade).
@@ -40,6 +42,9 @@ func desiredJumps(p ruleParams) []jump {
 		{table: tableFilter, chain: chainOutput, first: true, matches: outputMatches(p)},
 		{table: tableNAT, chain: chainPostrouting, matches: everyPacket},
 	}
+	if p.podPortsOn && p.podCIDR.IsValid() {
+		all = append(all, podPortJumps...)
+	}
 	if p.proxyAll() {
 		all = append(all, proxyAllJumps(p)...)
 		i := slices.IndexFunc(all, func(j jump) bool { return j.table == tableMangle && j.chain == chainOutput })
@@ -48,7 +53,7 @@ func desiredJumps(p ruleParams) []jump {
 	tables := desiredTables(p)
 	for i, j := range all {
 		t := tables[slices.IndexFunc(tables, func(t table) bool { return t.name == j.table })]
-		if !slices.ContainsFunc(t.rules, func(r rule) bool { return r.chain == j.target() }) {
+		if j.to == "" && !slices.ContainsFunc(t.rules, func(r rule) bool { return r.chain == j.target() }) {
 			all[i].matches = nil
 		}
 	}
@@ -128,6 +133,9 @@ func rangeMatches(direction string, services []service) (matches [][]string) {
 }
 
 func (j jump) target() string {
+	if j.to != "" {
+		return j.to
+	}
 	return chainPrefix + j.chain
 }
 

@@ -80,6 +80,9 @@ type ruleParams struct {
 	// egress reports whether Pods may have Egresses, egressMarks says which source packets with a mark get.
 	egress, egressRandomFully bool
 	egressMarks               map[uint8]netip.Addr
+	// podPortsOn reports whether ports of the Node may lead to Pods, podPorts lists these ports.
+	podPortsOn bool
+	podPorts   []PodPort
 }
 
 // proxyAll reports whether connections to Services that come from the Node or from outside lead to the bridge.
@@ -299,6 +302,7 @@ func natTable(p ruleParams) table {
 	if p.proxyAll() {
 		t.addNodePorts(p, masquerade)
 	}
+	t.addPodPorts(p)
 	return t
 }
 

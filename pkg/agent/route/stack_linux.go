@@ -77,6 +77,9 @@ func (s *stack) initialize() error {
 	if err := s.keepFormerEgresses(context.Background()); err != nil {
 		return err
 	}
+	if err := s.keepFormerPodPorts(context.Background()); err != nil {
+		return err
+	}
 	if err := s.initializeFirewall(context.Background()); err != nil {
 		return err
 	}

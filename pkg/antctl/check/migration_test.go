@@ -59,7 +59,7 @@ func TestMigration(t *testing.T) {
 	annotatedService := func(name, annotation string) *corev1.Service {
 		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Annotations: map[string]string{annotation: "x"}}}
 	}
-	const npl = "nodeportlocal.antrea.io/enabled"
+	const dsr = "service.antrea.io/load-balancer-mode"
 	for name, tc := range map[string]struct {
 		kube   []runtime.Object
 		client *dynamicfake.FakeDynamicClient
@@ -73,8 +73,8 @@ func TestMigration(t *testing.T) {
 		"no ConfigMap": {want: []string{"warning  configuration    there is no ConfigMap kube-system/antrea-config: settings were not checked", "0 failed, 1 warnings"}},
 		"settings that are refused": {kube: []runtime.Object{antreaConfig("antrea-config", 0, "trafficEncapMode: noEncap\ntrafficEncryptionMode: wireGuard\n")}, failed: true,
 			want: []string{"failed   antrea-agent.conf refused: trafficEncapMode: ", "failed   antrea-agent.conf refused: trafficEncryptionMode: ", "2 failed"}},
-		"settings and gates without effect": {kube: []runtime.Object{antreaConfig("antrea-config", 0, "featureGates: {NodePortLocal: true, Multicast: true}\nnodePortLocal: {enable: true}\n")},
-			want: []string{"warning  antrea-agent.conf featureGates.Multicast: this version does not have", "warning  antrea-agent.conf nodePortLocal.enable: this version", "0 failed"}},
+		"settings and gates without effect": {kube: []runtime.Object{antreaConfig("antrea-config", 0, "featureGates: {NodePortLocal: true, Multicast: true}\nmulticast: {enable: true}\n")},
+			want: []string{"warning  antrea-agent.conf featureGates.Multicast: this version does not have", "warning  antrea-agent.conf multicast.enable: this version", "0 failed"}},
 		"a gate of a newer release": {kube: []runtime.Object{antreaConfig("antrea-config", 0, "featureGates: {Newer: true}\n")}, failed: true,
 			want: []string{`failed   antrea-agent.conf refused: `, `Newer`}},
 		"no YAML": {kube: []runtime.Object{antreaConfig("antrea-config", 0, "a: b: c")}, failed: true, want: []string{"failed   antrea-agent.conf refused: parsing agent configuration"}},
@@ -88,9 +88,9 @@ func TestMigration(t *testing.T) {
 				anObject("crd.antrea.io/v1alpha2", "TrafficControl", ""), anObject("multicluster.crd.antrea.io/v1alpha2", "ClusterSet", "mc"),
 				anObject("crd.antrea.io/v1beta1", "Tier", ""), anObject("example.com/v1", "Thing", "")),
 			want: []string{"warning  objects          1 trafficcontrols.crd.antrea.io, such as x, have no effect", "1 clustersets.multicluster.crd.antrea.io, such as mc/x,", "0 failed, 3 warnings"}},
-		"annotations": {kube: []runtime.Object{antreaConfig("antrea-config", 0, ""), annotatedService("a", npl), annotatedService("b", npl), annotatedService("c", npl), annotatedService("d", npl),
+		"annotations": {kube: []runtime.Object{antreaConfig("antrea-config", 0, ""), annotatedService("a", dsr), annotatedService("b", dsr), annotatedService("c", dsr), annotatedService("d", dsr),
 			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "own", Annotations: map[string]string{"ipam.antrea.io/ippools": "p"}}}},
-			want: []string{"warning  annotations      " + npl + " (NodePortLocal) has no effect in this version: Service ns/a, Service ns/b, Service ns/c and 1 more",
+			want: []string{"warning  annotations      " + dsr + " (direct server return) has no effect in this version: Service ns/a, Service ns/b, Service ns/c and 1 more",
 				"ipam.antrea.io/ippools (AntreaIPAM) has no effect in this version: Namespace own", "0 failed, 2 warnings"}},
 		"Windows": {kube: []runtime.Object{antreaConfig("antrea-config", 0, ""), goodNode("w", "", func(n *corev1.Node) { n.Status.NodeInfo.OperatingSystem = "windows" })},
 			want: []string{`warning  node w           operating system "windows"`, "0 failed, 1 warnings"}},

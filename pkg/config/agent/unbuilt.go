@@ -25,7 +25,6 @@ func unbuiltSwitches(c *AgentConfig) []unbuiltSwitch {
 	return []unbuiltSwitch{
 		{"noSNAT", c.NoSNAT, "it is for trafficEncapMode noEncap: leave it out"},
 		{"enableBridgingMode", c.EnableBridgingMode, "Pods would not be connected to the Node's network: leave it out if they may have addresses of the Pod network only"},
-		{"nodePortLocal.enable", c.NodePortLocal.Enable, ""},
 		{"multicast.enable", c.Multicast.Enable, ""},
 		{"multicluster.enableGateway", c.Multicluster.EnableGateway, ""},
 		{"multicluster.enableStretchedNetworkPolicy", c.Multicluster.EnableStretchedNetworkPolicy,
@@ -41,6 +40,9 @@ func (c *AgentConfig) WithoutEffect(gates featuregate.FeatureGate) []string {
 	var lines []string
 	if c.FlowExporter.Enable && !gates.Enabled(features.FlowExporter) {
 		lines = append(lines, fmt.Sprintf("flowExporter.enable needs the feature gate %s", features.FlowExporter))
+	}
+	if c.NodePortLocal.Enable && !gates.Enabled(features.NodePortLocal) {
+		lines = append(lines, fmt.Sprintf("nodePortLocal.enable needs the feature gate %s", features.NodePortLocal))
 	}
 	for _, s := range unbuiltSwitches(c) {
 		gate := features.OfKey(s.name)

@@ -70,6 +70,7 @@ func (c *AgentConfig) Validate(gates featuregate.FeatureGate) error {
 	errs = append(errs, validatePorts(c, gates)...)
 	errs = append(errs, config.ValidateAPIServer(c.KubeAPIServerOverride)...)
 	errs = append(errs, validateFlowExporter(c, gates)...)
+	errs = append(errs, validateNodePortLocal(c, gates)...)
 	errs = append(errs, validateNames(c)...)
 	return errors.Join(append(errs, config.ValidateTLS(c.TLSMinVersion, c.TLSCipherSuites)...)...)
 }

@@ -108,6 +108,9 @@ func TestValidateRefuses(t *testing.T) {
 		{"TLS cipher suite", "tlsCipherSuites: NONE", []string{"tlsCipherSuites", "NONE", "allowed: "}},
 		{"shortest time for names", "fqdnCacheMinTTL: -1", []string{"fqdnCacheMinTTL: -1 is out of range; allowed: 0 to 2147483647"}},
 		{"DNS server", "dnsServerOverride: 'fd00::a:x'", []string{`dnsServerOverride: "fd00::a:x" is not a DNS server; allowed: host or host:port`}},
+		{"ports for Pods", "nodePortLocal: {enable: true, portRange: 62000-61000}", []string{`nodePortLocal.portRange: "62000-61000" is not a range of ports`, "61000-62000"}},
+		{"port 0 for Pods", "nodePortLocal: {enable: true, portRange: 0-61000}", []string{`"0-61000" is not a range`}},
+		{"one port for Pods", "nodePortLocal: {enable: true, portRange: '61000'}", []string{`"61000" is not a range`}},
 		{"several at once", gate + "trafficEncapMode: noEncap\ntunnelType: stt\napiPort: 100000", []string{"trafficEncapMode", "tunnelType", "apiPort"}},
 		{"not YAML", "a: b: c", []string{"parsing agent configuration", "yaml"}},
 	} {
@@ -137,12 +140,11 @@ func TestSettingsWithoutEffect(t *testing.T) {
 		"hostNetworkAcceleration.enable: true is for trafficEncapMode noEncap and hybrid",
 	}, c.WithoutEffect(gates))
 
-	c, err = validate("nodePortLocal: {enable: true}\nhostNetworkMode: nftables\nantreaProxy: {defaultLoadBalancerMode: dsr}")
+	c, err = validate("hostNetworkMode: nftables\nantreaProxy: {defaultLoadBalancerMode: dsr}")
 	require.NoError(t, err, "without these features the Node works, without an agent it does not")
 	gates, err = features.New(nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		"nodePortLocal.enable: this version does not have the feature",
 		`hostNetworkMode: this version does not have "nftables"; it does as with "iptables"`,
 		`antreaProxy.defaultLoadBalancerMode: this version does not have "dsr"; it does as with "nat"`,
 	}, c.WithoutEffect(gates))
