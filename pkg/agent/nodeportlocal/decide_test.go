@@ -116,7 +116,7 @@ func TestAnnotation(t *testing.T) {
 	require.Empty(t, format(nil))
 }
 
-// TestWhoGetsPorts has a row for each kind of Pod and Service; want are the ports of the Pod with the ports of the Node, + for those with a rule.
+// TestWhoGetsPorts has a row for each kind of Pod and Service; want are the ports of the Pod with the ports of the Node, + marks a rule.
 func TestWhoGetsPorts(t *testing.T) {
 	http := port(80, corev1.ProtocolTCP, 8080)
 	hostPorts := func(host int32, ip string) func(*corev1.Pod) {

@@ -161,7 +161,7 @@ func TestRandomEvents(t *testing.T) {
 	}
 }
 
-// TestHoldPort: nobody else can have the port while it is held, for either protocol and IP version.
+// TestHoldPort: no other program can have the port while it is held, for either protocol and IP version.
 func TestHoldPort(t *testing.T) {
 	free, err := net.Listen("tcp4", "0.0.0.0:0")
 	require.NoError(t, err)
