@@ -123,8 +123,13 @@ func Object[T any](stored any) (*T, error) {
 	return nil, fmt.Errorf("a %T is stored: want a %T", stored, new(T))
 }
 
+var errNoSpec = errors.New("spec: must be an object")
+
 // ReadStrictly is Read, but refuses unknown fields of the spec.
 func ReadStrictly[T any](object *unstructured.Unstructured) (*T, error) {
+	if _, ok := object.Object["spec"].(map[string]any); !ok && object.Object["spec"] != nil { // The decoder takes an empty list for a struct.
+		return nil, fmt.Errorf("decoding %s %s: %w", object.GetKind(), cache.MetaObjectToName(object), errNoSpec)
+	}
 	spec := map[string]any{"spec": object.Object["spec"]}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(spec, new(T), true); err != nil {
 		return nil, fmt.Errorf("decoding %s %s: %w", object.GetKind(), cache.MetaObjectToName(object), err)

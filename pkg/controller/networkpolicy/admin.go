@@ -39,9 +39,9 @@ type adminPolicy struct {
 	rules          []adminRule
 	// portsField is the name of the rules' field with ports.
 	portsField string
-	// misplaced, if not nil, says why the place among tiers is not known; doubt says what is unknown about the whole policy: any field may
-	// lack a part.
-	misplaced, doubt error
+	// misplaced, if not nil, says why the place among tiers is not known.
+	misplaced error
+	doubts
 }
 
 // adminRule is a rule of one direction.
@@ -64,9 +64,9 @@ type adminPort struct {
 }
 
 // SetAdminNetworkPolicy adds or changes an AdminNetworkPolicy. An error names the parts that cannot be read: they allow
-// nothing. If doubt is not nil, that is the whole policy.
+// nothing. A doubt has the same effect as for SetClusterNetworkPolicy.
 func (c *core) SetAdminNetworkPolicy(source *v1alpha1.AdminNetworkPolicy, doubt error) ([]change, error) {
-	admin := &adminPolicy{tier: adminTier, priority: source.Spec.Priority, subject: subjectOf(&source.Spec.Subject), portsField: "ports", doubt: doubt}
+	admin := &adminPolicy{tier: adminTier, priority: source.Spec.Priority, subject: subjectOf(&source.Spec.Subject), portsField: "ports", doubts: doubts{content: doubt}}
 	for i := range source.Spec.Ingress {
 		rule := &source.Spec.Ingress[i]
 		admin.add(controlplane.DirectionIn, i, rule.Name, string(rule.Action), adminActions, ingressPeers(rule.From), adminPorts(rule.Ports))
@@ -80,7 +80,7 @@ func (c *core) SetAdminNetworkPolicy(source *v1alpha1.AdminNetworkPolicy, doubt 
 
 // SetBaselineAdminNetworkPolicy does the same for a BaselineAdminNetworkPolicy.
 func (c *core) SetBaselineAdminNetworkPolicy(source *v1alpha1.BaselineAdminNetworkPolicy, doubt error) ([]change, error) {
-	admin := &adminPolicy{tier: baselineAdminTier, priority: baselineAdminPriority, subject: subjectOf(&source.Spec.Subject), portsField: "ports", doubt: doubt}
+	admin := &adminPolicy{tier: baselineAdminTier, priority: baselineAdminPriority, subject: subjectOf(&source.Spec.Subject), portsField: "ports", doubts: doubts{content: doubt}}
 	for i := range source.Spec.Ingress {
 		rule := &source.Spec.Ingress[i]
 		admin.add(controlplane.DirectionIn, i, rule.Name, string(rule.Action), baselineActions, ingressPeers(rule.From), adminPorts(rule.Ports))
@@ -94,7 +94,7 @@ func (c *core) SetBaselineAdminNetworkPolicy(source *v1alpha1.BaselineAdminNetwo
 
 // SetK8sClusterNetworkPolicy does the same for a ClusterNetworkPolicy of the Kubernetes network policy API.
 func (c *core) SetK8sClusterNetworkPolicy(source *v1alpha2.ClusterNetworkPolicy, doubt error) ([]change, error) {
-	admin := &adminPolicy{tier: clusterAdminTier, priority: source.Spec.Priority, subject: source.Spec.Subject, portsField: "protocols", doubt: doubt}
+	admin := &adminPolicy{tier: clusterAdminTier, priority: source.Spec.Priority, subject: source.Spec.Subject, portsField: "protocols", doubts: doubts{content: doubt}}
 	actions := clusterActions
 	switch source.Spec.Tier {
 	case v1alpha2.AdminTier:
@@ -117,6 +117,11 @@ func (c *core) SetK8sClusterNetworkPolicy(source *v1alpha2.ClusterNetworkPolicy,
 func (c *core) setAdmin(source policySource, admin *adminPolicy) ([]change, error) {
 	key := adminKey{source.Type, source.Name}
 	old := c.antrea.admin[key]
+	if old != nil && old.source.UID == source.UID && admin.ofAll() {
+		kept := *old.admin
+		kept.doubts = kept.keptFor(admin.doubts)
+		admin = &kept
+	}
 	if old != nil && old.source == source && reflect.DeepEqual(old.admin, admin) {
 		return nil, nil
 	}

@@ -129,12 +129,21 @@ ports: [{portNumber: {port: 80}}, {portNumber: {protocol: UDP, port: 53}}, {port
 			want: []string{"251/3 " + allText, "In0 Drop " + allText}, err: `spec.ingress[0].action: "Log" is not known: taken for Deny`,
 		},
 		{
-			name: "unknown fields, as of v0.1.1", kind: anp, spec: `{priority: 3, subject: {namespaces: {}}, ingress: [{action: Allow, from: [{namespaces: {}}]}, {action: Deny, from: [{namespaces: {namespaceSelector: {matchLabels: {team: a}}}}], ports: [{portNumber: {port: 80}}]}, {action: Pass, from: [{namespaces: {}}]}]}`,
-			want: []string{"251/3 " + allText, "In1 Drop " + anyone, "In2 Drop " + anyone}, err: "namespaceSelector",
+			name: "unknown fields, as of v0.1.1", kind: anp, spec: `{priority: 3, subject: {namespaces: {}}, ingress: [{action: Allow, from: [{namespaces: {}}]}, {action: Deny, from: [{namespaces: {namespaceSelector: {matchLabels: {team: a}}}}], ports: [{portNumber: {port: 80}}]}, {action: Pass, from: [{namespaces: {}}]}, {action: Pass, from: [{namespaces: {}}], later: 1}, {action: Allow, from: [{namespaces: {}}], later: 1}]}`,
+			want: []string{"251/3 " + allText, "In0 Allow " + allText, "In1 Drop " + anyone, "In2 Pass " + allText, "In3 Drop " + anyone},
+			err:  `spec.ingress[1]: strict decoding error: unknown field "spec.ingress[1].from[0].namespaces.namespaceSelector"`,
 		},
 		{
-			name: "nothing can be read", kind: anp, spec: `{priority: high, subject: {namespaces: {}}, ingress: [{action: Deny, from: [{namespaces: {}}]}]}`,
-			want: []string{"251/0 " + allText, "In0 Drop " + anyone, "Out0 Drop " + anyone}, err: "decoding AdminNetworkPolicy p",
+			name: "an unknown field outside of rules", kind: anp, spec: `{priority: 4, later: 1, subject: {namespaces: {matchLabels: {team: a}}}, ingress: [{action: Allow, from: [{namespaces: {}}]}, {action: Pass, from: [{namespaces: {}}]}]}`,
+			want: []string{"251/4 " + teamA, "In1 Drop " + anyone}, err: `unknown field "spec.later"`,
+		},
+		{
+			name: "no priority, no subject, a direction that is no list", kind: anp, spec: `{priority: high, subject: x, ingress: [{action: Deny, from: [{namespaces: {}}]}], egress: all}`,
+			want: []string{"251/0 " + allText, "In0 Drop " + anyone, "Out0 Drop " + anyone}, err: "decoding AdminNetworkPolicy p: spec.egress: ",
+		},
+		{
+			name: "rules in an unknown field", kind: anp, spec: `{priority: 1, subject: {namespaces: {}}, rules: [{action: Deny}]}`,
+			want: []string{"251/1 " + allText, "In0 Drop " + anyone, "Out0 Drop " + anyone}, err: `unknown field "spec.rules"`,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -22,9 +22,7 @@ import (
 func (a *adminPolicy) translate() *translation {
 	priority, tier := float64(a.priority), a.tier
 	t := &translation{priority: &priority, tierPriority: &tier}
-	if a.doubt != nil {
-		t.cannotRead("spec: ", a.doubt)
-	}
+	t.doubt(a.doubts)
 	if a.misplaced != nil {
 		t.cannotRead("spec.tier: ", a.misplaced)
 	}
@@ -34,14 +32,16 @@ func (a *adminPolicy) translate() *translation {
 		t.cannotRead("spec.subject: ", fmt.Errorf("%w: the rules that deny apply to all Pods", err))
 	}
 	t.applied = []groupReference{anonymous(subject)}
-	doubtful := a.doubt != nil || a.misplaced != nil || err != nil
-	if a.doubt != nil && err != nil && len(a.rules) == 0 {
-		// Nothing could be read.
+	doubtful := a.misplaced != nil || err != nil
+	if a.ofAll() && len(a.rules) == 0 {
+		// The rules may be in what could not be read.
 		t.denyAll(controlplane.DirectionIn)
 		t.denyAll(controlplane.DirectionOut)
 	}
 	for i := range a.rules {
-		r := adminReader{adminRule: &a.rules[i], out: t, doubtful: doubtful, incomplete: a.doubt != nil, portsField: a.portsField}
+		r := adminReader{adminRule: &a.rules[i], out: t, portsField: a.portsField}
+		r.incomplete = a.ofRule(r.side(), r.index)
+		r.doubtful = doubtful || r.incomplete
 		r.read()
 	}
 	return t
@@ -79,17 +79,21 @@ func (a *adminPolicy) subjectSelector() (groupSelector, error) {
 type adminReader struct {
 	*adminRule
 	out *translation
-	// doubtful means that the policy's place or subject is not known, incomplete that any field may lack a part.
+	// doubtful means that the policy's place or subject, or the rule, is not known; incomplete that any field of the rule may lack a part.
 	doubtful, incomplete bool
 	portsField           string
 }
 
-func (r *adminReader) read() {
-	side := "ingress"
+// side is the field of the spec with the rule.
+func (r *adminRule) side() string {
 	if r.direction == controlplane.DirectionOut {
-		side = "egress"
+		return "egress"
 	}
-	place := fmt.Sprintf("spec.%s[%d].", side, r.index)
+	return "ingress"
+}
+
+func (r *adminReader) read() {
+	place := fmt.Sprintf("spec.%s[%d].", r.side(), r.index)
 	if r.noAction != nil {
 		r.out.cannotRead(place+"action: ", r.noAction)
 	}

@@ -22,7 +22,7 @@ type antreaObjects struct {
 	policies map[types.NamespacedName]*policy
 	// admin has the policies of the Kubernetes network policy API.
 	admin map[adminKey]*policy
-	tiers map[string]int32
+	tiers map[string]knownTier
 	// nodes are the names of all Nodes.
 	nodes map[string]struct{}
 	// services are the groups of the NodePorts of a Service.
@@ -45,7 +45,7 @@ type antreaObjects struct {
 
 func newAntreaObjects() antreaObjects {
 	return antreaObjects{
-		policies: map[types.NamespacedName]*policy{}, admin: map[adminKey]*policy{}, tiers: map[string]int32{}, nodes: map[string]struct{}{},
+		policies: map[types.NamespacedName]*policy{}, admin: map[adminKey]*policy{}, tiers: map[string]knownTier{}, nodes: map[string]struct{}{},
 		services: map[*appliedToGroup]struct{}{}, selectors: map[types.NamespacedName]labels.Set{},
 		sources: map[string]*groupSource{}, parents: index[string, string]{}, serviceUsers: index[types.NamespacedName, string]{},
 		ofGroup: index[string, *policy]{}, ofTier: index[string, *policy]{}, perNamespace: map[*policy]struct{}{},
@@ -114,35 +114,39 @@ type antreaPolicy struct {
 	spec v1beta1.NetworkPolicySpec
 	// namespace is empty for a ClusterNetworkPolicy.
 	namespace string
-	// doubt, if not nil, says what is unknown about spec. Any field of it may lack a part.
-	doubt error
+	doubts
 }
 
 // same reports whether two versions differ in nothing that has an effect, as when only the status changes.
 func (a *antreaPolicy) same(other *antreaPolicy) bool {
-	return a.namespace == other.namespace && fmt.Sprint(a.doubt) == fmt.Sprint(other.doubt) && reflect.DeepEqual(a.spec, other.spec)
+	return a.namespace == other.namespace && a.doubts.same(other.doubts) && reflect.DeepEqual(a.spec, other.spec)
 }
 
 // SetClusterNetworkPolicy adds or changes a ClusterNetworkPolicy. An error names the parts that cannot be read or are not
-// supported: they allow nothing. If doubt is not nil, that is the whole policy.
+// supported: they allow nothing. If doubt is not nil, that are the rules that crd.RuleDoubts name; with another doubt the former version stays in
+// force, and all that the policy may mean is denied if there is none.
 func (c *core) SetClusterNetworkPolicy(source *v1beta1.ClusterNetworkPolicy, doubt error) ([]change, error) {
-	return c.setAntrea(sourceOf(controlplane.AntreaClusterNetworkPolicy, &source.ObjectMeta), &antreaPolicy{spec: source.Spec, doubt: doubt})
+	return c.setAntrea(sourceOf(controlplane.AntreaClusterNetworkPolicy, &source.ObjectMeta), &antreaPolicy{spec: source.Spec, doubts: doubts{content: doubt}})
 }
 
 // SetAntreaNetworkPolicy does the same for a NetworkPolicy of Antrea.
 func (c *core) SetAntreaNetworkPolicy(source *v1beta1.NetworkPolicy, doubt error) ([]change, error) {
 	return c.setAntrea(sourceOf(controlplane.AntreaNetworkPolicy, &source.ObjectMeta),
-		&antreaPolicy{spec: source.Spec, namespace: source.Namespace, doubt: doubt})
+		&antreaPolicy{spec: source.Spec, namespace: source.Namespace, doubts: doubts{content: doubt}})
 }
 
 func (c *core) setAntrea(source policySource, antrea *antreaPolicy) ([]change, error) {
 	t := newTransaction()
 	name := types.NamespacedName{Namespace: antrea.namespace, Name: source.Name}
-	if old := c.antrea.policies[name]; old != nil && old.source == source && old.antrea.same(antrea) {
+	old := c.antrea.policies[name]
+	if old != nil && old.source.UID == source.UID && antrea.ofAll() {
+		antrea = &antreaPolicy{spec: old.antrea.spec, namespace: antrea.namespace, doubts: old.antrea.keptFor(antrea.doubts)}
+	}
+	if old != nil && old.source == source && old.antrea.same(antrea) {
 		return nil, nil
 	}
 	next := &policy{source: source, antrea: antrea, translation: c.translateAntrea(antrea)}
-	p := c.setPolicy(t, c.antrea.policies[name], next)
+	p := c.setPolicy(t, old, next)
 	c.antrea.policies[name] = p
 	return c.finish(t), p.translation.problem(&p.source)
 }
@@ -188,10 +192,11 @@ func (c *core) finish(t *transaction) []change {
 
 // SetTier adds or changes a tier.
 func (c *core) SetTier(source *v1beta1.Tier) []change {
-	if priority, known := c.antrea.tiers[source.Name]; known && priority == source.Spec.Priority {
+	former, known := c.antrea.tiers[source.Name]
+	c.antrea.tiers[source.Name] = knownTier{source.UID, source.Spec.Priority}
+	if known && former.priority == source.Spec.Priority {
 		return nil
 	}
-	c.antrea.tiers[source.Name] = source.Spec.Priority
 	return c.tierChanged(source.Name)
 }
 

@@ -242,7 +242,7 @@ ingress: [{action: Allow, from: [{namespaces: {match: Self}, podSelector: {match
 		},
 		{
 			name: "children with children", spec: `{priority: 1, appliedTo: [{podSelector: {}}], ingress: [{action: Drop, from: [{group: grandparent}]}]}`,
-			want: []string{"250/1 " + allText, "In0 Drop"}, err: "its children have children",
+			want: []string{"250/1 " + allText, "In0 Drop " + anyone}, err: "spec.ingress[0].from[0]: group grandparent: its children have children",
 		},
 		{
 			name: "no selector", spec: `{priority: 1, appliedTo: [{podSelector: {matchLabels: {"a b": c}}}], ingress: [{action: Allow}, {action: Drop}]}`,
@@ -263,7 +263,7 @@ ingress: [{action: Allow, from: [{namespaces: {match: Self}, podSelector: {match
 		},
 		{
 			name: "applied to children with children", spec: `{priority: 1, appliedTo: [{group: grandparent}], ingress: [{action: Drop}]}`,
-			want: []string{"250/1 ", "In0 Drop " + anyone}, err: "its children have children",
+			want: []string{"250/1 ", "In0 Drop at " + allText + " " + anyone}, err: "spec.appliedTo[0]: group grandparent: its children have children",
 		},
 		{
 			name: "toServices with ports", spec: `{priority: 1, appliedTo: [{podSelector: {}}], egress: [{action: Allow, toServices: [{name: s, namespace: x}], ports: [{port: 80}]}, {action: Drop, toServices: [{name: s, namespace: x}], ports: [{port: 80}]}]}`,

@@ -110,15 +110,13 @@ func (t *translator) appliedGroup(name string) (*groupReference, error) {
 		return nil, nil
 	}
 	var err error
-	switch {
-	case source.unknown != nil:
+	if source.unknown != nil {
 		err = fmt.Errorf("group %s: %w", name, source.unknown)
 		if !errors.As(source.unknown, new(noPods)) {
 			return nil, err
 		}
-	case source.nested:
-		err = fmt.Errorf("group %s: its children have children, so it has no members", name)
 	}
+	t.formerGroup("spec.appliedTo", name, source)
 	if t.source.namespace == "" {
 		reference := source.reference()
 		return &reference, err

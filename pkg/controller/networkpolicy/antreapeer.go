@@ -6,6 +6,7 @@ package networkpolicy
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -143,15 +144,35 @@ func (r *ruleReader) groupPeer(out *controlplane.NetworkPolicyPeer, name string)
 	if len(source.selectors) > 0 {
 		r.out.addGroup(out, source.reference())
 	}
-	switch {
-	case source.unknown != nil:
+	if source.unknown != nil {
 		return fmt.Errorf("group %s: %w", name, source.unknown)
-	case source.nested:
-		r.cannot(r.place, fmt.Errorf("group %s: its children have children, so it has no members", name))
 	}
+	r.formerGroup(r.place, name, source)
 	return nil
 }
 
+// formerGroup notes that a group, or one of its children, has a later version that is not in force.
+func (t *translator) formerGroup(place, name string, source *groupSource) {
+	if source.former != nil {
+		t.cannot(place, fmt.Errorf("group %s: the former version stays in force: %w", name, source.former))
+	}
+}
+
+// antreaIPBlock reads a block. One of which nothing is left is not meant: a rule that denies would deny nothing.
 func antreaIPBlock(source *v1beta1.IPBlock) (controlplane.IPBlock, error) {
-	return parseIPBlock(source.CIDR, source.Except)
+	block, err := parseIPBlock(source.CIDR, source.Except)
+	if err != nil {
+		return block, err
+	}
+	for i, except := range block.Except {
+		if except.PrefixLength <= block.CIDR.PrefixLength && cidrPrefix(except).Contains(cidrPrefix(block.CIDR).Addr()) {
+			return block, fmt.Errorf("except[%d]: %s contains cidr %s: must be a part of it", i, source.Except[i], source.CIDR)
+		}
+	}
+	return block, nil
+}
+
+func cidrPrefix(block controlplane.IPNet) netip.Prefix {
+	address, _ := netip.AddrFromSlice(block.IP)
+	return netip.PrefixFrom(address, int(block.PrefixLength))
 }

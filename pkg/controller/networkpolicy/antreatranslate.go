@@ -45,14 +45,16 @@ func (c *core) translateAntrea(source *antreaPolicy) *translation {
 	}
 	tier, dependency, known := c.tier(source.spec.Tier)
 	t.out.tierPriority, t.out.uses.tier = &tier, dependency
-	if source.doubt != nil {
-		t.cannot("spec", source.doubt)
-	}
+	t.out.doubt(source.doubts)
 	if !known {
 		tier = firstTier
-		t.cannot("spec.tier", fmt.Errorf("tier %s does not exist: the rules that deny or pass come first and deny, the others have no effect", source.spec.Tier))
+		t.cannot("spec.tier", fmt.Errorf("tier %s does not exist, or cannot be read: the rules that deny or pass come first and deny, the others have no effect", source.spec.Tier))
 	}
 	t.policy = t.appliedTo("spec.appliedTo", source.spec.AppliedTo, false)
+	if source.ofAll() && len(source.spec.Ingress)+len(source.spec.Egress) == 0 {
+		t.rule(controlplane.DirectionIn, 0, &v1beta1.Rule{}, known)
+		t.rule(controlplane.DirectionOut, 0, &v1beta1.Rule{}, known)
+	}
 	for i := range source.spec.Ingress {
 		t.rule(controlplane.DirectionIn, i, &source.spec.Ingress[i], known)
 	}
@@ -104,9 +106,9 @@ func merge(list, more []groupReference) []groupReference {
 type ruleReader struct {
 	*translator
 	place string
-	// denies says how the rule closes.
-	denies bool
-	rule   controlplane.NetworkPolicyRule
+	// denies says how the rule closes, doubted is set if any field of it may be missing.
+	denies, doubted bool
+	rule            controlplane.NetworkPolicyRule
 	// doubtful is set when a part of the peers or of the ports is unknown.
 	doubtfulPeers, doubtfulPorts bool
 	relative                     []relativePeer
@@ -118,13 +120,13 @@ func (t *translator) rule(direction controlplane.Direction, index int, source *v
 	if direction == controlplane.DirectionOut {
 		side = "egress"
 	}
-	r := &ruleReader{translator: t, place: fmt.Sprintf("spec.%s[%d]", side, index)}
+	r := &ruleReader{translator: t, place: fmt.Sprintf("spec.%s[%d]", side, index), doubted: t.source.ofRule(side, index)}
 	complaints := len(t.out.unreadable)
 	action := r.action(source)
 	r.read(direction, index, source, action)
 	if action == controlplane.RuleActionPass && (!placed || r.doubtfulPeers || r.doubtfulPorts || r.doubtfulTarget(source)) {
 		t.out.unreadable = t.out.unreadable[:complaints]
-		r = &ruleReader{translator: t, place: r.place}
+		r = &ruleReader{translator: t, place: r.place, doubted: r.doubted}
 		r.read(direction, index, source, controlplane.RuleActionDrop)
 	}
 	if *r.rule.Action == controlplane.RuleActionPass && *t.out.tierPriority >= v1beta1.DefaultTiers[v1beta1.BaselineTier] {
@@ -145,8 +147,7 @@ func (r *ruleReader) read(direction controlplane.Direction, index int, source *v
 		Direction: direction, Priority: int32(index), Action: &action,
 		EnableLogging: source.EnableLogging, Name: source.Name, LogLabel: source.LogLabel,
 	}
-	r.doubtfulPeers = r.source.doubt != nil
-	r.doubtfulPorts = r.doubtfulPeers
+	r.doubtfulPeers, r.doubtfulPorts = r.doubted, r.doubted
 	r.readPorts(source)
 	*peersOf(&r.rule) = r.readPeers(field, peers, source)
 }
@@ -154,7 +155,7 @@ func (r *ruleReader) read(direction controlplane.Direction, index int, source *v
 // keep adds the rule to the policy's, unless nothing is left that it may allow.
 func (r *ruleReader) keep(source *v1beta1.Rule, placed bool) {
 	applied, split := r.target(source)
-	if !r.denies && (!placed || r.source.doubt != nil || r.doubtfulPorts && len(r.rule.Services) == 0) {
+	if !r.denies && (!placed || r.doubted || r.doubtfulPorts && len(r.rule.Services) == 0) {
 		return
 	}
 	if !emptyPeer(peersOf(&r.rule)) || len(r.relative) == 0 && (r.denies || !r.doubtfulPeers) {
@@ -204,6 +205,8 @@ func (r *ruleReader) doubtfulTarget(source *v1beta1.Rule) bool {
 func (r *ruleReader) target(source *v1beta1.Rule) (applied []groupReference, split bool) {
 	own := r.policy
 	switch {
+	case len(source.AppliedTo)+len(r.source.spec.AppliedTo) == 0 && r.doubted:
+		own.widened, split = []groupReference{anonymous(r.all())}, true
 	case len(source.AppliedTo)+len(r.source.spec.AppliedTo) == 0:
 		r.cannot(r.place+".appliedTo", errors.New("needs to be set in either spec or rules, in all rules or in none: the rule applies to nothing"))
 	case len(source.AppliedTo) > 0:

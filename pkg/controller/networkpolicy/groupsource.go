@@ -26,8 +26,7 @@ type groupSource struct {
 	namespace, name string
 	uid             types.UID
 	spec            v1beta1.GroupSpec
-	// doubt, if not nil, says what is unknown about spec.
-	doubt error
+	doubts
 	group *group
 	groupContent
 	// foreign is the number of Pods of other Namespaces than the Group's.
@@ -38,9 +37,11 @@ type groupSource struct {
 type groupContent struct {
 	selectors []groupSelector
 	blocks    []controlplane.IPBlock
-	// unknown is not nil if the group may have members that are not known. nested is set if its children have children.
+	// unknown is not nil if the group may have members that are not known. nested is set if that is so because its children have children.
 	unknown error
 	nested  bool
+	// former, if not nil, says why this is a former version of the group, or of one of its children.
+	former error
 	// complete is set if all children exist and are complete.
 	complete bool
 }
@@ -70,7 +71,7 @@ func groupName(key string) string {
 	return key
 }
 
-// SetClusterGroup adds or changes a ClusterGroup. If doubt is not nil, any part of the spec may be missing.
+// SetClusterGroup adds or changes a ClusterGroup. If doubt is not nil, any part of the spec may be missing, and the former version stays in force.
 func (c *core) SetClusterGroup(source *v1beta1.ClusterGroup, doubt error) []change {
 	return c.setSource(&source.ObjectMeta, &source.Spec, doubt)
 }
@@ -84,17 +85,21 @@ func (c *core) setSource(meta *metav1.ObjectMeta, spec *v1beta1.GroupSpec, doubt
 	t := newTransaction()
 	key := groupKey(meta.Namespace, meta.Name)
 	source := c.antrea.sources[key]
+	next := doubts{content: doubt}
+	if doubt != nil && source != nil && source.uid == meta.UID {
+		spec, next = &source.spec, source.keptFor(next)
+	}
 	if source == nil {
 		source = &groupSource{key: key, namespace: meta.Namespace, name: meta.Name}
 		c.antrea.sources[key] = source
 		source.group = c.group(&groupReference{key: sourceKey(groupName(key)), name: groupName(key)})
 		source.group.source = source
-	} else if source.uid == meta.UID && fmt.Sprint(source.doubt) == fmt.Sprint(doubt) && reflect.DeepEqual(source.spec, *spec) {
+	} else if source.uid == meta.UID && source.doubts.same(next) && reflect.DeepEqual(source.spec, *spec) {
 		return nil // as when only the status changes
 	} else {
 		c.indexSource(source, false)
 	}
-	source.uid, source.spec, source.doubt = meta.UID, *spec, doubt
+	source.uid, source.spec, source.doubts = meta.UID, *spec, next
 	c.indexSource(source, true)
 	c.sourcesChanged(t, c.withParents(key))
 	return c.finish(t)
@@ -194,7 +199,7 @@ func sameContent(a, b *groupContent) bool {
 		}
 		return texts
 	}
-	return a.complete == b.complete && a.nested == b.nested && fmt.Sprint(a.unknown) == fmt.Sprint(b.unknown) &&
+	return a.complete == b.complete && a.nested == b.nested && fmt.Sprint(a.unknown, a.former) == fmt.Sprint(b.unknown, b.former) &&
 		reflect.DeepEqual(a.blocks, b.blocks) && slices.Equal(texts(a.selectors), texts(b.selectors))
 }
 
@@ -202,12 +207,13 @@ func sameContent(a, b *groupContent) bool {
 func (c *core) resolve(source *groupSource) groupContent {
 	if len(source.spec.ChildGroups) == 0 {
 		content := c.content(source)
-		content.complete = content.unknown == nil
+		content.former = source.later
+		content.complete = content.unknown == nil && content.former == nil
 		return content
 	}
-	content := groupContent{complete: true}
-	if len(sourceFields(&source.spec)) > 1 || source.doubt != nil {
-		content.unknown = cmpError(source.doubt, errors.New("childGroups: must be the only field"))
+	content := groupContent{complete: true, former: source.later}
+	if len(sourceFields(&source.spec)) > 1 || source.doubts.content != nil {
+		content.unknown = cmpError(source.doubts.content, errors.New("childGroups: must be the only field"))
 	}
 	named := map[string]struct{}{}
 	for _, name := range source.spec.ChildGroups {
@@ -221,16 +227,19 @@ func (c *core) resolve(source *groupSource) groupContent {
 			continue
 		}
 		if len(child.spec.ChildGroups) > 0 {
-			return groupContent{nested: true}
+			return groupContent{nested: true, unknown: errors.New("its children have children"), former: content.former}
 		}
 		part := c.content(child)
 		content.selectors = append(content.selectors, part.selectors...)
 		content.blocks = append(content.blocks, part.blocks...)
+		if child.later != nil {
+			content.former = cmpError(content.former, fmt.Errorf("childGroups: %s: %w", name, child.later))
+		}
 		if part.unknown != nil && (content.unknown == nil || errors.As(content.unknown, new(noPods))) {
 			content.unknown = fmt.Errorf("childGroups: %s: %w", name, part.unknown)
 		}
 	}
-	content.complete = content.complete && content.unknown == nil
+	content.complete = content.complete && content.unknown == nil && content.former == nil
 	return content
 }
 
@@ -264,8 +273,8 @@ func (c *core) content(source *groupSource) groupContent {
 	spec := &source.spec
 	fields := sourceFields(spec)
 	switch {
-	case source.doubt != nil:
-		return groupContent{unknown: source.doubt}
+	case source.doubts.content != nil:
+		return groupContent{unknown: source.doubts.content}
 	case spec.ExternalEntitySelector != nil:
 		return groupContent{unknown: noPods{errors.New("externalEntitySelector: is not supported")}}
 	case len(fields) > 1:

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+	"github.com/antrea-oncache/antrea/pkg/client/crd"
 )
 
 // The size of the random test.
@@ -136,7 +137,7 @@ func (r *randomObjects) antreaStep(namespace string) func(*core) ([]change, erro
 func (r *randomObjects) antreaPolicy(namespace, name string) (set, unset func(*core) []change) {
 	var doubt error
 	if r.rng.IntN(10) == 0 {
-		doubt = errors.New("unknown field")
+		doubt = crd.RuleDoubts{"ingress[0]": errors.New("unknown field")}
 	}
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID("antrea-" + namespace + "-" + name + r.oneOf("", "-again"))}
 	var spec v1beta1.NetworkPolicySpec

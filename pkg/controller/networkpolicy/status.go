@@ -133,6 +133,9 @@ func (s *groupSource) condition() v1beta1.GroupCondition {
 		condition.Message = "a child group has child groups"
 	case s.unknown != nil:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, "GroupUnsupported", shortened(s.unknown.Error())
+	case s.former != nil:
+		condition.Status, condition.Reason = metav1.ConditionFalse, "GroupUnsupported"
+		condition.Message = shortened("the former version stays in force: " + s.former.Error())
 	case !s.complete:
 		condition.Status, condition.Reason = metav1.ConditionFalse, "ChildGroupsNotComputed"
 		condition.Message = "a child group does not exist or is not computed"

@@ -6,12 +6,20 @@ package networkpolicy
 import (
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
 
 // capitalized are names of default tiers as earlier versions of Antrea wrote them.
 var capitalized = map[string]bool{
 	"Emergency": true, "SecurityOps": true, "NetworkOps": true, "Platform": true, "Application": true, "Baseline": true,
+}
+
+// knownTier is a tier that is not one of Antrea's.
+type knownTier struct {
+	uid      types.UID
+	priority int32
 }
 
 // firstTier is the place before all other tiers.
@@ -28,6 +36,6 @@ func (c *core) tier(name string) (priority int32, dependency string, known bool)
 	if priority, ok := v1beta1.DefaultTiers[name]; ok {
 		return priority, "", true
 	}
-	priority, known = c.antrea.tiers[name]
-	return priority, name, known
+	found, known := c.antrea.tiers[name]
+	return found.priority, name, known
 }

@@ -44,7 +44,7 @@ func TestWithoutWebhook(t *testing.T) {
 		},
 		{
 			name: "groups in themselves", spec: `{appliedTo: [{group: loop}, {podSelector: {}}], ingress: [{action: Allow, from: [{group: loop}]}, {action: Drop, from: [{group: round}]}]}`,
-			want: []string{"250/0 " + allText, "In0 Allow", "In1 Drop"}, err: "group loop: its children have children, so it has no members",
+			want: []string{"250/0 ", "In1 Drop at " + allText + " " + anyone}, err: "group loop: its children have children",
 		},
 		{
 			name: "an egress rule for a Service", spec: `{appliedTo: [{service: {name: s, namespace: x}}, {podSelector: {}}], egress: [{action: Drop}], ingress: [{action: Drop}]}`,
@@ -63,9 +63,16 @@ func TestWithoutWebhook(t *testing.T) {
 			name: "no blocks", spec: `{appliedTo: [{podSelector: {}}], ingress: [{action: Drop, from: [{ipBlock: {cidr: 10.0.0.0/33}}]}, {action: Allow, from: [{ipBlock: {cidr: 10.0.0.0/8, except: [x]}}]}]}`,
 			want: []string{"250/0 " + allText, "In0 Drop " + anyone}, err: "ipBlock.cidr: invalid CIDR address: 10.0.0.0/33",
 		},
+		{
+			name: "blocks of which nothing is left", spec: `{appliedTo: [{podSelector: {}}], ingress: [{action: Drop, from: [{ipBlock: {cidr: 10.0.0.0/8, except: [10.1.0.0/16, 10.0.0.0/7]}}]}, {action: Drop, from: [{ipBlock: {cidr: "fd00::/8", except: ["fd00::/8"]}}]},
+{action: Allow, from: [{ipBlock: {cidr: 10.0.0.0/8, except: [10.0.0.0/8]}}]}, {action: Drop, from: [{group: emptied}]}, {action: Drop, from: [{ipBlock: {cidr: 10.0.0.0/8, except: [12.0.0.0/8, "::/0"]}}]}]}`,
+			want: []string{"250/0 " + allText, "In0 Drop " + anyone, "In1 Drop " + anyone, "In3 Drop " + anyone, "In4 Drop 10.0.0.0/8-12.0.0.0/8-::/0"},
+			err:  "spec.ingress[0].from[0]: ipBlock.except[1]: 10.0.0.0/7 contains cidr 10.0.0.0/8: must be a part of it",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := antreaWorld(t)
+			setGroupText(t, c, "emptied", "{ipBlocks: [{cidr: 10.0.0.0/8, except: [0.0.0.0/0]}]}")
 			setGroupText(t, c, "loop", "{childGroups: [loop]}")
 			setGroupText(t, c, "round", "{childGroups: [again]}")
 			setGroupText(t, c, "again", "{childGroups: [round]}")

@@ -100,36 +100,26 @@ func follow[T any](store *Store, set func(*core, *T, error) ([]change, error), r
 	}
 }
 
-// read returns the content of an object. With a doubt, the content is only the part that could be read, perhaps nothing but the
-// metadata.
+// read returns the content of an object. With a doubt, as of crd.ReadParts, the content is only the part that could be read.
 func read[T any](object any) (content *T, doubt error) {
-	content, doubt = crd.Object[T](object)
-	if doubt == nil {
-		return content, nil
+	if u, ok := object.(*unstructured.Unstructured); ok {
+		return crd.ReadParts[T](u)
 	}
-	u, ok := object.(*unstructured.Unstructured)
-	if !ok {
+	if content, doubt = crd.Object[T](object); doubt != nil {
 		return new(T), doubt
 	}
-	content, err := crd.Read[T](u)
-	if err != nil {
-		content = new(T)
-		meta := any(content).(metav1.Object)
-		meta.SetName(u.GetName())
-		meta.SetNamespace(u.GetNamespace())
-		meta.SetUID(u.GetUID())
-		meta.SetGeneration(u.GetGeneration())
-		meta.SetCreationTimestamp(u.GetCreationTimestamp())
-	}
-	return content, doubt
+	return content, nil
 }
 
-// setTier leaves out a tier that cannot be read: policies in it have no place.
+// setTier keeps the former version of a tier that cannot be read. Without one, the policies in it have no place.
 func setTier(c *core, tier *v1beta1.Tier, doubt error) ([]change, error) {
-	if doubt != nil {
-		return c.DeleteTier(tier.Name), doubt
+	switch former, known := c.antrea.tiers[tier.Name]; {
+	case doubt == nil:
+		return c.SetTier(tier), nil
+	case known && former.uid == tier.UID:
+		return nil, fmt.Errorf("%w: the former version stays in force", doubt)
 	}
-	return c.SetTier(tier), nil
+	return c.DeleteTier(tier.Name), doubt
 }
 
 func setClusterGroup(c *core, group *v1beta1.ClusterGroup, doubt error) ([]change, error) {
