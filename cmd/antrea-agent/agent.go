@@ -30,6 +30,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/switchhealth"
 	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
 	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
+	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
 	"github.com/antrea-oncache/antrea/pkg/features"
 	"github.com/antrea-oncache/antrea/pkg/httpapi/generic"
 	ofswitch "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
@@ -199,10 +200,11 @@ func pipelineFeatures(o *options) openflow.Features {
 		AntreaProxy:    o.proxiesServices(),
 		ProxyAll:       o.proxiesAll(),
 		AntreaPolicy:   o.gates.Enabled(features.AntreaPolicy),
-		Egress:         o.gates.Enabled(features.Egress),
+		Egress:         o.hasEgress(),
 		TrafficControl: o.gates.Enabled(features.TrafficControl),
 		ONCache:        o.gates.Enabled(features.ONCache),
 		CutConnections: o.cutsConnections(),
+		Hybrid:         o.config.TrafficEncapMode == agentconfig.EncapModeHybrid,
 		Traceflow:      o.gates.Enabled(features.Traceflow),
 		RecordDenied:   o.config.ExportsFlows(o.gates),
 		PacketInRate:   uint32(o.config.PacketInRate),
@@ -233,7 +235,7 @@ func (n *node) bringUp(ctx context.Context, o *options) error {
 			}
 			n.dependOn(ctx, o, network, node)
 			options := route.Options{Ports: ports, Sysctls: n.sysctls, ProxyAll: o.proxiesAll(), NodePolicies: o.protectsNode(), Needed: neededAtStart(o.sources),
-				Egress: o.gates.Enabled(features.Egress), EgressRandomFully: o.config.SNATFullyRandomPorts || o.config.Egress.SNATFullyRandomPorts,
+				Egress: o.hasEgress(), EgressRandomFully: o.config.SNATFullyRandomPorts || o.config.Egress.SNATFullyRandomPorts,
 				PodPorts: o.config.LeadsPorts(o.gates)}
 			node.EgressExcept = egressExcept(o)
 			if o.gates.Enabled(features.ONCache) {

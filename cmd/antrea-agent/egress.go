@@ -12,12 +12,18 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
 	"github.com/antrea-oncache/antrea/pkg/config"
+	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
 	"github.com/antrea-oncache/antrea/pkg/features"
 )
 
+// hasEgress reports whether Pods may have Egresses. As in Antrea up to 2.7, they need the tunnel.
+func (o *options) hasEgress() bool {
+	return o.gates.Enabled(features.Egress) && o.config.TrafficEncapMode != agentconfig.EncapModeNoEncap
+}
+
 // addEgress makes the controller of Egresses, and the informers for it.
 func (c *controllers) addEgress(o *options, n *node) (err error) {
-	if !o.gates.Enabled(features.Egress) {
+	if !o.hasEgress() {
 		return nil
 	}
 	if c.egressObjects, err = crd.NewEgressObjects(n.clients.Dynamic); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/noderoute"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 	"github.com/antrea-oncache/antrea/pkg/agent/tunnelprobe"
 )
 
@@ -47,7 +48,7 @@ func (n *node) isSilent(name string) bool {
 	})
 }
 
-// readyPeers returns the connected Nodes that are ready; the others are expected to be silent.
+// readyPeers returns the Nodes behind the tunnel that are ready; the others are expected to be silent.
 func readyPeers(connected []noderoute.Peer, nodes corelisters.NodeLister, gateways []netip.Addr) []tunnelprobe.Peer {
 	var peers []tunnelprobe.Peer
 	for _, p := range connected {
@@ -57,7 +58,7 @@ func readyPeers(connected []noderoute.Peer, nodes corelisters.NodeLister, gatewa
 		}
 		for _, network := range p.Networks {
 			gateway := network.CIDR.Masked().Addr().Next()
-			if slices.ContainsFunc(gateways, func(own netip.Addr) bool { return own.Is6() == gateway.Is6() }) {
+			if network.Reach.Kind == reach.Tunnel && slices.ContainsFunc(gateways, func(own netip.Addr) bool { return own.Is6() == gateway.Is6() }) {
 				peers = append(peers, tunnelprobe.Peer{Name: p.Name, Gateway: gateway})
 				break
 			}

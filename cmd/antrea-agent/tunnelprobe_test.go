@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/noderoute"
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 	"github.com/antrea-oncache/antrea/pkg/agent/tunnelprobe"
 )
 
@@ -25,10 +26,11 @@ func TestReadyPeers(t *testing.T) {
 		require.NoError(t, indexer.Add(n))
 	}
 	require.NoError(t, indexer.Add(nodeObject("new", "192.168.0.9", "10.10.9.0/24")))
+	kind := reach.Tunnel
 	peer := func(name string, cidrs ...string) noderoute.Peer {
 		p := noderoute.Peer{Name: name}
 		for _, c := range cidrs {
-			p.Networks = append(p.Networks, noderoute.Network{CIDR: netip.MustParsePrefix(c)})
+			p.Networks = append(p.Networks, noderoute.Network{CIDR: netip.MustParsePrefix(c), Reach: reach.Reach{Kind: kind}})
 		}
 		return p
 	}
@@ -36,6 +38,8 @@ func TestReadyPeers(t *testing.T) {
 		peer("away", "10.10.1.0/24"), peer("dual", "fd00:10::/64", "10.10.2.0/24"), peer("gone", "10.10.3.0/24"), peer("new", "10.10.4.0/24"),
 		peer("ready", "10.10.5.0/24"), peer("v6", "fd00:11::/64"),
 	}
+	kind = reach.Direct // such a peer has no tunnel to be silent behind
+	connected = append(connected, peer("ready", "10.10.6.0/24"))
 	got := readyPeers(connected, corelisters.NewNodeLister(indexer), []netip.Addr{netip.MustParseAddr("10.10.0.1")})
 	require.Equal(t, []tunnelprobe.Peer{{Name: "dual", Gateway: netip.MustParseAddr("10.10.2.1")}, {Name: "ready", Gateway: netip.MustParseAddr("10.10.5.1")}}, got)
 }

@@ -178,7 +178,7 @@ func (i *Initializer) discover(ctx context.Context) error {
 		TunnelPort: tunnelPort(i.options.TunnelType, i.options.TunnelPort), TunnelCsum: i.options.TunnelCsum,
 		RewritePort: i.options.RewritePort,
 		IPv4Enabled: info.podIPv4CIDR.IsValid(), IPv6Enabled: info.podIPv6CIDR.IsValid(),
-		SNATFullyRandomPorts: i.options.SNATFullyRandomPorts,
+		SNATFullyRandomPorts: i.options.SNATFullyRandomPorts, NoSNAT: i.options.NoSNAT,
 	}
 	return nil
 }

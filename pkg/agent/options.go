@@ -34,8 +34,8 @@ type Options struct {
 	// PodCIDRs is used when the Node object has no Pod CIDR; at most one of each family counts. With neither, the
 	// Initializer waits for the Node object to get one.
 	PodCIDRs []netip.Prefix
-	// SNATFullyRandomPorts makes MASQUERADE choose ports at random.
-	SNATFullyRandomPorts bool
+	// SNATFullyRandomPorts makes MASQUERADE choose ports at random, NoSNAT leaves sources alone.
+	SNATFullyRandomPorts, NoSNAT bool
 	// TunnelDevice returns the name of the device that the kernel's datapath has for tunnels of a type and UDP port. It is nil where there is
 	// none, as with another datapath.
 	TunnelDevice func(tunnelType string, port uint16) string
@@ -58,7 +58,7 @@ func NewOptions(c *agentconfig.AgentConfig, nodeName string) (*Options, error) {
 		TrafficEncapMode: config.TrafficEncapMode(c.TrafficEncapMode), TunnelType: config.TunnelType(c.TunnelType),
 		TunnelPort: uint16(c.TunnelPort), TunnelCsum: c.TunnelCsum, DefaultMTU: c.DefaultMTU,
 		TransportInterface: c.TransportInterface, TransportInterfaceCIDRs: transportCIDRs, PodCIDRs: podCIDRs,
-		SNATFullyRandomPorts: c.SNATFullyRandomPorts,
+		SNATFullyRandomPorts: c.SNATFullyRandomPorts, NoSNAT: c.NoSNAT,
 	}, nil
 }
 

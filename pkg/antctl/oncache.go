@@ -20,7 +20,7 @@ var oncacheDefinition = Definition{
 	Short: "Print the state of the ONCache fast path",
 	Long: "Print a summary of the ONCache fast path of this Node, or one of its views:\n" +
 		"  flows      cached flows, one row per direction, the busiest first\n" +
-		"  nodes      remote Nodes that flows may go to\n" +
+		"  nodes      remote Nodes, and whether flows may go to them\n" +
 		"  endpoints  local Pods that may use the cache",
 	Example: "  antctl get oncache\n  antctl get oncache --watch\n  antctl get oncache flows -n ns1 -p pod1\n  antctl get oncache flows --ip 10.10.1.2 --limit 20\n  antctl get oncache nodes -o json",
 	Args:    []Arg{{Name: "view"}},
@@ -104,7 +104,13 @@ var oncacheNodeColumns = []Column[api.NodeInfo]{
 	{"NODE", func(n api.NodeInfo) string { return n.Name }},
 	{"TUNNEL-IP", func(n api.NodeInfo) string { return n.TunnelIP }},
 	{"POD-CIDRS", func(n api.NodeInfo) string { return Summary(n.PodCIDRs) }},
-	{"SLOT", func(n api.NodeInfo) string { return fmt.Sprint(n.Slot) }},
+	{"SLOT", func(n api.NodeInfo) string {
+		if n.OnOVS != "" {
+			return "-"
+		}
+		return fmt.Sprint(n.Slot)
+	}},
+	{"ON-OVS", func(n api.NodeInfo) string { return cmp.Or(n.OnOVS, "-") }},
 }
 
 var oncacheEndpointColumns = []Column[api.EndpointInfo]{
@@ -158,7 +164,7 @@ func oncacheSummary(s api.Status) Table {
 	if s.PodsOnOVS > 0 {
 		one("  kept on Open vSwitch", fmt.Sprint(s.PodsOnOVS))
 	}
-	one("remote nodes", fmt.Sprint(s.Nodes))
+	t.Rows = append(t.Rows, nodeRows(s)...)
 	both := func(item string, value func(api.DirectionStats) string) { row(item, value(s.Egress), value(s.Ingress)) }
 	both("flows active", func(d api.DirectionStats) string { return fmt.Sprint(d.Active) })
 	both("flows cached", func(d api.DirectionStats) string { return fmt.Sprintf("%d of %d", d.Entries, s.MaxFlows) })
@@ -187,6 +193,14 @@ func oncacheSummary(s api.Status) Table {
 	counts("  not cacheable: ", func(d api.DirectionStats) map[string]uint64 { return d.Uncacheable })
 	t.Rows = append(t.Rows, upkeepRows(s)...)
 	return t
+}
+
+func nodeRows(s api.Status) [][]string {
+	rows := [][]string{{"remote nodes", fmt.Sprint(s.Nodes), "-"}}
+	if s.NodesOnOVS > 0 {
+		rows = append(rows, []string{"  without hits: reached without the tunnel", fmt.Sprint(s.NodesOnOVS), "-"})
+	}
+	return rows
 }
 
 // upkeepRows are the rows about changes and memory.

@@ -8,6 +8,7 @@ package config
 import (
 	"net"
 	"net/netip"
+	"slices"
 
 	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
 )
@@ -39,6 +40,12 @@ const (
 	TrafficEncapModeHybrid            TrafficEncapMode = agentconfig.EncapModeHybrid
 	TrafficEncapModeNetworkPolicyOnly TrafficEncapMode = agentconfig.EncapModeNetworkPolicyOnly
 )
+
+// BuiltEncapModes are the modes that this version has.
+var BuiltEncapModes = []TrafficEncapMode{TrafficEncapModeEncap, TrafficEncapModeNoEncap, TrafficEncapModeHybrid}
+
+// IsBuilt reports whether this version has the mode.
+func (m TrafficEncapMode) IsBuilt() bool { return slices.Contains(BuiltEncapModes, m) }
 
 // TunnelType is the OVS interface type of the tunnel port.
 type TunnelType string
@@ -133,6 +140,8 @@ type NetworkConfig struct {
 	// RewritePort is the port, of TCP and UDP, of packets that are rewritten instead of encapsulated; 0 if none are.
 	RewritePort              uint16
 	IPv4Enabled, IPv6Enabled bool
+	// NoSNAT leaves the source of Pods' packets to outside the cluster alone.
+	NoSNAT bool
 	// SNATFullyRandomPorts makes MASQUERADE choose ports at random.
 	SNATFullyRandomPorts bool
 }

@@ -4,6 +4,7 @@
 package explain
 
 import (
+	"cmp"
 	"net/netip"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
@@ -51,7 +52,7 @@ func (c *serviceCase) uncacheable(addr netip.Addr, podNetwork, onThisNode bool) 
 	case onThisNode:
 		return c.explainer.staysOnOVS(addr)
 	case !c.explainer.isRemote(addr):
-		t = slow("not_remote", "the cache knows no Node with the Endpoint's Pod network")
+		t = slow("not_remote", cmp.Or(c.explainer.plainNode(addr), "the cache knows no Node with the Endpoint's Pod network"))
 	default:
 		return nil
 	}

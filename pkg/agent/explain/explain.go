@@ -257,7 +257,7 @@ func (e *Explainer) ofConnections(answer *api.Explanation, local, peer netip.Add
 			return *why
 		}
 	case !e.isRemote(peer):
-		return slow("not_remote", "")
+		return slow("not_remote", e.plainNode(peer))
 	}
 	if len(answer.Flows) == 0 {
 		return e.notLearned(local)
@@ -350,20 +350,33 @@ func isAt(text string, wanted netip.AddrPort) bool {
 }
 
 func (e *Explainer) isRemote(addr netip.Addr) bool {
-	_, ok := e.remoteNode(addr)
-	return ok
+	node, ok := e.findNode(addr)
+	return ok && node.OnOVS == ""
+}
+
+// plainNode says why packets to the address stay on Open vSwitch although it is in the Pod network of another Node; empty if it is in none.
+func (e *Explainer) plainNode(addr netip.Addr) string {
+	if node, ok := e.findNode(addr); ok {
+		return "its Node is " + node.OnOVS
+	}
+	return ""
 }
 
 // remoteNode returns the name of the Node in whose Pod network the address is; ok is false if the cache knows none.
 func (e *Explainer) remoteNode(addr netip.Addr) (name string, ok bool) {
+	node, ok := e.findNode(addr)
+	return node.Name, ok
+}
+
+func (e *Explainer) findNode(addr netip.Addr) (found api.NodeInfo, ok bool) {
 	for _, node := range e.Cache.Nodes() {
 		for _, cidr := range node.PodCIDRs {
 			if prefix, err := netip.ParsePrefix(cidr); err == nil && prefix.Contains(addr) {
-				return node.Name, true
+				return node, true
 			}
 		}
 	}
-	return "", false
+	return found, false
 }
 
 // endpoint returns the local Pod with the address as the cache knows it; nil if it does not.

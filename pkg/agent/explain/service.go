@@ -56,7 +56,12 @@ func (e *Explainer) meansService(q Question, from api.ExplainedPod) bool {
 			return true
 		}
 	}
-	return from.Local && e.localPod(addr) == "" && (e.Cache == nil || !e.isRemote(addr))
+	if e.Cache != nil {
+		if _, remote := e.remoteNode(addr); remote {
+			return false
+		}
+	}
+	return from.Local && e.localPod(addr) == ""
 }
 
 // frontend finds the address of the Service that is asked about. found is false for one that AntreaProxy does not have, of which only the

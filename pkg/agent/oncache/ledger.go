@@ -32,6 +32,8 @@ type ledger struct {
 
 	endpoints map[string]*endpoint // by interface name
 	nodes     map[string][]*node   // by Node name; one for each transport address in use
+	// plain are the Nodes' Pod networks that are reached without the tunnel, to which there are no hits.
+	plain     map[string][]coherency.Node
 	slotPods  [datapath.MaxEndpoints]*endpoint
 	slotNodes [datapath.MaxNodes]*node
 	// nodeSerial is the serial of the Node announced last.
@@ -85,6 +87,7 @@ func newLedger(dp slots, now func() time.Time, wake func(), former map[netip.Add
 		dp: dp, now: now, wake: wake, firstEpoch: first,
 		endpoints: map[string]*endpoint{},
 		nodes:     map[string][]*node{},
+		plain:     map[string][]coherency.Node{},
 		needMarks: map[string]bool{},
 		leftMarks: map[string]bool{},
 		doubted:   map[*endpoint]bool{},

@@ -58,6 +58,7 @@ func (l *ledger) applyNodes(c coherency.Change) {
 	for _, name := range c.RemovedNodes {
 		l.removeNodes(name)
 	}
+	l.applyPlain(c)
 	wanted := announced(c.Nodes)
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		if sameNodes(l.nodes[name], wanted[name]) {
@@ -69,6 +70,24 @@ func (l *ledger) applyNodes(c coherency.Change) {
 				l.failures.add(operationNode)
 				klog.ErrorS(err, "Flows to this Node stay on Open vSwitch", "node", n.Name, "address", n.Reach.Address)
 			}
+		}
+	}
+}
+
+// WithoutTunnel is the reason why packets to a Node that is reached without the tunnel stay on Open vSwitch.
+const WithoutTunnel = "reached without the tunnel"
+
+// applyPlain remembers the Nodes that are not announced, for users.
+func (l *ledger) applyPlain(c coherency.Change) {
+	for _, name := range c.RemovedNodes {
+		delete(l.plain, name)
+	}
+	for _, n := range c.Nodes {
+		delete(l.plain, n.Name)
+	}
+	for _, n := range c.Nodes {
+		if n.Reach.Kind.IsPlain() {
+			l.plain[n.Name] = append(l.plain[n.Name], n)
 		}
 	}
 }

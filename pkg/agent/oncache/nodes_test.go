@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 )
 
 // change tells the ledger of a change that the switch has accepted.
@@ -104,4 +105,30 @@ func TestNodesAtRandom(t *testing.T) {
 		}
 		require.Empty(t, cmp.Diff(want, have), "step %d, %+v", step, c)
 	}
+}
+
+// TestPlainNode: a Node that is reached without the tunnel has neither slot nor Pod network, and evicts what was learned when it was behind it. Users see
+// it with the reason.
+func TestPlainNode(t *testing.T) {
+	tunneled := remote("second", "192.168.77.12", "10.10.2.0/24")
+	direct := tunneled
+	direct.Reach.Kind = reach.Direct
+	e := newEnv(t)
+	e.change(coherency.Change{Nodes: []coherency.Node{tunneled}})
+	require.Len(t, e.slots.networks, 1)
+	for range 2 {
+		before := e.evictions.Node
+		require.True(t, e.changesNodes(coherency.Change{Nodes: []coherency.Node{direct}}), "every Pod gets a new epoch")
+		e.change(coherency.Change{Nodes: []coherency.Node{direct}})
+		require.Equal(t, before+1, e.evictions.Node)
+		require.Empty(t, e.slots.networks)
+		require.Empty(t, e.eachNode())
+		require.Equal(t, map[string][]coherency.Node{"second": {direct}}, e.plain)
+		e.change(coherency.Change{Nodes: []coherency.Node{tunneled}})
+		require.Len(t, e.slots.networks, 1)
+		require.Empty(t, e.plain)
+	}
+	e.change(coherency.Change{Nodes: []coherency.Node{direct}})
+	e.change(coherency.Change{RemovedNodes: []string{"second"}})
+	require.Empty(t, e.plain)
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 )
 
@@ -67,7 +68,7 @@ func (m *Manager) Status() (*api.Status, error) {
 	s.OpenVSwitchAway = m.absence.status(s.Time)
 	m.ledger.mu.Lock()
 	defer m.ledger.mu.Unlock()
-	s.Endpoints, s.Nodes, s.Evictions = m.ledger.podCount(), len(m.ledger.nodes), m.ledger.evictions
+	s.Endpoints, s.Nodes, s.NodesOnOVS, s.Evictions = m.ledger.podCount(), len(m.ledger.nodes), len(m.ledger.plain), m.ledger.evictions
 	s.Evictions.All += m.uplink.evictions.Load()
 	s.Evictions.Node += m.uplink.evictedNodes.Load()
 	return s, nil
@@ -294,7 +295,7 @@ func (s slotNames) podsOf(f *datapath.Flow) (pod, peer string) {
 	return name(f.EndpointSlot, f.Source), name(f.PeerSlot, receiver)
 }
 
-// Nodes lists the transport addresses of the remote Nodes, by name.
+// Nodes lists the transport addresses of the remote Nodes, by name, also of Nodes to which there are no hits.
 func (m *Manager) Nodes() []api.NodeInfo {
 	out := []api.NodeInfo{}
 	if m.Unavailable() != nil {
@@ -303,14 +304,27 @@ func (m *Manager) Nodes() []api.NodeInfo {
 	m.ledger.mu.Lock()
 	defer m.ledger.mu.Unlock()
 	for _, n := range m.ledger.eachNode() {
-		info := api.NodeInfo{Name: n.Name, TunnelIP: n.Reach.Address.String(), Slot: n.slot, PodCIDRs: []string{}}
-		for _, p := range n.PodCIDRs {
-			info.PodCIDRs = append(info.PodCIDRs, p.String())
-		}
-		out = append(out, info)
+		out = append(out, nodeInfo(n.Node, n.slot))
 	}
-	slices.SortFunc(out, func(a, b api.NodeInfo) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Slot, b.Slot)) })
+	for _, plain := range m.ledger.plain {
+		for _, n := range plain {
+			info := nodeInfo(n, datapath.MaxNodes)
+			info.OnOVS = fmt.Sprintf("%s (%s)", WithoutTunnel, n.Reach.Kind)
+			out = append(out, info)
+		}
+	}
+	slices.SortFunc(out, func(a, b api.NodeInfo) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Slot, b.Slot), slices.Compare(a.PodCIDRs, b.PodCIDRs))
+	})
 	return out
+}
+
+func nodeInfo(n coherency.Node, slot int) api.NodeInfo {
+	info := api.NodeInfo{Name: n.Name, TunnelIP: n.Reach.Address.String(), Slot: slot, PodCIDRs: []string{}}
+	for _, p := range n.PodCIDRs {
+		info.PodCIDRs = append(info.PodCIDRs, p.String())
+	}
+	return info
 }
 
 // onOVS lists the Pods that were not announced, and the gateway if it was not, with the reasons.

@@ -57,9 +57,9 @@ func TestInitializeFailures(t *testing.T) {
 	}{
 		{name: "switch refuses", prepare: func(f *of.Fake, _ *config.NodeConfig, _ *config.NetworkConfig) { f.FailNext(oftest.ErrRefused) }, want: "refused"},
 		{name: "names refused", nameErr: oftest.ErrRefused, want: "name the OpenFlow tables"},
-		{name: "not encap", prepare: func(_ *of.Fake, _ *config.NodeConfig, n *config.NetworkConfig) {
-			n.TrafficEncapMode = config.TrafficEncapModeNoEncap
-		}, want: "noEncap"},
+		{name: "mode that is not built", prepare: func(_ *of.Fake, _ *config.NodeConfig, n *config.NetworkConfig) {
+			n.TrafficEncapMode = config.TrafficEncapModeNetworkPolicyOnly
+		}, want: "networkPolicyOnly"},
 		{name: "no gateway MAC", prepare: func(_ *of.Fake, n *config.NodeConfig, _ *config.NetworkConfig) { n.Gateway.MAC = nil }, want: "antrea-gw0"},
 		{name: "no gateway address", prepare: func(_ *of.Fake, n *config.NodeConfig, _ *config.NetworkConfig) { n.Gateway.IPv4 = netip.Addr{} }, want: "IPv4"},
 		{name: "no gateway port", prepare: func(_ *of.Fake, n *config.NodeConfig, _ *config.NetworkConfig) { n.Gateway.OFPort = 0 }, want: "port 0"},
@@ -111,12 +111,9 @@ func TestRefusedArguments(t *testing.T) {
 		}, "belongs to the gateway"},
 		{"Node without name", func() error { return c.InstallNodeFlows("", oftest.RemotePeers) }, "without name"},
 		{"Node without tunnel address", func() error { return c.InstallNodeFlows("node-b", oftest.PeersVia(netip.Addr{})) }, "address invalid IP of the tunnel"},
-		{"Node by a way without flows", func() error {
-			return c.InstallNodeFlows("node-b", map[netip.Prefix]openflow.Peer{oftest.RemoteCIDR: {Gateway: oftest.RemoteGW, Reach: reach.Reach{Kind: reach.Direct, Address: oftest.RemotePeer, Device: "eth0"}}})
-		}, `remote Node node-b: the Pod network 10.10.1.0/24: flows cannot lead to a peer by "direct" (direct to 192.168.77.102 on eth0)`},
 		{"Node by an unknown way", func() error {
 			return c.InstallNodeFlows("node-b", map[netip.Prefix]openflow.Peer{oftest.RemoteCIDR: {Gateway: oftest.RemoteGW, Reach: reach.Reach{Kind: 77, Address: oftest.RemotePeer}}})
-		}, `by "kind 77"`},
+		}, `remote Node node-b: the Pod network 10.10.1.0/24: flows cannot lead to a peer by "kind 77" (kind 77 to 192.168.77.102)`},
 		{"Node by no way", func() error {
 			return c.InstallNodeFlows("node-b", map[netip.Prefix]openflow.Peer{oftest.RemoteCIDR: {Gateway: oftest.RemoteGW, Reach: reach.Reach{Address: oftest.RemotePeer}}})
 		}, `by "kind 0"`},

@@ -23,6 +23,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -73,6 +74,11 @@ func TestObjectFlowsGolden(t *testing.T) {
 		}},
 		{"node_dualstack.txt", oftest.DualStackNode, func(c openflow.Client) error {
 			return c.InstallNodeFlows("node-b", map[netip.Prefix]openflow.Peer{oftest.RemoteCIDR: oftest.PeerAt(oftest.RemoteGW, oftest.RemotePeer), oftest.RemoteCIDR6: oftest.PeerAt(oftest.RemoteGW6, oftest.RemotePeer6)})
+		}},
+		{"node_direct.txt", oftest.DualStackNode, func(c openflow.Client) error {
+			return c.InstallNodeFlows("node-b", map[netip.Prefix]openflow.Peer{
+				oftest.RemoteCIDR:  {Gateway: oftest.RemoteGW, Reach: reach.Reach{Kind: reach.Direct, Address: oftest.RemotePeer}},
+				oftest.RemoteCIDR6: {Gateway: oftest.RemoteGW6, Reach: reach.Reach{Kind: reach.Routed, Address: oftest.RemotePeer6}}})
 		}},
 		{"mark_dualstack.txt", oftest.DualStackNode, installMark},
 		{"mark_gateway.txt", oftest.DualStackNode, func(c openflow.Client) error {

@@ -16,8 +16,10 @@ type Kind uint8
 const (
 	// Tunnel: this Node encapsulates packets and sends them to the peer's transport address.
 	Tunnel Kind = iota + 1
-	// Direct: the network between the Nodes routes packets to Pods as they are.
+	// Direct: this Node routes packets to Pods, as they are, to the peer's transport address, which is in the same subnet.
 	Direct
+	// Routed: the network between the Nodes routes packets to Pods, as they are. This Node's own routes to the network decide.
+	Routed
 )
 
 // String returns the name of the kind, or its number if it has none.
@@ -27,17 +29,21 @@ func (k Kind) String() string {
 		return "tunnel"
 	case Direct:
 		return "direct"
+	case Routed:
+		return "routed"
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
+// IsPlain reports whether packets to Pods leave the host as they are, by its routes.
+func (k Kind) IsPlain() bool { return k == Direct || k == Routed }
+
 // Reach says how one Pod network of a peer is reached. Equal values are ==.
 type Reach struct {
 	Kind Kind
-	// Address is the peer's transport address, IPv4 or IPv6 (not IPv4-mapped): the destination of tunnel packets, or the next hop.
+	// Address is the peer's transport address, IPv4 or IPv6 (not IPv4-mapped), whatever the kind: the destination of tunnel packets, or the
+	// next hop of Direct.
 	Address netip.Addr
-	// Device is the network device of this Node to the next hop. It is empty for Tunnel: the route to Address decides.
-	Device string
 }
 
 // ThroughTunnel returns the Reach of a peer with this transport address behind the tunnel.
@@ -45,11 +51,7 @@ func ThroughTunnel(address netip.Addr) Reach { return Reach{Kind: Tunnel, Addres
 
 // String returns, for example, "tunnel to 192.0.2.7".
 func (r Reach) String() string {
-	text := fmt.Sprintf("%v to %v", r.Kind, r.Address)
-	if r.Device != "" {
-		text += " on " + r.Device
-	}
-	return text
+	return fmt.Sprintf("%v to %v", r.Kind, r.Address)
 }
 
 // CheckAddress returns an error if Address is neither an IPv4 nor an IPv6 address.
@@ -62,5 +64,5 @@ func (r Reach) CheckAddress() error {
 
 // NotBuilt returns the error of a part, such as "flows", that does not implement the kind.
 func (r Reach) NotBuilt(part string) error {
-	return fmt.Errorf("%s cannot lead to a peer by %q (%v): this version only implements %q", part, r.Kind, r, Tunnel)
+	return fmt.Errorf("%s cannot lead to a peer by %q (%v): this version only implements %q, %q and %q", part, r.Kind, r, Tunnel, Direct, Routed)
 }

@@ -37,7 +37,7 @@ type Options struct {
 	ForeignMarks ForeignMarks
 }
 
-// Client implements Interface on Linux for encap mode. It has a stack for each IP version that Pods or tunnel packets use.
+// Client implements Interface on Linux. It has a stack for each IP version that Pods or tunnel packets use.
 // It does all its work on the calling goroutine, in the network namespace of that goroutine's thread. Its methods may be
 // called concurrently.
 type Client struct {
@@ -48,10 +48,10 @@ type Client struct {
 var _ Interface = (*Client)(nil)
 
 // NewClient checks the configuration and finds the iptables programs; it changes nothing. It fails for traffic modes
-// other than encap, and when Pod CIDRs and the network's IP versions do not agree.
+// that are not built, and when Pod CIDRs and the network's IP versions do not agree.
 func NewClient(network *config.NetworkConfig, node *config.NodeConfig, options Options) (*Client, error) {
-	if network.TrafficEncapMode != config.TrafficEncapModeEncap {
-		return nil, fmt.Errorf("traffic mode %q is not supported, want %q", network.TrafficEncapMode, config.TrafficEncapModeEncap)
+	if !network.TrafficEncapMode.IsBuilt() {
+		return nil, fmt.Errorf("traffic mode %q is not supported, want one of %q", network.TrafficEncapMode, config.BuiltEncapModes)
 	}
 	if node.Gateway.Name == "" {
 		return nil, fmt.Errorf("no gateway port name for Node %s", node.Name)
@@ -63,7 +63,7 @@ func NewClient(network *config.NetworkConfig, node *config.NodeConfig, options O
 	params := ruleParams{
 		gateway:        node.Gateway.Name,
 		tunnelProtocol: protocol, tunnelPort: network.TunnelPort, rewritePort: network.RewritePort,
-		ports: options.Ports, randomFully: network.SNATFullyRandomPorts, nodePolicies: options.NodePolicies,
+		ports: options.Ports, randomFully: network.SNATFullyRandomPorts, noSNAT: network.NoSNAT, nodePolicies: options.NodePolicies,
 		egress: options.Egress, egressRandomFully: options.EgressRandomFully, podPortsOn: options.PodPorts,
 	}
 	if protocol == protocolGRE {
@@ -147,13 +147,17 @@ func (c *Client) SetNodeAddresses(nodeName string, addresses []netip.Addr) error
 }
 
 // AddRoutes implements Interface. The CIDR must have no host bits, must differ from the local one, and must contain the
-// gateway address.
+// gateway address. Routes that the CIDR has had by another Reach are replaced.
 func (c *Client) AddRoutes(peerPodCIDR netip.Prefix, nodeName string, by reach.Reach, peerGatewayIP netip.Addr) error {
 	s, err := c.stackFor(peerPodCIDR)
 	if err == nil {
 		switch by.Kind {
 		case reach.Tunnel:
-			err = s.addRoutes(peerPodCIDR, peerGatewayIP)
+			err = s.addRoutes(podRoute{cidr: peerPodCIDR, gateway: peerGatewayIP})
+		case reach.Direct:
+			err = s.addRoutes(podRoute{cidr: peerPodCIDR, gateway: by.Address, plain: true})
+		case reach.Routed:
+			err = s.addRoutes(podRoute{cidr: peerPodCIDR, plain: true})
 		default:
 			err = by.NotBuilt("routes")
 		}

@@ -365,8 +365,8 @@ func TestNewClientRefuses(t *testing.T) {
 		want   string
 	}{
 		"other mode": {func(n *config.NetworkConfig, _ *config.NodeConfig) {
-			n.TrafficEncapMode = config.TrafficEncapModeNoEncap
-		}, `"noEncap"`},
+			n.TrafficEncapMode = config.TrafficEncapModeNetworkPolicyOnly
+		}, `"networkPolicyOnly"`},
 		"no IPv6 CIDR": {func(n *config.NetworkConfig, _ *config.NodeConfig) { n.IPv6Enabled = true }, "is not an IPv6 network"},
 		"no family": {func(n *config.NetworkConfig, node *config.NodeConfig) {
 			n.IPv4Enabled, node.PodIPv4CIDR = false, netip.Prefix{}

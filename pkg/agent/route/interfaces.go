@@ -24,11 +24,11 @@ type Interface interface {
 	// SetNodeAddresses sets the addresses to which other Nodes may send tunnel packets for a Node; no addresses means that
 	// the Node is gone. The addresses of a new Node must be set before its flows. Idempotent.
 	SetNodeAddresses(nodeName string, addresses []netip.Addr) error
-	// Reconcile deletes routes on the gateway whose destination is neither the local Pod CIDR nor in podCIDRs. It also
+	// Reconcile deletes routes on the gateway, and the agent's routes to peers, whose destination is neither the local Pod CIDR nor in podCIDRs. It also
 	// deletes addresses of Nodes that SetNodeAddresses has not set since the start.
 	Reconcile(podCIDRs []netip.Prefix) error
-	// AddRoutes makes peerPodCIDR reachable, through the tunnel by the peer's gateway address. It refuses kinds of Reach that need other
-	// routes. Idempotent.
+	// AddRoutes makes peerPodCIDR reachable: through the tunnel by the peer's gateway address, directly by the peer's transport address, or, if
+	// the network routes to it, by no route. It refuses other kinds of Reach. Idempotent.
 	AddRoutes(peerPodCIDR netip.Prefix, nodeName string, by reach.Reach, peerGatewayIP netip.Addr) error
 	// DeleteRoutes undoes AddRoutes. Idempotent.
 	DeleteRoutes(peerPodCIDR netip.Prefix) error

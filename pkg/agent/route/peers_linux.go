@@ -45,12 +45,14 @@ func (s *stack) reconcile(podCIDRs []netip.Prefix) error {
 		}
 		klog.InfoS("Deleted unknown route on gateway", "destination", r.cidr, "gateway", r.gateway)
 	}
-	errs = append(errs, s.removeUnknownNeighbors(known, link), s.set.removeOthers(known))
+	errs = append(errs, s.removeUnknownPlainRoutes(known, link), s.removeUnknownNeighbors(known, link), s.set.removeOthers(known))
 	return errors.Join(errs...)
 }
 
-func (s *stack) addRoutes(cidr netip.Prefix, gateway netip.Addr) error {
-	if err := s.checkPeer(cidr, gateway); err != nil {
+// addRoutes makes the peer's CIDR reachable by the route, in place of another one that it may have had.
+func (s *stack) addRoutes(r podRoute) error {
+	cidr := r.cidr
+	if err := s.checkPeer(r); err != nil {
 		return err
 	}
 	s.mutex.Lock()
@@ -63,9 +65,9 @@ func (s *stack) addRoutes(cidr netip.Prefix, gateway netip.Addr) error {
 	if err := s.set.add(cidr); err != nil {
 		return err
 	}
-	r := podRoute{cidr: cidr, gateway: gateway}
-	err = s.addNeighbor(gateway, link)
-	if err == nil {
+	if r.plain {
+		err = s.setPlainRoute(r, link)
+	} else if err = s.addNeighbor(r.gateway, link); err == nil {
 		err = setRoute(r, link)
 	}
 	if err != nil {
@@ -78,13 +80,16 @@ func (s *stack) addRoutes(cidr netip.Prefix, gateway netip.Addr) error {
 	return nil
 }
 
-func (s *stack) checkPeer(cidr netip.Prefix, gateway netip.Addr) error {
+func (s *stack) checkPeer(r podRoute) error {
+	cidr, gateway := r.cidr, r.gateway
 	switch {
 	case !s.family.has(cidr.Addr()) || cidr != cidr.Masked():
 		return fmt.Errorf("the Pod CIDR %s is not an %s network address with prefix length", cidr, s.family.name)
 	case cidr.Overlaps(s.podCIDR):
 		return fmt.Errorf("the Pod CIDR %s overlaps this Node's own %s", cidr, s.podCIDR)
-	case !cidr.Contains(gateway):
+	case r.plain && gateway.IsValid() && !s.family.has(gateway):
+		return fmt.Errorf("the next hop %s to Pod CIDR %s is not an %s address", gateway, cidr, s.family.name)
+	case !r.plain && !cidr.Contains(gateway):
 		return fmt.Errorf("gateway %s is not in Pod CIDR %s", gateway, cidr)
 	}
 	return nil
@@ -96,9 +101,14 @@ func (s *stack) deleteRoutes(cidr netip.Prefix) error {
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	r, added := s.peers[cidr]
 	link, err := gatewayLink(s.gateway)
 	var gone netlink.LinkNotFoundError
 	switch {
+	case added && r.plain:
+		if err := deletePlainRoute(cidr); err != nil {
+			return err
+		}
 	case errors.As(err, &gone): // its routes disappeared with it
 	case err != nil:
 		return err
@@ -106,7 +116,7 @@ func (s *stack) deleteRoutes(cidr netip.Prefix) error {
 		if err := deleteRoute(&netlink.Route{Dst: toIPNet(cidr), LinkIndex: link, Table: unix.RT_TABLE_MAIN}); err != nil {
 			return err
 		}
-		if r, known := s.peers[cidr]; known {
+		if added {
 			if err := s.deleteNeighbor(r.gateway, link); err != nil {
 				return err
 			}

@@ -18,9 +18,13 @@ import (
 // podRoute is the route to one peer's Pods: "<cidr> via <gateway> dev <gateway port> onlink". It is onlink because the
 // peer's gateway address is not in a network of this Node; the pipeline answers the ARP request for it. Routes to Services have
 // the same form. The route to their next hop has no gateway.
+//
+// A plain one does not lead to the bridge: "<cidr> via <gateway>", the peer's transport address. Without a gateway, the agent has no route to
+// the CIDR.
 type podRoute struct {
 	cidr    netip.Prefix
 	gateway netip.Addr
+	plain   bool
 }
 
 // gatewayRoute is a route found on the gateway port.
@@ -114,17 +118,21 @@ func (e foreignRouteError) Error() string {
 	return fmt.Sprintf("the Node has a route of its own to it, which is not replaced: %v", e.route)
 }
 
-// setRoute adds the route, or corrects the route of the gateway port. A route of another device is left alone, whatever its metric.
+// setRoute adds the route, or corrects the agent's route to the same network; link is the gateway port. A route of another device that is not the
+// agent's is left alone, whatever its metric.
 func setRoute(r podRoute, link int) error {
 	route := &netlink.Route{Dst: toIPNet(r.cidr), LinkIndex: link, Scope: netlink.SCOPE_LINK, Protocol: protocolOwn}
 	if r.gateway.IsValid() {
 		route.Gw, route.Scope, route.Flags = r.gateway.AsSlice(), netlink.SCOPE_UNIVERSE, int(netlink.FLAG_ONLINK)
 	}
+	if r.plain {
+		route.LinkIndex, route.Flags = 0, 0 // the route to the gateway decides
+	}
 	there, err := findRoute(r, link)
 	if err == nil && !there {
 		// Without NLM_F_REPLACE: a route that has been made since is not lost.
 		if err = netlink.RouteAdd(route); errors.Is(err, unix.EEXIST) {
-			err = correctRoute(route)
+			err = correctRoute(route, link)
 		}
 	}
 	if err != nil {
@@ -133,7 +141,7 @@ func setRoute(r podRoute, link int) error {
 	return nil
 }
 
-// findRoute reports whether the route is there. It asks the kernel which route packets to the network's first address take, which costs the same
+// findRoute reports whether the route is there. A plain route that stands in its way goes. It asks the kernel which route packets to the network's first address take, which costs the same
 // however many there are. One of another device to exactly this network is an error: it would be replaced or hidden by the agent's.
 func findRoute(r podRoute, link int) (there bool, err error) {
 	found, err := netlink.RouteGetWithOptions(r.cidr.Addr().AsSlice(), &netlink.RouteGetOptions{FIBMatch: true})
@@ -144,17 +152,22 @@ func findRoute(r podRoute, link int) (there bool, err error) {
 		g := newGatewayRoute(have)
 		switch {
 		case g.cidr != r.cidr || have.Table != unix.RT_TABLE_MAIN:
-		case have.LinkIndex != link:
+		case have.LinkIndex != link && have.Protocol != protocolOwn:
 			return false, foreignRouteError{have}
-		case g.podRoute == r && g.isOurs():
+		case have.LinkIndex != link && !r.plain && r.cidr.Addr().Is6():
+			// Linux refuses an onlink gateway to which another device leads (ip6_route_check_nh_onlink), so the route cannot be replaced in one step.
+			return false, deleteRoute(&have)
+		case r.plain:
+			there = there || have.LinkIndex != link && g.gateway == r.gateway
+		case have.LinkIndex == link && g.podRoute == r && g.isOurs():
 			there = true
 		}
 	}
 	return there, nil
 }
 
-// correctRoute replaces the gateway port's route to the same network.
-func correctRoute(route *netlink.Route) error {
+// correctRoute replaces the agent's route to the same network.
+func correctRoute(route *netlink.Route, link int) error {
 	filter := &netlink.Route{Dst: route.Dst, Table: unix.RT_TABLE_MAIN}
 	found, err := rtnl.Dump(func() ([]netlink.Route, error) {
 		return netlink.RouteListFiltered(nl.GetIPFamily(route.Dst.IP), filter, netlink.RT_FILTER_DST|netlink.RT_FILTER_TABLE)
@@ -163,7 +176,7 @@ func correctRoute(route *netlink.Route) error {
 		return err
 	}
 	for _, have := range found {
-		if have.LinkIndex != route.LinkIndex {
+		if have.LinkIndex != link && have.Protocol != protocolOwn {
 			return foreignRouteError{have}
 		}
 	}

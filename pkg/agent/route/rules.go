@@ -66,6 +66,8 @@ type ruleParams struct {
 	formerPorts []uint16
 	ports       Ports
 	randomFully bool
+	// noSNAT leaves the sources of Pods' packets to outside the cluster alone.
+	noSNAT bool
 	// nodePortSet is the name of an ipset, virtualService and virtualNodePort are the addresses of the family. nodePortSet is empty without
 	// proxyAll. serviceSet is the set of external addresses of Services, then.
 	nodePortSet, serviceSet         string
@@ -288,8 +290,10 @@ func natTable(p ruleParams) table {
 		return t
 	}
 	t.addEgressSources(p)
-	t.add(post, "masquerade Pod to external packets", append([]string{
-		"-s", p.podCIDR.String(), "!", "-o", p.gateway, "-m", "set", "!", "--match-set", p.podSet, "dst"}, masquerade...)...)
+	if !p.noSNAT {
+		t.add(post, "masquerade Pod to external packets", append([]string{
+			"-s", p.podCIDR.String(), "!", "-o", p.gateway, "-m", "set", "!", "--match-set", p.podSet, "dst"}, masquerade...)...)
+	}
 	if p.proxyAll() {
 		// To an address of the Node itself, MASQUERADE would take that for the source in IPv6.
 		t.add(post, "give connections of the Node to Services the gateway's address", slices.Concat([]string{"-o", p.gateway, "-m", "set",

@@ -135,7 +135,14 @@ func (s *stack) syncRoutes() error {
 	if err != nil {
 		return err
 	}
-	desired := slices.SortedFunc(maps.Values(s.peers), func(a, b podRoute) int { return comparePrefixes(a.cidr, b.cidr) })
+	var desired, plain []podRoute
+	for _, r := range slices.SortedFunc(maps.Values(s.peers), func(a, b podRoute) int { return comparePrefixes(a.cidr, b.cidr) }) {
+		if r.plain {
+			plain = append(plain, r)
+		} else {
+			desired = append(desired, r)
+		}
+	}
 	var errs []error
 	if s.services != nil {
 		errs = append(errs, s.syncServiceNeighbor(link), s.syncServiceRule(link), s.removeOtherServiceRoutes(have))
@@ -147,5 +154,5 @@ func (s *stack) syncRoutes() error {
 		}
 		klog.InfoS("Added a route that was missing", "destination", r.cidr, "gateway", r.gateway)
 	}
-	return errors.Join(append(errs, s.syncNeighbors(desired, link))...)
+	return errors.Join(append(errs, s.syncNeighbors(desired, link), s.syncPlainRoutes(plain, link))...)
 }

@@ -26,8 +26,8 @@ type local struct {
 	needed func() []dependency.Address
 	// pods are the families in use between Pods, uplink the families of this Node's transport addresses.
 	pods, uplink families
-	// reach returns how Pods behind a transport address are reached. Nothing else chooses a kind of Reach.
-	reach func(address netip.Addr) reach.Reach
+	// reach returns how the Pods of a network behind a transport address are reached. Nothing else chooses a kind of Reach.
+	reach func(cidr netip.Prefix, address netip.Addr) reach.Reach
 }
 
 func newLocal(network *config.NetworkConfig, node *config.NodeConfig) local {
@@ -36,7 +36,7 @@ func newLocal(network *config.NetworkConfig, node *config.NodeConfig) local {
 		addresses: slices.Clone(node.Addresses),
 		pods:      families{ipv4: network.IPv4Enabled, ipv6: network.IPv6Enabled},
 		uplink:    families{ipv4: node.Uplink.IPv4.IsValid(), ipv6: node.Uplink.IPv6.IsValid()},
-		reach:     reach.ThroughTunnel,
+		reach:     reachIn(network.TrafficEncapMode, node.Uplink.IPv4, node.Uplink.IPv6),
 	}
 	for _, cidr := range []netip.Prefix{node.PodIPv4CIDR, node.PodIPv6CIDR} {
 		if cidr.IsValid() {
@@ -49,6 +49,22 @@ func newLocal(network *config.NetworkConfig, node *config.NodeConfig) local {
 		}
 	}
 	return l
+}
+
+// reachIn returns how peers are reached in a traffic mode by a Node whose transport addresses have these subnets (the zero Prefix for none). As in
+// Antrea, hosts of one subnet can reach each other without a router, and routes have the IP version of their next hop.
+func reachIn(mode config.TrafficEncapMode, subnets ...netip.Prefix) func(netip.Prefix, netip.Addr) reach.Reach {
+	return func(cidr netip.Prefix, address netip.Addr) reach.Reach {
+		plain := mode == config.TrafficEncapModeNoEncap || mode == config.TrafficEncapModeHybrid
+		near := cidr.Addr().Is4() == address.Is4() && slices.ContainsFunc(subnets, func(s netip.Prefix) bool { return s.Contains(address) })
+		switch {
+		case plain && near:
+			return reach.Reach{Kind: reach.Direct, Address: address}
+		case mode == config.TrafficEncapModeNoEncap:
+			return reach.Reach{Kind: reach.Routed, Address: address}
+		}
+		return reach.ThroughTunnel(address)
+	}
 }
 
 func (l *local) overlaps(cidr netip.Prefix) bool {
@@ -98,7 +114,7 @@ func (l *local) peer(o *object, all *claims, have map[netip.Prefix]netip.Addr) (
 			findings = append(findings, finding{ReasonNodeAddressInvalid, why})
 		}
 		if ip.IsValid() {
-			peer.Networks = append(peer.Networks, Network{CIDR: cidr, Reach: l.reach(ip)})
+			peer.Networks = append(peer.Networks, Network{CIDR: cidr, Reach: l.reach(cidr, ip)})
 		}
 	}
 	if len(peer.Networks) == 0 {

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 )
 
@@ -80,7 +81,7 @@ func TestPeerOf(t *testing.T) {
 			}
 			o, all := readNode(node), newClaims()
 			all.set("node2", o)
-			l := local{name: "node1", pods: tc.families, uplink: tc.uplink, reach: reach.ThroughTunnel}
+			l := local{name: "node1", pods: tc.families, uplink: tc.uplink, reach: reachIn(config.TrafficEncapModeEncap)}
 			got, findings := l.peer(o, all, nil)
 			switch {
 			case tc.wantErr != "":

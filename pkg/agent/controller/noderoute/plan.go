@@ -72,13 +72,15 @@ type routeTo struct {
 	known bool
 }
 
-// sameWay reports whether two Nodes have the Pod network in common, reached by the same kind of Reach.
+// sameWay reports whether two Nodes have the Pod network in common, reached by the same kind of Reach, or by kinds of which flows and routes
+// replace each other's in one step, so that connections continue when a Node moves to another subnet.
 func (n Network) sameWay(other Network) bool {
-	return n.CIDR == other.CIDR && n.Reach.Kind == other.Reach.Kind
+	exchangeable := func(k reach.Kind) bool { return k == reach.Tunnel || k.IsPlain() }
+	return n.CIDR == other.CIDR && (n.Reach.Kind == other.Reach.Kind || exchangeable(n.Reach.Kind) && exchangeable(other.Reach.Kind))
 }
 
 // plan lists the operations that lead from the installed state to the wanted one (nil: nothing). Routes lead into the
-// pipeline only while its flows exist: flows are added before routes, and removed after them. When a CIDR or its kind of Reach changes,
+// pipeline only while its flows exist: flows are added before routes, and removed after them. When a CIDR changes, or its way (sameWay),
 // routes and flows are removed and added again, so that everything derived from them forgets the old one. If the new ones are refused,
 // packets go nowhere, rather than in a way that is no longer wanted.
 func plan(name string, have installed, want *Peer) []operation {

@@ -53,7 +53,7 @@ func peer(name, ip string, cidrs ...string) *Peer {
 func TestPlan(t *testing.T) {
 	ip1, ip2 := reach.ThroughTunnel(netip.MustParseAddr("192.168.0.1")), reach.ThroughTunnel(netip.MustParseAddr("192.168.0.2"))
 	a, b := netip.MustParsePrefix("10.0.1.0/24"), netip.MustParsePrefix("10.0.2.0/24")
-	direct := reach.Reach{Kind: reach.Direct, Address: ip1.Address}
+	direct, other := reach.Reach{Kind: reach.Direct, Address: ip1.Address}, reach.Reach{Kind: 77, Address: ip1.Address}
 	all := installed{flows: &flows{peer: *peer("n", "192.168.0.1", "10.0.1.0/24"), known: true}, routes: map[netip.Prefix]routeTo{a: {ip1, true}}}
 	c, ip6 := netip.MustParsePrefix("fd00:a::/64"), reach.ThroughTunnel(netip.MustParseAddr("fd00::1"))
 	dualPeer := Peer{Name: "n", Networks: []Network{{a, ip1}, {c, ip6}}}
@@ -80,9 +80,11 @@ func TestPlan(t *testing.T) {
 		"one of two addresses changed": {have: dual, want: dualMoved, ops: []string{
 			"install flows n 192.168.0.2 fd00::1 [10.0.1.0/24 fd00:a::/64]", "add route n 10.0.1.0/24"}},
 		"half of a change": {have: installed{flows: all.flows}, want: peer("n", "192.168.0.1", "10.0.2.0/24"), ops: []string{"uninstall flows n", "install flows n 192.168.0.1 [10.0.2.0/24]", "add route n 10.0.2.0/24"}},
-		"kind of Reach changed: delete and add": {have: all, want: &Peer{Name: "n", Networks: []Network{{a, direct}}}, ops: []string{
+		"moved to another subnet: replace": {have: all, want: &Peer{Name: "n", Networks: []Network{{a, direct}}}, ops: []string{
+			"install flows n 192.168.0.1 [10.0.1.0/24]", "add route n 10.0.1.0/24"}},
+		"kind of Reach changed: delete and add": {have: all, want: &Peer{Name: "n", Networks: []Network{{a, other}}}, ops: []string{
 			"delete route n 10.0.1.0/24", "uninstall flows n", "install flows n 192.168.0.1 [10.0.1.0/24]", "add route n 10.0.1.0/24"}},
-		"kind of Reach was refused": {have: installed{flows: &flows{peer: Peer{Name: "n", Networks: []Network{{a, direct}}}}}, want: peer("n", "192.168.0.1", "10.0.1.0/24"), ops: []string{
+		"kind of Reach was refused": {have: installed{flows: &flows{peer: Peer{Name: "n", Networks: []Network{{a, other}}}}}, want: peer("n", "192.168.0.1", "10.0.1.0/24"), ops: []string{
 			"uninstall flows n", "install flows n 192.168.0.1 [10.0.1.0/24]", "add route n 10.0.1.0/24"}},
 		"route of old address": {have: installed{flows: &flows{peer: *peer("n", "192.168.0.2", "10.0.1.0/24"), known: true}, routes: all.routes}, want: peer("n", "192.168.0.2", "10.0.1.0/24"), ops: []string{"add route n 10.0.1.0/24"}},
 	} {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 )
 
@@ -47,7 +48,7 @@ func TestPretendedReach(t *testing.T) {
 			require.NoError(t, err)
 			quiet()
 		}
-		a.local.reach = func(address netip.Addr) reach.Reach {
+		a.local.reach = func(_ netip.Prefix, address netip.Addr) reach.Reach {
 			if kind, found := kinds[address]; found {
 				return reach.Reach{Kind: kind, Address: address}
 			}
@@ -60,11 +61,78 @@ func TestPretendedReach(t *testing.T) {
 		list, _ := a.problems.List()
 		require.Len(t, list, 1)
 		require.Equal(t, ReasonNodeNotConnected, list[0].Reason)
-		require.Contains(t, list[0].Message, `the Pod network 10.10.1.0/24: flows cannot lead to a peer by "kind 77" (kind 77 to 192.168.0.11): this version only implements "tunnel"`)
+		require.Contains(t, list[0].Message, `the Pod network 10.10.1.0/24: flows cannot lead to a peer by "kind 77" (kind 77 to 192.168.0.11): this version only implements "tunnel", "direct" and "routed"`)
 
 		delete(kinds, ip1)
 		touch("tunnel")
 		require.Equal(t, both, a.host.sw.Flows())
 		require.Empty(t, a.problemList())
+	})
+}
+
+func TestReachIn(t *testing.T) {
+	uplink4, uplink6 := netip.MustParsePrefix("192.168.77.11/24"), netip.MustParsePrefix("fd00:77::11/64")
+	const cidr4, cidr6 = "10.10.2.0/24", "fd00:10:2::/64"
+	const near4, far4, near6, far6 = "192.168.77.12", "192.168.78.12", "fd00:77::12", "fd00:78::12"
+	for _, tc := range []struct {
+		mode          config.TrafficEncapMode
+		cidr, address string
+		want          reach.Kind
+	}{
+		{config.TrafficEncapModeEncap, cidr4, near4, reach.Tunnel},
+		{config.TrafficEncapModeEncap, cidr4, far4, reach.Tunnel},
+		{config.TrafficEncapModeHybrid, cidr4, near4, reach.Direct},
+		{config.TrafficEncapModeHybrid, cidr4, far4, reach.Tunnel},
+		{config.TrafficEncapModeHybrid, cidr6, near6, reach.Direct},
+		{config.TrafficEncapModeHybrid, cidr6, far6, reach.Tunnel},
+		{config.TrafficEncapModeHybrid, cidr6, near4, reach.Tunnel},
+		{config.TrafficEncapModeHybrid, cidr4, near6, reach.Tunnel},
+		{config.TrafficEncapModeNoEncap, cidr4, near4, reach.Direct},
+		{config.TrafficEncapModeNoEncap, cidr4, far4, reach.Routed},
+		{config.TrafficEncapModeNoEncap, cidr6, near6, reach.Direct},
+		{config.TrafficEncapModeNoEncap, cidr6, near4, reach.Routed},
+	} {
+		address := netip.MustParseAddr(tc.address)
+		got := reachIn(tc.mode, uplink4, uplink6)(netip.MustParsePrefix(tc.cidr), address)
+		require.Equal(t, reach.Reach{Kind: tc.want, Address: address}, got, "%s: %s at %s", tc.mode, tc.cidr, tc.address)
+	}
+	alone := reachIn(config.TrafficEncapModeHybrid, netip.Prefix{}, netip.Prefix{})
+	require.Equal(t, reach.Tunnel, alone(netip.MustParsePrefix(cidr4), netip.MustParseAddr(near4)).Kind, "a Node without subnet is near no other")
+}
+
+// TestNodeMovesBetweenSubnets: in mode hybrid, flows of a peer are replaced, never removed, when the peer moves to another subnet and back. In the end
+// they are as they were.
+func TestNodeMovesBetweenSubnets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		for i := range 2 {
+			cidr, address := honest(i)
+			require.NoError(t, client.Tracker().Add(node(nodeName(i), address.String(), cidr.String())))
+		}
+		a := startAgent(t, client, 0)
+		defer a.stop()
+		quiet()
+		cidr, near := honest(1)
+		far := netip.MustParseAddr("192.168.99.11")
+		a.local.reach = reachIn(config.TrafficEncapModeHybrid, netip.PrefixFrom(near, 24))
+		move := func(to netip.Addr) {
+			_, err := client.CoreV1().Nodes().Update(t.Context(), node(nodeName(1), to.String(), cidr.String()), metav1.UpdateOptions{})
+			require.NoError(t, err)
+			quiet()
+		}
+		move(far)
+		before := a.host.sw.Flows()
+		for _, step := range []struct {
+			to   netip.Addr
+			want reach.Kind
+		}{{near, reach.Direct}, {far, reach.Tunnel}, {near, reach.Direct}, {far, reach.Tunnel}} {
+			history := len(a.host.sw.History())
+			move(step.to)
+			require.Equal(t, []Peer{{Name: nodeName(1), Networks: []Network{{cidr, reach.Reach{Kind: step.want, Address: step.to}}}}}, a.Peers())
+			require.Equal(t, map[netip.Prefix]string{cidr: nodeName(1)}, a.host.routes)
+			require.Len(t, a.host.sw.History(), history+1, "one bundle replaces the flows")
+			require.Empty(t, a.problemList())
+		}
+		require.Equal(t, before, a.host.sw.Flows())
 	})
 }

@@ -46,9 +46,13 @@ type Status struct {
 	Egress   DirectionStats `json:"egress"`
 	Ingress  DirectionStats `json:"ingress"`
 	// Endpoints is the number of local Pods that may use the cache, PodsOnOVS of those that may not at the moment.
-	Endpoints int       `json:"endpoints"`
-	PodsOnOVS int       `json:"podsOnOVS"`
-	Nodes     int       `json:"nodes"`
+	Endpoints int `json:"endpoints"`
+	PodsOnOVS int `json:"podsOnOVS"`
+	// Nodes is the number of remote Nodes that flows may go to, NodesOnOVS the number of Nodes that are reached without the tunnel, to which
+	// there are no hits.
+	Nodes      int `json:"nodes"`
+	NodesOnOVS int `json:"nodesOnOVS"`
+
 	Evictions Evictions `json:"evictions"`
 	Conntrack Conntrack `json:"conntrack"`
 	// OpenVSwitchAway is set while Open vSwitch cannot confirm entries.
@@ -129,12 +133,15 @@ type FlowInfo struct {
 	Rewritten bool `json:"rewritten,omitempty"`
 }
 
-// NodeInfo is one remote Node.
+// NodeInfo is one transport address of a remote Node.
 type NodeInfo struct {
 	Name     string   `json:"name"`
 	TunnelIP string   `json:"tunnelIP"`
 	PodCIDRs []string `json:"podCIDRs"`
-	Slot     int      `json:"slot"`
+	// Slot means nothing with OnOVS.
+	Slot int `json:"slot"`
+	// OnOVS says why there are no hits to the Node; empty if there can be.
+	OnOVS string `json:"onOVS,omitempty"`
 }
 
 // EndpointInfo is one local Pod.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
-	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -35,7 +34,7 @@ func addressesOf(g *pipeline.Generator, peers map[netip.Prefix]Peer) (addrs []ne
 	for _, cidr := range sortedPrefixes(peers) {
 		to := peers[cidr].Reach
 		_, hasPods := g.FamilyOf(cidr.Addr())
-		if _, ok := g.FamilyOf(to.Address); ok && hasPods && to.Kind == reach.Tunnel && !slices.Contains(addrs, to.Address) {
+		if _, ok := g.FamilyOf(to.Address); ok && hasPods && !slices.Contains(addrs, to.Address) {
 			addrs = append(addrs, to.Address)
 		}
 	}

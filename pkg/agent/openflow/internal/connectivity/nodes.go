@@ -165,6 +165,8 @@ func nodeFlows(g *pipeline.Generator, peers map[netip.Prefix]Peer) ([]of.Flow, e
 		switch peer := peers[cidr]; peer.Reach.Kind {
 		case reach.Tunnel:
 			flows = append(flows, tunnelPeerFlows(g, cidr, peer)...)
+		case reach.Direct, reach.Routed:
+			flows = append(flows, plainPeerFlows(g, cidr, peer)...)
 		default:
 			return nil, fmt.Errorf("the Pod network %v: %w", cidr, peer.Reach.NotBuilt("flows"))
 		}
@@ -183,8 +185,43 @@ func tunnelPeerFlows(g *pipeline.Generator, cidr netip.Prefix, peer Peer) (flows
 			continue
 		}
 		flows = append(flows, g.Flow(pipeline.CookiePodConnectivity, pipeline.TableL3Forwarding, pipeline.PriorityNormal, pipeline.Matches(f.EthType, f.Dst(cidr)),
-			of.SetEthSrc{MAC: g.Node.Gateway.MAC}, of.SetEthDst{MAC: config.GlobalVirtualMAC},
-			of.SetTunnelDst{IP: peer.Reach.Address}, pipeline.ToTunnel.Load(), g.ToTable(pipeline.TableL3DecTTL)))
+			throughTunnel(g, peer)...))
+		if g.Features.Hybrid {
+			flows = append(flows, movedPeerFlow(g, f, cidr, peer))
+		}
+	}
+	return flows
+}
+
+// throughTunnel are the actions of a flow in L3Forwarding that send packets to the peer through the tunnel.
+func throughTunnel(g *pipeline.Generator, peer Peer) []of.Action {
+	return []of.Action{of.SetEthSrc{MAC: g.Node.Gateway.MAC}, of.SetEthDst{MAC: config.GlobalVirtualMAC},
+		of.SetTunnelDst{IP: peer.Reach.Address}, pipeline.ToTunnel.Load(), g.ToTable(pipeline.TableL3DecTTL)}
+}
+
+// movedPeerFlow sends answers to a peer through the tunnel that was reached without it when it opened the connection: they pass the host, which
+// returns them to the bridge.
+func movedPeerFlow(g *pipeline.Generator, f pipeline.Family, cidr netip.Prefix, peer Peer) of.Flow {
+	return g.Flow(pipeline.CookiePodConnectivity, pipeline.TableL3Forwarding, pipeline.PriorityHigh+1,
+		pipeline.Matches(f.EthType, of.CTState("+rpl+trk"), pipeline.ConnFromGateway.Match(), pipeline.FromGateway.Match(), f.Dst(cidr)),
+		throughTunnel(g, peer)...)
+}
+
+// plainPeerFlows leave packets to a Pod network to the host, which routes them as they are. The host decrements their TTL, and so does this bridge. With
+// Egress, answers from outside to a Pod whose Egress address this Node has return through the tunnel, by which their connection was opened.
+func plainPeerFlows(g *pipeline.Generator, cidr netip.Prefix, peer Peer) (flows []of.Flow) {
+	const category = pipeline.CookiePodConnectivity
+	for _, f := range g.Families() {
+		if !f.Contains(cidr.Addr()) {
+			continue
+		}
+		flows = append(flows, g.Flow(category, pipeline.TableL3Forwarding, pipeline.PriorityNormal, pipeline.Matches(f.EthType, f.Dst(cidr)),
+			of.SetEthDst{MAC: g.Node.Gateway.MAC}, pipeline.ToGateway.Load(), g.ToTable(pipeline.TableL3DecTTL)))
+		if g.Features.Egress {
+			flows = append(flows, g.Flow(category, pipeline.TableL3Forwarding, pipeline.PriorityHigh,
+				pipeline.Matches(f.EthType, of.CTState("+rpl+trk"), pipeline.ConnFromTunnel.Match(), pipeline.FromGateway.Match(), f.Dst(cidr)),
+				throughTunnel(g, peer)...))
+		}
 	}
 	return flows
 }

@@ -16,8 +16,8 @@ const maxOFPort = 0xffffff00
 
 func validateConfig(node *config.NodeConfig, network *config.NetworkConfig) error {
 	switch {
-	case network.TrafficEncapMode != config.TrafficEncapModeEncap:
-		return fmt.Errorf("traffic mode %q has no pipeline: must be %q", network.TrafficEncapMode, config.TrafficEncapModeEncap)
+	case !network.TrafficEncapMode.IsBuilt():
+		return fmt.Errorf("traffic mode %q has no pipeline: must be one of %q", network.TrafficEncapMode, config.BuiltEncapModes)
 	case !node.PodIPv4CIDR.IsValid() && !node.PodIPv6CIDR.IsValid():
 		return fmt.Errorf("local Node %s has no Pod network", node.Name)
 	case node.PodIPv4CIDR.IsValid() && (!node.PodIPv4CIDR.Addr().Is4() || !node.Gateway.IPv4.Is4()):

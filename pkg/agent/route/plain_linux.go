@@ -1,0 +1,101 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package route
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
+)
+
+// Plain routes lead packets to a peer's Pods through the network as they are. Other programs have routes on the same devices, so the agent finds its
+// own by their protocol number, also those that were made before it started.
+
+// setPlainRoute makes the CIDR reachable by a plain route, or by no route of the agent's. Its neighbor for the tunnel goes.
+func (s *stack) setPlainRoute(r podRoute, link int) error {
+	var err error
+	if r.gateway.IsValid() {
+		err = setRoute(r, link)
+	} else {
+		// A former agent's on the gateway port may have another protocol number.
+		err = errors.Join(deletePlainRoute(r.cidr), deleteRoute(&netlink.Route{Dst: toIPNet(r.cidr), LinkIndex: link, Table: unix.RT_TABLE_MAIN}))
+	}
+	if err != nil {
+		return err
+	}
+	return s.deleteNeighbor(r.cidr.Addr().Next(), link)
+}
+
+// deletePlainRoute deletes the agent's route to the CIDR, whatever its device. It succeeds when there is none.
+func deletePlainRoute(cidr netip.Prefix) error {
+	return deleteRoute(&netlink.Route{Dst: toIPNet(cidr), Table: unix.RT_TABLE_MAIN, Protocol: protocolOwn})
+}
+
+// plainRoutes returns the agent's routes of the main table on other devices than the gateway port.
+func (s *stack) plainRoutes(link int) ([]gatewayRoute, error) {
+	filter := &netlink.Route{Protocol: protocolOwn, Table: unix.RT_TABLE_MAIN}
+	routes, err := rtnl.Dump(func() ([]netlink.Route, error) {
+		return netlink.RouteListFiltered(s.family.af, filter, netlink.RT_FILTER_PROTOCOL|netlink.RT_FILTER_TABLE)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the agent's %s routes: %w", s.family.name, err)
+	}
+	var found []gatewayRoute
+	for _, r := range routes {
+		if r.LinkIndex != link {
+			found = append(found, newGatewayRoute(r))
+		}
+	}
+	return found, nil
+}
+
+// removeUnknownPlainRoutes removes the routes to CIDRs that are not in known, and to peers that are now reached in another way.
+func (s *stack) removeUnknownPlainRoutes(known map[netip.Prefix]bool, link int) error {
+	have, err := s.plainRoutes(link)
+	errs := []error{err}
+	for _, h := range have {
+		if peer, added := s.peers[h.cidr]; known[h.cidr] && (!added || peer.plain && peer.gateway.IsValid()) {
+			continue
+		}
+		if err := deleteRoute(&h.raw); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		klog.InfoS("Deleted unknown route to a Node", "destination", h.cidr, "gateway", h.gateway)
+	}
+	return errors.Join(errs...)
+}
+
+// syncPlainRoutes adds the desired routes that are missing, or lead to another next hop.
+func (s *stack) syncPlainRoutes(desired []podRoute, link int) error {
+	if len(desired) == 0 {
+		return nil
+	}
+	have, err := s.plainRoutes(link)
+	if err != nil {
+		return err
+	}
+	there := make(map[netip.Prefix]netip.Addr, len(have))
+	for _, h := range have {
+		there[h.cidr] = h.gateway
+	}
+	var errs []error
+	for _, r := range desired {
+		if !r.gateway.IsValid() || there[r.cidr] == r.gateway {
+			continue
+		}
+		if err := setRoute(r, link); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		klog.InfoS("Added a route that was missing", "destination", r.cidr, "gateway", r.gateway)
+	}
+	return errors.Join(errs...)
+}
