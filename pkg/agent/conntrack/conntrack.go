@@ -3,7 +3,7 @@
 
 // Package conntrack reads and changes the kernel's connection tracking table over netlink
 // (include/uapi/linux/netfilter/nfnetlink_conntrack.h). conntrack.go lists it and ends connections, tcp.go decodes the
-// state of TCP, table.go looks up and changes single connections, tuple.go makes and reads the attributes of addresses,
+// state of TCP, table.go looks up and changes single connections, create.go makes and removes them, tuple.go makes and reads the attributes of addresses,
 // accounting.go reads the kernel's counters, and reports connections that end.
 package conntrack
 
@@ -33,6 +33,7 @@ const (
 const (
 	statusSeenReply = 1 << 1 // packets have been seen in both directions
 	statusAssured   = 1 << 2
+	statusConfirmed = 1 << 3 // in the table
 )
 
 // nfnetlinkConntrack is NFNL_SUBSYS_CTNETLINK in a message type.

@@ -32,7 +32,11 @@ func OpenTable() (*Table, error) {
 func (t *Table) Close() { t.sockets[unix.NETLINK_NETFILTER].Close() }
 
 func (t *Table) request(message int, zone uint16, tuple Tuple) *nl.NetlinkRequest {
-	request := newRequest(message, tuple.family(), unix.NLM_F_ACK)
+	return t.requestWith(message, 0, zone, tuple)
+}
+
+func (t *Table) requestWith(message, flags int, zone uint16, tuple Tuple) *nl.NetlinkRequest {
+	request := newRequest(message, tuple.family(), unix.NLM_F_ACK|flags)
 	request.Sockets = t.sockets
 	// The kernel finds a connection by the addresses of either direction.
 	request.AddData(tuple.attribute(nl.CTA_TUPLE_ORIG))

@@ -40,6 +40,12 @@ type Flags uint8
 
 // Flags that are used here.
 const (
+	// FlagSACKPermitted: the direction may send selective acknowledgements.
+	FlagSACKPermitted Flags = 0x02
+	// FlagCloseInit: the direction has closed first, so a SYN after the end begins a new connection.
+	FlagCloseInit Flags = 0x04
+	// FlagLiberal: segments outside of the direction's window pass.
+	FlagLiberal Flags = 0x08
 	// FlagDataUnacknowledged: not all data of the direction has been acknowledged. While either direction has the flag,
 	// the connection has the timeout nf_conntrack_tcp_timeout_unacknowledged.
 	FlagDataUnacknowledged Flags = 0x10

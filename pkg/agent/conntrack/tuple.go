@@ -26,6 +26,13 @@ func (t Tuple) attribute(typ int) *nl.RtAttr {
 			nl.NewRtAttr(nl.CTA_PROTO_SRC_PORT, nl.BEUint16Attr(t.SourcePort)), nl.NewRtAttr(nl.CTA_PROTO_DST_PORT, nl.BEUint16Attr(t.DestinationPort))))
 }
 
+// Reversed returns the other direction, if no address is translated.
+func (t Tuple) Reversed() Tuple {
+	t.Source, t.Destination = t.Destination, t.Source
+	t.SourcePort, t.DestinationPort = t.DestinationPort, t.SourcePort
+	return t
+}
+
 // family is the address family of the tuple.
 func (t Tuple) family() uint8 {
 	if t.Source.Is6() {
