@@ -40,7 +40,7 @@ var backoff = retry.Backoff{Min: time.Second, Max: 30 * time.Second}
 // Config contains what the controller needs.
 type Config struct {
 	NodeName string
-	// Range is nil without NodePortLocal: the controller only removes annotations of a former agent.
+	// Range is nil without NodePortLocal: the controller only ends the connections of a former agent's rules, and removes its annotations.
 	Range      *Range
 	Host       Host
 	Interfaces interfacestore.InterfaceStore
@@ -73,13 +73,13 @@ type Controller struct {
 // New returns a controller that only learns until Run, but for PodArrives. The caller starts the informers afterwards.
 func New(config Config) (*Controller, error) {
 	c := &Controller{Config: config, rulesWake: make(chan struct{}, 1), writesWake: make(chan struct{}, 1), holders: map[netip.Addr]types.NamespacedName{}}
-	if config.Range == nil {
-		c.entries = map[types.NamespacedName][]entry{}
-		return c, c.watch(config.Pods.Informer(), "Pod", c.writesWake)
-	}
 	c.reported = newReports(config.Problems)
 	for _, i := range config.Interfaces.ListInterfaces() {
 		c.added(i)
+	}
+	if config.Range == nil {
+		c.realizer = newRealizer(retired{config.Host}, newPorts(Range{}, holdPort), endConnections, maps.Clone(c.holders))
+		return c, c.watch(config.Pods.Informer(), "Pod", c.rulesWake)
 	}
 	c.realizer = newRealizer(config.Host, newPorts(*config.Range, holdPort), endConnections, maps.Clone(c.holders))
 	config.Interfaces.Subscribe(func(event interfacestore.Event) {
@@ -156,7 +156,7 @@ func podOf(i *interfacestore.InterfaceConfig) (name types.NamespacedName, ok boo
 // PodArrives returns once no port of the Node leads to the addresses of the interface by a rule for another Pod.
 func (c *Controller) PodArrives(i *interfacestore.InterfaceConfig) error {
 	name, ok := podOf(i)
-	if !ok || c.Range == nil {
+	if !ok {
 		return nil
 	}
 	c.realizing.Lock()
@@ -190,9 +190,7 @@ func (c *Controller) Run(ctx context.Context) {
 			keep(ctx, "The annotation of Pods with ports of the Node", c.writesWake, c.writeAll)
 		})
 	})
-	if c.Range != nil {
-		keep(ctx, "The lead of ports of the Node to Pods", c.rulesWake, c.realize)
-	}
+	keep(ctx, "The lead of ports of the Node to Pods", c.rulesWake, c.realize)
 }
 
 // keep works when it is woken, and again after a failure, until ctx ends.
@@ -236,6 +234,9 @@ func (c *Controller) realize(ctx context.Context) error {
 // snapshot returns what is known.
 func (c *Controller) snapshot() (*world, error) {
 	w := &world{}
+	if c.Range == nil {
+		return w, nil
+	}
 	node, err := c.Nodes.Lister().Get(c.NodeName)
 	if err != nil {
 		return nil, err

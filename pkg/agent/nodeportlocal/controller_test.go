@@ -25,11 +25,11 @@ import (
 
 // lockedHost may be read while the controller works.
 type lockedHost struct {
-	mu    sync.Mutex
-	rules []route.PodPort
+	mu            sync.Mutex
+	rules, former []route.PodPort
 }
 
-func (h *lockedHost) FormerPodPorts() []route.PodPort { return nil }
+func (h *lockedHost) FormerPodPorts() []route.PodPort { return h.former }
 
 func (h *lockedHost) SetPodPorts(_ context.Context, ports []route.PodPort) error {
 	h.mu.Lock()
@@ -111,7 +111,7 @@ func TestFromServiceToAnnotation(t *testing.T) {
 // TestWithoutTheFeature: annotations of a former agent go.
 func TestWithoutTheFeature(t *testing.T) {
 	told := somePod("a", func(p *corev1.Pod) { p.Annotations[PodAnnotation], p.Annotations["other"] = `[{"podPort":8080}]`, "x" }, "10.10.0.5")
-	c, kube, annotation := runController(t, nil, nil, interfacestore.NewInterfaceStore(), told)
+	c, kube, annotation := runController(t, nil, &lockedHost{}, interfacestore.NewInterfaceStore(), told)
 	require.Eventually(t, func() bool { _, annotated := annotation("a"); return !annotated }, patience, 10*time.Millisecond)
 	pod, err := kube.CoreV1().Pods("ns").Get(t.Context(), "a", metav1.GetOptions{})
 	require.NoError(t, err)

@@ -20,6 +20,11 @@ type Host interface {
 	FormerPodPorts() []route.PodPort
 }
 
+// retired is the host without the feature: Initialize has removed the rules.
+type retired struct{ Host }
+
+func (retired) SetPodPorts(context.Context, []route.PodPort) error { return nil }
+
 // realizer brings plans into force. It remembers what is.
 type realizer struct {
 	host  Host

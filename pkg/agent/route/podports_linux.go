@@ -60,11 +60,11 @@ func (c *Client) SetPodPorts(ctx context.Context, ports []PodPort) error {
 	})
 }
 
-// FormerPodPorts returns the ports that Initialize has found, and keeps until SetPodPorts.
+// FormerPodPorts returns the ports that Initialize has found. With Options.PodPorts it keeps them until SetPodPorts, otherwise it has removed them.
 func (c *Client) FormerPodPorts() (ports []PodPort) {
 	for _, s := range c.stacks {
 		s.firewallMutex.Lock()
-		ports = append(ports, s.firewall.params.podPorts...)
+		ports = append(ports, s.formerPodPorts...)
 		s.firewallMutex.Unlock()
 	}
 	return ports
@@ -79,8 +79,8 @@ func (s *stack) setPodPorts(ctx context.Context, all []PodPort) error {
 	if !w.params.podPortsOn {
 		return fmt.Errorf("needs nodePortLocal.enable, which is false")
 	}
-	if slices.Equal(w.params.podPorts, ports) {
-		return nil
+	if slices.Equal(w.params.podPorts, ports) && w.kept.own != nil {
+		return nil // and the kernel has them
 	}
 	former, p := w.params, w.params
 	p.podPorts = ports
@@ -92,23 +92,26 @@ func (s *stack) setPodPorts(ctx context.Context, all []PodPort) error {
 	return nil
 }
 
-// keepFormerPodPorts finds the ports that a former agent has led to Pods, and keeps them: connections would fail until Pods are known.
+// keepFormerPodPorts finds the ports that a former agent has led to Pods, and keeps them with PodPorts: connections would fail until Pods are known.
 func (s *stack) keepFormerPodPorts(ctx context.Context) error {
 	s.firewallMutex.Lock()
 	defer s.firewallMutex.Unlock()
 	w := s.firewall
-	if !w.params.podPortsOn || !s.hasPods() {
+	if !s.hasPods() {
 		return nil
 	}
 	rules, err := w.rules(ctx)
 	if err != nil {
 		return err
 	}
-	p := w.params
-	p.podPorts = formerPodPorts(s.family, rules[tableNAT])
-	w.want(p)
-	if len(p.podPorts) > 0 {
-		klog.InfoS("Keeping the ports of the Node that lead to Pods for now", "family", w.family.name, "count", len(p.podPorts))
+	if s.formerPodPorts = formerPodPorts(s.family, rules[tableNAT]); len(s.formerPodPorts) == 0 {
+		return nil
+	}
+	klog.InfoS("Found ports of the Node that lead to Pods", "family", w.family.name, "count", len(s.formerPodPorts), "kept", w.params.podPortsOn)
+	if w.params.podPortsOn {
+		p := w.params
+		p.podPorts = s.formerPodPorts
+		w.want(p)
 	}
 	return nil
 }

@@ -60,10 +60,16 @@ func TestPodPorts(t *testing.T) {
 			require.NotContains(t, strings.Join(savedRules(t), "\n"), "-p tcp -m tcp --dport 61002")
 			require.NoError(t, next.SetPodPorts(t.Context(), nil))
 			require.NotContains(t, strings.Join(savedRules(t), "\n"), "-j DNAT")
-
+			require.NoError(t, next.SetPodPorts(t.Context(), ports))
 			off := newTestClient(t, Options{})
 			require.NoError(t, off.Initialize())
 			require.Equal(t, without, savedRules(t))
+			require.Equal(t, ports, off.FormerPodPorts(), "their connections have to end")
+
+			off = newTestClient(t, Options{})
+			require.NoError(t, off.Initialize())
+			require.Equal(t, without, savedRules(t))
+			require.Empty(t, off.FormerPodPorts())
 			require.ErrorContains(t, off.SetPodPorts(t.Context(), ports), "nodePortLocal.enable")
 		})
 	}

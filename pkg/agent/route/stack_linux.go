@@ -28,6 +28,8 @@ type stack struct {
 
 	firewallMutex sync.Mutex
 	firewall      *firewall
+	// formerPodPorts are the ports of the Node that led to Pods when the agent started.
+	formerPodPorts []PodPort
 
 	// mutex guards peers, nodes and services, together with the routes, neighbors and set entries in the kernel that
 	// correspond to them.
