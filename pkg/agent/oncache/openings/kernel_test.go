@@ -170,9 +170,9 @@ func (n *node) promote(p *pair, word Word) {
 	if n.ordinary {
 		return
 	}
-	words := &words{word: There | Answered | word}
-	require.NoError(n.t, n.promoter().Promote(&p.Connection, words))
-	require.Equal(n.t, There|Answered|Noted|Gone|word, words.word)
+	u := &untracked{word: There | Answered | word, Connection: p.Connection}
+	require.NoError(n.t, n.promoter().Promote(u))
+	require.Equal(n.t, There|Answered|Noted|Gone|word, u.word)
 }
 
 // state waits until conntrack has the connection in that state.

@@ -1,9 +1,6 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package openings enters connections into conntrack that the fast path has carried from their SYN on (promotes them). The protocol, and what
-// breaks without each of its steps, is docs/design/model/openings.pml. The fast path makes no such connections yet, so the agent does not
-// use this package.
 package openings
 
 import (
@@ -15,8 +12,10 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 )
 
-// Word is the state of an untracked connection, which programs and agent change with atomic operations only.
-type Word uint32
+// Word is the state of an untracked connection, which programs and agent change with atomic operations only. The high 32 bits are the sequence
+// number of its SYN: without it, a later connection with the same ports could return to the word that an agent compares with, and
+// would get the label of the former one.
+type Word uint64
 
 // Bits of a word. 0 is a connection that is not in the map.
 const (
@@ -37,7 +36,7 @@ func (w Word) live() bool { return w&There != 0 && w&Gone == 0 }
 // promoted reports whether conntrack gets an entry: a closed connection needs none, and one without an answer has to begin again.
 func (w Word) promoted() bool { return w&Answered != 0 && w&Closed == 0 }
 
-// Connection is an untracked connection as Open vSwitch would have entered it.
+// Connection is an untracked connection as Open vSwitch would have entered it. Programs write it before they clear New.
 type Connection struct {
 	Zone uint16
 	// Original is the direction of the opener.
@@ -47,10 +46,10 @@ type Connection struct {
 	Labels [2]uint64
 }
 
-// Words changes the word of one connection.
-type Words interface {
-	// Note sets Noted in a live word that satisfies promoted, and returns the word after that.
-	Note(promoted func(Word) bool) (Word, error)
+// Untracked is the entry of one 5-tuple in the map of untracked connections.
+type Untracked interface {
+	// Note sets Noted in a live word that satisfies promoted, and returns the word after that, with what the entry then contains.
+	Note(promoted func(Word) bool) (Word, Connection, error)
 	// Swap makes the word next if it is old, and reports whether it was.
 	Swap(old, next Word) (bool, error)
 }
@@ -73,18 +72,21 @@ type Promoter struct {
 // of its bits, except that a SYN may begin the connection again.
 const attempts = 32
 
-// Promote makes conntrack agree with the word and then gives the connection's segments to Open vSwitch, in an order that loses none. After an
+// Promote makes conntrack agree with the entry and then gives the connection's segments to Open vSwitch, in an order that loses none. After an
 // error the segments stay on the fast path, and it may be called again; a SYN that would go to Open vSwitch is held back until it succeeds.
-func (p *Promoter) Promote(c *Connection, words Words) error {
+func (p *Promoter) Promote(u Untracked) error {
+	var c Connection
 	for range attempts {
-		word, err := words.Note(Word.promoted)
+		var word Word
+		var err error
+		word, c, err = u.Note(Word.promoted)
 		if err != nil || !word.live() {
 			return err
 		}
-		if err := p.agree(c, word); err != nil {
+		if err := p.agree(&c, word); err != nil {
 			return err
 		}
-		if swapped, err := words.Swap(word, word|Gone); swapped || err != nil {
+		if swapped, err := u.Swap(word, word|Gone); swapped || err != nil {
 			return err
 		}
 	}

@@ -16,32 +16,33 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 )
 
-// words is a word in memory. between runs before each of the agent's steps, as other CPUs' programs may.
-type words struct {
-	word    Word
+// untracked is an entry in memory. between runs before each of the agent's steps, as other CPUs' programs may.
+type untracked struct {
+	word Word
+	Connection
 	between func()
 }
 
-func (w *words) step() {
-	if w.between != nil {
-		w.between()
+func (u *untracked) step() {
+	if u.between != nil {
+		u.between()
 	}
 }
 
-func (w *words) Note(promoted func(Word) bool) (Word, error) {
-	w.step()
-	if w.word.live() && promoted(w.word) {
-		w.word |= Noted
+func (u *untracked) Note(promoted func(Word) bool) (Word, Connection, error) {
+	u.step()
+	if u.word.live() && promoted(u.word) {
+		u.word |= Noted
 	}
-	return w.word, nil
+	return u.word, u.Connection, nil
 }
 
-func (w *words) Swap(old, next Word) (bool, error) {
-	w.step()
-	if w.word != old {
+func (u *untracked) Swap(old, next Word) (bool, error) {
+	u.step()
+	if u.word != old {
 		return false, nil
 	}
-	w.word = next
+	u.word = next
 	return true, nil
 }
 
@@ -110,33 +111,31 @@ func (t *table) Remove(_ uint16, tuple conntrack.Tuple) (bool, error) {
 	return ok, nil
 }
 
-func connection() *Connection {
-	return &Connection{Zone: zone, Mark: 3, Labels: [2]uint64{7, 9}, Original: conntrack.Tuple{
+func connection() Connection {
+	return Connection{Zone: zone, Mark: 3, Labels: [2]uint64{7, 9}, Original: conntrack.Tuple{
 		Source: netip.MustParseAddr("10.0.0.1"), Destination: netip.MustParseAddr("10.0.1.1"), Protocol: 6, SourcePort: 40000, DestinationPort: 80}}
 }
 
 func seconds(conntrack.State) time.Duration { return time.Minute }
 
-// segment changes the word as a segment on the fast path does: a SYN may begin a closed or unanswered connection again.
-func segment(r *rand.Rand, w Word) Word {
-	if !w.live() {
-		return w
+// segment changes the entry as a segment on the fast path does: a SYN begins another connection, with another opening.
+func (u *untracked) segment(r *rand.Rand) {
+	if !u.word.live() {
+		return
 	}
 	switch r.IntN(6) {
-	case 0:
-		return w | Answered
-	case 1:
-		return w | OpenerFIN
+	case 0, 1:
+		u.word |= Answered
 	case 2:
-		return w | AnswererFIN
+		u.word |= OpenerFIN
 	case 3:
-		return w | Closed
+		u.word |= AnswererFIN
 	case 4:
-		if w&Answered == 0 || w&Closed != 0 {
-			return There | w&Noted
-		}
+		u.word |= Closed
+	case 5:
+		u.word = There | u.word&Noted | (u.word>>32+1)<<32
+		u.Labels[0]++
 	}
-	return w
 }
 
 // TestPromote: whatever segments and failures come between the steps, a word that is gone and conntrack agree, as does the last error with
@@ -147,12 +146,12 @@ func TestPromote(t *testing.T) {
 	for seed := range uint64(runs) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		c := connection()
-		w := &words{word: There}
+		w := &untracked{word: There, Connection: c}
 		budget := r.IntN(12)
 		w.between = func() {
 			if budget > 0 {
 				budget--
-				w.word = segment(r, w.word)
+				w.segment(r)
 			}
 		}
 		// An entry that was left in the way, in either direction.
@@ -169,19 +168,19 @@ func TestPromote(t *testing.T) {
 		failing := r.IntN(3) == 0
 		tab.fails = func() bool { return failing && r.IntN(4) == 0 }
 		p := &Promoter{Table: tab, Timeout: seconds}
-		err := p.Promote(c, w)
+		err := p.Promote(w)
 		if err != nil {
 			require.ErrorIs(t, err, errTable)
 			require.True(t, w.word.live(), "seed %d: segments reach conntrack after %v", seed, err)
 			failing = false
-			require.NoError(t, p.Promote(c, w))
+			require.NoError(t, p.Promote(w))
 		}
 		require.Zero(t, w.word&Gone^Gone, "seed %d", seed)
 		final := w.word &^ Gone
 		key, ok := tab.find(c.Original)
 		if final.promoted() {
 			promoted++
-			want := c.entry(final)
+			want := w.entry(final)
 			want.Timeout = time.Minute
 			require.True(t, ok, "seed %d: word %b has no entry", seed, final)
 			require.Equal(t, want, tab.entries[key], "seed %d: word %b", seed, final)
@@ -209,8 +208,8 @@ func TestEntries(t *testing.T) {
 	} {
 		tab := &table{entries: map[conntrack.Tuple]conntrack.Entry{}}
 		c := connection()
-		w := &words{word: There | word}
-		require.NoError(t, (&Promoter{Table: tab, Timeout: seconds}).Promote(c, w))
+		w := &untracked{word: There | word, Connection: c}
+		require.NoError(t, (&Promoter{Table: tab, Timeout: seconds}).Promote(w))
 		require.False(t, w.word.live(), "word %b", word)
 		if want == nil {
 			require.Empty(t, tab.entries, "word %b", word)
@@ -224,8 +223,8 @@ func TestEntries(t *testing.T) {
 // TestLostLabel: an entry without the label of its rule does not stay.
 func TestLostLabel(t *testing.T) {
 	tab := &table{entries: map[conntrack.Tuple]conntrack.Entry{}, forgets: true}
-	w := &words{word: There | Answered}
-	err := (&Promoter{Table: tab, Timeout: seconds}).Promote(connection(), w)
+	w := &untracked{word: There | Answered, Connection: connection()}
+	err := (&Promoter{Table: tab, Timeout: seconds}).Promote(w)
 	require.ErrorContains(t, err, "with label")
 	require.Empty(t, tab.entries)
 	require.True(t, w.word.live())
@@ -234,17 +233,17 @@ func TestLostLabel(t *testing.T) {
 // TestWithoutConnection: what is gone, or was never there, is left alone.
 func TestWithoutConnection(t *testing.T) {
 	for _, word := range []Word{0, There | Gone | Answered} {
-		w := &words{word: word}
-		require.NoError(t, (&Promoter{}).Promote(connection(), w))
+		w := &untracked{word: word}
+		require.NoError(t, (&Promoter{}).Promote(w))
 		require.Equal(t, word, w.word)
 	}
 }
 
 // TestRestless: a word that changes without end is an error, not a loop.
 func TestRestless(t *testing.T) {
-	w := &words{word: There | Answered}
+	w := &untracked{word: There | Answered, Connection: connection()}
 	w.between = func() { w.word ^= OpenerFIN }
 	tab := &table{entries: map[conntrack.Tuple]conntrack.Entry{}}
-	require.ErrorContains(t, (&Promoter{Table: tab, Timeout: seconds}).Promote(connection(), w), "has changed 32 times")
+	require.ErrorContains(t, (&Promoter{Table: tab, Timeout: seconds}).Promote(w), "has changed 32 times")
 	require.True(t, w.word.live())
 }
