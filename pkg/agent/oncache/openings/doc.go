@@ -8,10 +8,10 @@
 // What Linux 6.18 makes of an entry that is created over netlink (TestKernel):
 //
 //   - Data, FINs and RSTs of either end pass, whichever sends first, while new connections are denied. States and the fate of the next SYN
-//     with the same ports are those of a connection that conntrack has seen from the beginning.
+//     with the same ports are the same as for a connection that conntrack has seen from the beginning.
 //   - Without FlagLiberal it takes windows as they are in the next segments, unscaled, and calls later segments invalid.
 //   - A half-closed connection without FlagCloseInit ends in a state in which no rule judges the next SYN with the same ports.
-//   - In ordinary connections, too, no rule judges that SYN after a RST of the answerer, for nf_conntrack_tcp_timeout_close.
+//   - After a RST of the answerer no rule judges that SYN, for nf_conntrack_tcp_timeout_close. This also holds for ordinary connections.
 //   - It drops the label silently where no rule or datapath uses labels.
 //
 // An agent cannot compare and swap in a map: Untracked needs a program that it runs (BPF_PROG_TEST_RUN).
