@@ -16,7 +16,7 @@ func (g *Generator) EditAntrea(w *World) *World {
 	next.ClusterNetworkPolicies = slices.Clone(w.ClusterNetworkPolicies)
 	g.set++
 	n := len(next.ClusterNetworkPolicies)
-	switch part := g.rng.IntN(4); {
+	switch part := g.rng.IntN(6); {
 	case n == 0 || part == 0 && n < policyNames:
 		name := fmt.Sprint("new", g.set)
 		p := &crd.ClusterNetworkPolicy{ObjectMeta: g.meta("cnp", "", name), Spec: g.antreaSpec("")}
@@ -28,8 +28,11 @@ func (g *Generator) EditAntrea(w *World) *World {
 	default:
 		i := g.rng.IntN(n)
 		p := copied(next.ClusterNetworkPolicies[i])
-		p.Generation++
-		g.editSpec("", &p.Spec)
+		if p.Generation++; part <= 3 && len(p.Spec.AppliedTo) > 0 {
+			p.Spec.AppliedTo = g.appliedTo("")
+		} else {
+			g.editSpec("", &p.Spec)
+		}
 		p.Spec.Tier = next.knownTier(p.Spec.Tier)
 		next.ClusterNetworkPolicies[i] = p
 	}

@@ -199,7 +199,11 @@ func (g *Generator) addAntreaPolicies(w *World) {
 		// Kubernetes' policies also have these names.
 		name, namespace := fmt.Sprint("np", i), namespaceName(g.rng.IntN(namespaces))
 		if !taken["/"+name] && g.chance(45) {
-			w.ClusterNetworkPolicies = append(w.ClusterNetworkPolicies, &crd.ClusterNetworkPolicy{ObjectMeta: g.meta("cnp", "", name), Spec: g.antreaSpec("")})
+			spec := g.antreaSpec("")
+			if n := len(w.ClusterNetworkPolicies); n > 0 && g.chance(30) {
+				spec = g.contrary(&w.ClusterNetworkPolicies[g.rng.IntN(n)].Spec)
+			}
+			w.ClusterNetworkPolicies = append(w.ClusterNetworkPolicies, &crd.ClusterNetworkPolicy{ObjectMeta: g.meta("cnp", "", name), Spec: spec})
 		}
 		if !taken[namespace+"/"+name] && g.chance(35) {
 			w.AntreaNetworkPolicies = append(w.AntreaNetworkPolicies, &crd.NetworkPolicy{ObjectMeta: g.meta("annp", namespace, name), Spec: g.antreaSpec(namespace)})
@@ -234,6 +238,17 @@ func (g *Generator) antreaSpec(namespace string) (spec crd.NetworkPolicySpec) {
 	return spec
 }
 
+// contrary returns a policy that matches the same connections as another one at the same place, with actions of its own.
+func (g *Generator) contrary(other *crd.NetworkPolicySpec) crd.NetworkPolicySpec {
+	spec := *copied(other)
+	for _, rules := range [][]crd.Rule{spec.Ingress, spec.Egress} {
+		for i := range rules {
+			rules[i].Action = g.action(spec.Tier)
+		}
+	}
+	return spec
+}
+
 // crowded reports whether the policies of this World have places close to one another, some of them equal, at the end of a small table: a new
 // place moves others. Three of eight Worlds are so, one after the other.
 func (g *Generator) crowded() bool { return g.antrea && g.turnover && g.set%8 >= 5 }
@@ -251,7 +266,7 @@ func (g *Generator) placeSpec(spec *crd.NetworkPolicySpec) {
 	}
 	if g.crowded() {
 		spec.Tier = pick(g.rng, []string{crd.ApplicationTier, crd.BaselineTier, crd.BaselineTier, crd.BaselineTier})
-		spec.Priority = 10000 - float64(g.rng.IntN(12))/4
+		spec.Priority = 10000 - float64(g.rng.IntN(24))/8
 		return
 	}
 	spec.Tier = pick(g.rng, []string{

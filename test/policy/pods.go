@@ -43,6 +43,9 @@ func (g *Generator) pod(i int) *Pod {
 }
 
 func (g *Generator) podLabels() map[string]string {
+	if g.chance(12) {
+		return map[string]string{}
+	}
 	labels := g.labels("app", "a", "b", "c", "")
 	for key, value := range g.labels("tier", "x", "y") {
 		labels[key] = value

@@ -8,7 +8,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -59,17 +61,61 @@ func (s *source) serve(ctx context.Context, conn net.Conn) {
 		return
 	}
 	defer w.Stop()
-	encoder := json.NewEncoder(conn)
+	encoder, events := json.NewEncoder(conn), w.ResultChan()
+	if s.marked {
+		events = late(ctx, events, lagOf(resource[:len(resource)-1]))
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case event, ok := <-w.ResultChan():
+		case event, ok := <-events:
 			if !ok || encoder.Encode(messageOf(event)) != nil {
 				return // the agent is gone, or has started a new watch
 			}
 		}
 	}
+}
+
+// lagOf returns how late a watch brings its events: groups come before policies in half of the cases, and after them in the others. Without marks
+// an agent cannot know what is still to come.
+func lagOf(resource string) time.Duration {
+	const step = 150 * time.Millisecond
+	if resource == string(agentpolicy.NetworkPolicies) {
+		return time.Duration(rand.IntN(2)) * 2 * step
+	}
+	return step
+}
+
+// late returns events after a lag.
+func late(ctx context.Context, events <-chan watch.Event, lag time.Duration) <-chan watch.Event {
+	type queued struct {
+		watch.Event
+		due <-chan time.Time
+	}
+	queue, out := make(chan queued, 1000), make(chan watch.Event)
+	go func() {
+		defer close(queue)
+		for event := range events {
+			select {
+			case queue <- queued{event, time.After(lag)}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	go func() {
+		defer close(out)
+		for q := range queue {
+			<-q.due
+			select {
+			case out <- q.Event:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return out
 }
 
 func messageOf(event watch.Event) message {
