@@ -79,7 +79,9 @@ func runFile(ctx context.Context, repository, file string, mutants []*mutant, on
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	fmt.Printf("mutants: %s: %d mutants, %d not found\n", file, len(mutants), missed)
+	if err == nil {
+		fmt.Printf("mutants: %s: %d mutants, %d not found\n", file, len(mutants), missed)
+	}
 	if missed > 0 {
 		err = errors.Join(err, fmt.Errorf("the suite did not find %d of %d mutants", missed, len(mutants)))
 	}
