@@ -29,20 +29,20 @@ func (retired) SetPodPorts(context.Context, []route.PodPort) error { return nil 
 type realizer struct {
 	host  Host
 	ports *ports
-	end   func(gone map[route.PodPort]bool) error
+	end   func(gone, begun map[route.PodPort]bool) error
 
 	// rules are in force, or may be if they are in doubt, with the Pods that they are for; rules of a former agent are for the Pods that had the
 	// addresses at the start.
 	rules map[route.PodPort]types.NamespacedName
 	doubt bool
-	// gone are the rules whose connections have to end.
-	gone map[route.PodPort]bool
+	// gone are the rules whose connections have to end, begun the new ones, for whose ports there may be older flows.
+	gone, begun map[route.PodPort]bool
 	// planned is set when a plan has been in force.
 	planned bool
 }
 
-func newRealizer(host Host, from *ports, end func(map[route.PodPort]bool) error, holders map[netip.Addr]types.NamespacedName) *realizer {
-	r := &realizer{host: host, ports: from, end: end, rules: map[route.PodPort]types.NamespacedName{}, gone: map[route.PodPort]bool{}}
+func newRealizer(host Host, from *ports, end func(gone, begun map[route.PodPort]bool) error, holders map[netip.Addr]types.NamespacedName) *realizer {
+	r := &realizer{host: host, ports: from, end: end, rules: map[route.PodPort]types.NamespacedName{}, gone: map[route.PodPort]bool{}, begun: map[route.PodPort]bool{}}
 	for _, rule := range host.FormerPodPorts() {
 		r.rules[rule] = holders[rule.Pod.Addr()]
 	}
@@ -90,6 +90,11 @@ func (r *realizer) set(ctx context.Context, wanted map[route.PodPort]types.Names
 			r.gone[rule] = true
 		}
 	}
+	for rule := range wanted {
+		if _, there := r.rules[rule]; !there {
+			r.begun[rule] = true
+		}
+	}
 	if r.doubt || !sameRules(r.rules, wanted) {
 		if err := r.host.SetPodPorts(ctx, slices.Collect(maps.Keys(wanted))); err != nil {
 			r.doubt = true
@@ -103,13 +108,14 @@ func (r *realizer) set(ctx context.Context, wanted map[route.PodPort]types.Names
 }
 
 func (r *realizer) endGone() error {
-	if len(r.gone) == 0 {
+	if len(r.gone)+len(r.begun) == 0 {
 		return nil
 	}
-	if err := r.end(r.gone); err != nil {
+	if err := r.end(r.gone, r.begun); err != nil {
 		return err
 	}
 	clear(r.gone)
+	clear(r.begun)
 	return nil
 }
 

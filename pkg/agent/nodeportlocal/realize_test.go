@@ -39,7 +39,7 @@ func (h *host) SetPodPorts(_ context.Context, ports []route.PodPort) error {
 	return nil
 }
 
-func (h *host) end(gone map[route.PodPort]bool) error {
+func (h *host) end(gone, _ map[route.PodPort]bool) error {
 	if h.noEnds {
 		return errors.New("no answer")
 	}

@@ -160,12 +160,21 @@ func testTraffic(t *testing.T, off bool) {
 	web := []*corev1.Service{someService(nil, port(80, corev1.ProtocolTCP, 8080), port(80, corev1.ProtocolUDP, 8080))}
 	w := of(web, somePod("a", nil, "10.10.0.5", "fd00:10::5"))
 	r := newRealizer(b.host, newPorts(newRange(t), holdPort), endConnections, w.holders)
+	nodes := map[string]string{familyIPv4: "192.168.77.101", familyIPv6: "fd00:77::101"}
+	clients := map[string]string{familyIPv4: "192.168.77.9", familyIPv6: "fd00:77::9"}
+	early := map[string]net.Conn{}
+	b.in(t, b.outside, func() {
+		for family, address := range nodes {
+			c, err := net.Dial("udp", net.JoinHostPort(address, "61001"))
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = c.Close() })
+			early[family] = c
+			require.Empty(t, ask(c), "there is no rule yet")
+		}
+	})
 	p, err := r.realize(t.Context(), w)
 	require.NoError(t, err)
 	require.Len(t, p.rules, 4)
-
-	nodes := map[string]string{familyIPv4: "192.168.77.101", familyIPv6: "fd00:77::101"}
-	clients := map[string]string{familyIPv4: "192.168.77.9", familyIPv6: "fd00:77::9"}
 	gateways := map[string]string{familyIPv4: "10.10.0.1", familyIPv6: "fd00:10::1"}
 	dial := func(e entry) net.Conn {
 		c, err := net.DialTimeout(e.Protocol, net.JoinHostPort(nodes[e.IPFamily], fmt.Sprint(e.NodePort)), 5*time.Second)
@@ -175,6 +184,10 @@ func testTraffic(t *testing.T, off bool) {
 	}
 	flows := map[entry]net.Conn{}
 	for _, e := range p.entries[podA] {
+		if e.Protocol == "udp" {
+			require.Equal(t, uint16(61001), e.NodePort)
+			require.Equal(t, clients[e.IPFamily], ask(early[e.IPFamily]), "a flow that began before the rule: %+v", e)
+		}
 		require.Equal(t, gateways[e.IPFamily], ask(dial(e)), "from the Node: %+v", e)
 		b.in(t, b.outside, func() {
 			flows[e] = dial(e)
