@@ -18,6 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/antrea-oncache/antrea/pkg/version"
 )
 
 // Time limits and losses of the life of an installation. A stream is a TCP connection of 20 Mbit/s, and 25 UDP packets per second, for 150 s,
@@ -121,7 +123,9 @@ func (l *life) versions(t *testing.T) map[string]string {
 	out := map[string]string{}
 	for _, node := range l.nodes {
 		text := l.exec(t, l.agentOn(t, node), agentContainer, "antrea-agent", "--version")
-		out[node] = strings.Fields(strings.TrimPrefix(text, "antrea-agent version "))[0]
+		rest, found := strings.CutPrefix(text, "antrea-agent version "+version.Product+" ")
+		require.True(t, found, text)
+		out[node] = strings.Fields(rest)[0]
 	}
 	return out
 }
