@@ -429,7 +429,7 @@ down: ## End the cluster of make cluster-up or demo-up
 suite_acceptance = $(MAKE) --no-print-directory acceptance
 # Upstream's cases of its policies, on a cluster with all that they need.
 suite_policy-cases = export CLUSTER_NAME=policies GATES=ONCache=true,NodeNetworkPolicy=true PROXY_ALL=1; trap 'bin/lab down' EXIT; \
-	$(MAKE) --no-print-directory acceptance ACCEPTANCE_ARGS="-test.run '^Test(AntreaPolicy|AntreaNodeNetworkPolicy|FQDNCacheMinTTL|Group|ClusterGroup|ZeroTrust)'"
+	$(MAKE) --no-print-directory acceptance ACCEPTANCE_ARGS="-test.run '^Test(AntreaPolicy|AntreaNodeNetworkPolicy|FQDNCacheMinTTL|Group|ClusterGroup|ZeroTrust|PolicyReports)'"
 suite_lifecycle = $(MAKE) --no-print-directory lifecycle
 suite_conformance = $(MAKE) --no-print-directory conformance
 suite_conformance-policy-api = $(MAKE) --no-print-directory conformance-policy-api
