@@ -18,11 +18,11 @@ import (
 // A new package belongs to the lowest floor above everything that it imports.
 var floors = [][]string{
 	{
-		"apis", "client", "config", "conntrack", "cputime", "interfacestore", "ippacket", "leftover", "nodelock", "oncache/api", "policy",
+		"announce", "apis", "client", "config", "conntrack", "cputime", "interfacestore", "ippacket", "leftover", "nodelock", "oncache/api", "policy",
 		"prefixindex", "problem", "reach", "rtnl", "servicehealth", "share", "switchhealth", "sysctl",
 	},
 	{"dependency", "monitor", "oncache/coherency", "recovery", "supportbundle", "tunnelprobe"},
-	{"openflow", "upkeep"},
+	{"memberlist", "openflow", "upkeep"},
 	{"affinity", "auditlog", "cniserver", "controller/egress", "controller/noderoute", "fqdn", "meterloss", "metrics", "querier", "round", "route", "servicereject"},
 	{".", "controller/networkpolicy", "nodeportlocal", "oncache", "policyreject", "proxy", "start"},
 	{"cleanup", "explain", "flowexporter", "stats"},

@@ -233,6 +233,9 @@ func (n *node) bringUp(ctx context.Context, o *options) error {
 			if !o.proxiesAll() {
 				ports.ProxyHealth = 0
 			}
+			if o.hasEgress() {
+				ports.Cluster = uint16(o.config.ClusterPort)
+			}
 			n.dependOn(ctx, o, network, node)
 			options := route.Options{Ports: ports, Sysctls: n.sysctls, ProxyAll: o.proxiesAll(), NodePolicies: o.protectsNode(), Needed: neededAtStart(o.sources),
 				Egress: o.hasEgress(), EgressRandomFully: o.config.SNATFullyRandomPorts || o.config.Egress.SNATFullyRandomPorts,

@@ -24,11 +24,13 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/cniserver"
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/egress"
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/egress/assign"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/noderoute"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/traceflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/flowexporter"
 	"github.com/antrea-oncache/antrea/pkg/agent/fqdn"
+	"github.com/antrea-oncache/antrea/pkg/agent/memberlist"
 	"github.com/antrea-oncache/antrea/pkg/agent/meterloss"
 	"github.com/antrea-oncache/antrea/pkg/agent/nodeportlocal"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/podfeed"
@@ -86,9 +88,12 @@ type controllers struct {
 	healthAddress string
 	// flowExporter is nil unless flow records are exported.
 	flowExporter *flowexporter.Exporter
-	// egress is nil without Egress. egressObjects contains the Egresses for it.
-	egress        *egress.Controller
+	// members and egressObjects are nil without Egress, which is the only part that needs them.
+	members       *memberlist.Cluster
 	egressObjects *crd.EgressObjects
+	egress        *egress.Controller
+	assigner      *assign.Assigner
+	egressEvents  *assign.KubeEvents
 	nodePortLocal *nodeportlocal.Controller
 	// traceflow is nil without Traceflow.
 	traceflow *traceflow.Controller
@@ -350,9 +355,7 @@ func (c *controllers) parts(ctx context.Context) []start.Part {
 	if c.services != nil {
 		c.services.Start(ctx.Done())
 	}
-	if c.egress != nil {
-		parts = append(parts, start.Part{Name: "Egress objects", Run: c.egressObjects.Run})
-	}
+	parts = append(parts, c.egressParts()...)
 	if c.policyNames {
 		parts = append(parts, start.Part{Name: "names in policies", Serve: c.names.Run, Saves: true})
 	}

@@ -7,9 +7,14 @@ import (
 	"net/netip"
 	"slices"
 
+	"k8s.io/klog/v2"
+
 	"github.com/antrea-oncache/antrea/pkg/agent/cniserver"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/egress"
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/egress/assign"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/agent/memberlist"
+	"github.com/antrea-oncache/antrea/pkg/agent/start"
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
 	"github.com/antrea-oncache/antrea/pkg/config"
 	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
@@ -21,19 +26,58 @@ func (o *options) hasEgress() bool {
 	return o.gates.Enabled(features.Egress) && o.config.TrafficEncapMode != agentconfig.EncapModeNoEncap
 }
 
-// addEgress makes the controller of Egresses, and the informers for it.
+// addMembers makes the informers of Egresses and pools, and the membership of this Node among those that may have addresses of pools.
+func (c *controllers) addMembers(o *options, n *node) (err error) {
+	if c.egressObjects, err = crd.NewEgressObjects(n.clients.Dynamic); err != nil {
+		return err
+	}
+	addr := n.Node.Uplink.IPv4.Addr()
+	if !addr.IsValid() {
+		addr = n.Node.Uplink.IPv6.Addr()
+	}
+	c.members, err = memberlist.New(memberlist.Config{
+		NodeName: n.name, Addr: addr, Port: o.config.ClusterPort,
+		VerifyIncoming: *o.config.Memberlist.GossipVerifyIncoming, VerifyOutgoing: *o.config.Memberlist.GossipVerifyOutgoing,
+		Kube: n.clients.Kube, Nodes: c.nodes.Core().V1().Nodes(), Pools: c.egressObjects.ExternalIPPools, Problems: n.problems,
+	})
+	return err
+}
+
+// addEgress makes the controller of Egresses. Without it, addresses of a former agent go.
 func (c *controllers) addEgress(o *options, n *node) (err error) {
 	if !o.hasEgress() {
+		if err := assign.RemoveDevice(); err != nil {
+			klog.ErrorS(err, "Addresses of a former agent's Egresses stay on the Node")
+		}
 		return nil
 	}
-	if c.egressObjects, err = crd.NewEgressObjects(n.clients.Dynamic); err != nil {
+	if err := c.addMembers(o, n); err != nil {
+		return err
+	}
+	c.egressEvents = assign.NewEvents(n.clients.Kube, n.name)
+	config := assign.Config{
+		NodeName: n.name, Limit: o.config.Egress.MaxEgressIPsPerNode, Uplink: n.Node.Uplink.Name, Members: c.members, Objects: c.egressObjects,
+		Nodes: c.nodes.Core().V1().Nodes(), Events: c.egressEvents, Changed: func() { c.egress.FailuresChanged() },
+	}
+	if c.assigner, err = assign.New(config); err != nil {
 		return err
 	}
 	c.egress, err = egress.New(egress.Config{
 		NodeName: n.name, PodNetworks: podNetworks(n.Node), Flows: n.flows, Host: n.host, Interfaces: n.store, Objects: c.egressObjects,
-		Statuses: n.clients.Dynamic, Groups: egress.NewGroups(c.antrea.Client, n.name), Problems: n.problems,
+		Statuses: n.clients.Dynamic, Groups: egress.NewGroups(c.antrea.Client, n.name), Failures: c.assigner.Failures, Problems: n.problems,
 	})
 	return err
+}
+
+// egressParts returns what runs for Egress beside its controller.
+func (c *controllers) egressParts() []start.Part {
+	if c.egress == nil {
+		return nil
+	}
+	return []start.Part{
+		{Name: "Egress objects", Run: c.egressObjects.Run}, {Name: "members of the cluster", Run: c.members.Run, Saves: true},
+		{Name: "Egress addresses", Run: c.assigner.Run, Saves: true}, {Name: "Egress events", Run: c.egressEvents.Run},
+	}
 }
 
 // arrivals brings into force what a Pod needs before it can send or receive anything: no port of the Node leads to its addresses any more, its Egress

@@ -6,12 +6,11 @@ package main
 import (
 	"context"
 
-	admissionv1 "k8s.io/api/admission/v1"
-
 	"github.com/antrea-oncache/antrea/pkg/apiserver/webhook"
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
 	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
 	"github.com/antrea-oncache/antrea/pkg/controller/egress"
+	"github.com/antrea-oncache/antrea/pkg/controller/gossipkey"
 	"github.com/antrea-oncache/antrea/pkg/controller/leadership"
 	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/features"
@@ -39,22 +38,15 @@ func newEgress(
 	if err != nil {
 		return nil, nil, err
 	}
-	return &egresses{objects, read}, []func(context.Context){objects.Run, allocator.Run}, nil
+	key := func(ctx context.Context) { gossipkey.Run(ctx, clients.Kube, o.namespace, leader.Serving) }
+	return &egresses{objects, read}, []func(context.Context){objects.Run, allocator.Run, key}, nil
 }
 
-// egressWebhooks returns the webhooks of Egress. A new Egress with a pool is answered with a warning while agents do not assign addresses.
+// egressWebhooks returns the webhooks of Egress.
 func egressWebhooks(o *options, objects *crd.EgressObjects) webhook.Webhooks {
 	all := webhook.Webhooks{}
 	for path, validate := range egress.Validators(objects, o.gates.Enabled(features.Egress)) {
 		all[path] = webhook.Refusing(validate)
-	}
-	refusing := all[egress.EgressPath]
-	all[egress.EgressPath] = func(request *admissionv1.AdmissionRequest) (webhook.Answer, error) {
-		answer, err := refusing(request)
-		if request.Operation == admissionv1.Create && answer.Refusal == "" && egress.HasPool(request.Object.Raw) {
-			answer.Warnings = []string{egress.Unassigned}
-		}
-		return answer, err
 	}
 	return all
 }

@@ -51,6 +51,7 @@ var (
 			serving,
 			traceflowInformer,
 			{"(k8s.io/client-go/tools/record.EventBroadcaster).StartRecordingToSink", []string{"events create", "events patch"}},
+			{"(k8s.io/client-go/tools/events.EventBroadcaster).StartRecordingToSinkWithContext", []string{"events.events.k8s.io create", "events.events.k8s.io patch"}},
 			client("NetworkPolicies", "networkpolicies.controlplane.antrea.io watch"),
 			client("AppliedToGroups", "appliedtogroups.controlplane.antrea.io watch"),
 			client("AddressGroups", "addressgroups.controlplane.antrea.io watch"),

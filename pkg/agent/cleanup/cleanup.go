@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/egress/assign"
 	"github.com/antrea-oncache/antrea/pkg/agent/leftover"
 	"github.com/antrea-oncache/antrea/pkg/agent/nodelock"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
@@ -68,6 +69,7 @@ func (o *Options) steps() []step {
 		{"eBPF", func(context.Context) ([]leftover.Item, error) { return datapath.Leftovers(o.pinPath) }},
 		{"firewall", route.Leftovers},
 		{"Open vSwitch", o.openvswitch},
+		{"Egress", assign.Leftovers},
 		{"conntrack", o.conntrack},
 		{"sysctls", o.sysctls},
 	}

@@ -350,7 +350,7 @@ func (s *Server) announceInBackground(pod ns.NetNS, pair *podInterface) {
 		return
 	}
 	s.background.Go(func() {
-		_ = recovery.Call("announcement", recovery.Part("announcement of Pods"), func() error { announce(s.stopping, fd, pair); return nil })
+		_ = recovery.Call("announcement", recovery.Part("announcement of Pods"), func() error { announcePod(s.stopping, fd, pair); return nil })
 	})
 }
 

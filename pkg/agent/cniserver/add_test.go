@@ -26,6 +26,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/announce"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	cnipb "github.com/antrea-oncache/antrea/pkg/apis/cni/v1beta1"
 	"github.com/antrea-oncache/antrea/test/tools/afpacket"
@@ -277,7 +278,7 @@ func TestAddSendsGratuitousARPs(t *testing.T) {
 	h.mustAdd(p)
 	defer unix.Close(capture)
 	stored, _ := h.store.GetContainerInterface(p.containerID)
-	frame := gratuitousARPFrame(stored.IPs[0], stored.MAC)
+	frame := announce.Frame(stored.IPs[0], stored.MAC)
 	var times []time.Time
 	buffer := make([]byte, 100)
 	for len(times) < announcementCount {

@@ -19,6 +19,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/announce"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/test/tools/afpacket"
 )
@@ -134,7 +135,7 @@ func (m ndMessage) frame() []byte {
 	frame = append(frame, 0x60, 0, 0, 0, 0, byte(len(body)), unix.IPPROTO_ICMPV6, 255)
 	frame = append(frame, m.src.AsSlice()...)
 	frame = append(frame, dst[:]...)
-	sum := internetSum(frame[22:]) + internetSum(body) + uint32(len(body)) + unix.IPPROTO_ICMPV6
+	sum := announce.InternetSum(frame[22:]) + announce.InternetSum(body) + uint32(len(body)) + unix.IPPROTO_ICMPV6
 	for sum>>16 != 0 {
 		sum = sum&0xffff + sum>>16
 	}
@@ -187,7 +188,7 @@ func TestNeighborDiscoveryIsGuarded(t *testing.T) {
 		frame := tc.frame()
 		send(frame)
 		// The sentinel is sent after the frame. If it arrives alone, the frame was dropped.
-		sentinel := unsolicitedNeighborAdvertisement(own, ownMAC)
+		sentinel := announce.Frame(own, ownMAC)
 		sentinel[17] = 0x77
 		send(sentinel)
 		require.Equal(t, tc.passes, arrives(t, capture, frame, sentinel), "%s\n%s", tc.name, o.Ofctl("dump-flows", "br-int"))

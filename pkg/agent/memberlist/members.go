@@ -6,7 +6,9 @@ package memberlist
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -29,7 +31,7 @@ type Snapshot struct {
 	Unknown error
 	// Alive are the Nodes whose agents answer, this one among them.
 	Alive sets.Set[string]
-	// Rings have the Nodes that are alive and that a pool selects, by pool.
+	// Rings have the Nodes that are alive and that a pool selects, by pool. The ring with no name has all that are alive.
 	Rings map[string]*Ring
 }
 
@@ -55,6 +57,8 @@ func (s *Snapshot) Owner(pool string, addr netip.Addr, accept func(node string) 
 // newSnapshot returns the snapshot of the Nodes that are alive, of all Nodes by their labels, and of pools by their selectors.
 func newSnapshot(alive sets.Set[string], nodes map[string]labels.Set, pools map[string]labels.Selector) *Snapshot {
 	s := &Snapshot{Alive: alive, Rings: map[string]*Ring{}}
+	pools = maps.Clone(pools)
+	pools[""] = labels.Everything()
 	for name, selector := range pools {
 		var selected []string
 		for member := range alive {
@@ -65,4 +69,25 @@ func newSnapshot(alive sets.Set[string], nodes map[string]labels.Set, pools map[
 		s.Rings[name] = NewRing(selected)
 	}
 	return s
+}
+
+// equal reports whether users of both snapshots decide the same.
+func (s *Snapshot) equal(other *Snapshot) bool {
+	text := func(err error) string {
+		if err == nil {
+			return ""
+		}
+		return err.Error()
+	}
+	same := func(a, b *Ring) bool { return slices.Equal(a.places, b.places) }
+	return text(s.Unknown) == text(other.Unknown) && s.Alive.Equal(other.Alive) && maps.EqualFunc(s.Rings, other.Rings, same)
+}
+
+// Without returns the snapshot that others have when a Node has left.
+func (s *Snapshot) Without(node string) *Snapshot {
+	without := &Snapshot{Unknown: s.Unknown, Alive: s.Alive.Clone().Delete(node), Rings: map[string]*Ring{}}
+	for pool, ring := range s.Rings {
+		without.Rings[pool] = ring.without(node)
+	}
+	return without
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sort"
 	"strconv"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // places is the number of places that a Node has on a ring.
@@ -22,6 +24,15 @@ type Ring struct {
 type place struct {
 	hash uint32
 	node string
+}
+
+// without returns the ring of the other Nodes.
+func (r *Ring) without(node string) *Ring {
+	others := sets.New[string]()
+	for _, place := range r.places {
+		others.Insert(place.node)
+	}
+	return NewRing(sets.List(others.Delete(node)))
 }
 
 // NewRing returns the ring of Nodes. The hash of a place is CRC-32 (IEEE) of its number, from 0, and the Node's name. Of Nodes with the

@@ -216,8 +216,6 @@ const (
 	allocatedMessage  = "EgressIP is successfully allocated"
 	allocationError   = "AllocationError"
 	allocationMessage = "Cannot allocate EgressIP from ExternalIPPool: "
-	assignmentError   = "AssignmentError"
-	unassignedMessage = "Failed to assign the IP to EgressNode: no Node has it, and the agents of this version do not assign addresses; packets of its Pods to outside the cluster are lost"
 )
 
 // conditionsOf returns the conditions that an Egress ought to have. Times are not set for those that are new.
@@ -225,12 +223,6 @@ func conditionsOf(e *v1beta1.Egress, failure error) []v1beta1.EgressCondition {
 	conditions := slices.DeleteFunc(slices.Clone(e.Status.Conditions), func(c v1beta1.EgressCondition) bool {
 		return e.Spec.ExternalIPPool == "" && c.Type == v1beta1.IPAllocated
 	})
-	assigned := slices.ContainsFunc(conditions, func(c v1beta1.EgressCondition) bool { return c.Type == v1beta1.IPAssigned })
-	if !assigned && e.Status.EgressNode == "" && e.Spec.ExternalIPPool != "" && e.Spec.EgressIP != "" {
-		conditions = slices.Insert(conditions, 0, v1beta1.EgressCondition{
-			Type: v1beta1.IPAssigned, Status: corev1.ConditionFalse, Reason: assignmentError, Message: unassignedMessage,
-		})
-	}
 	if e.Spec.ExternalIPPool == "" {
 		return conditions
 	}

@@ -10,6 +10,5 @@
 // allocated twice, also if pools overlap: what was allocated stays reserved until the informer shows it, and a controller that begins to
 // serve waits until its informer shows what the former one has written.
 //
-// Differences from Antrea: the gateway of a pool's subnet is never allocated. The agents of this version do not assign addresses of pools yet:
-// the webhook warns, and the condition IPAssigned says so.
+// Differences from Antrea: the gateway of a pool's subnet is never allocated.
 package egress

@@ -18,9 +18,6 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
 )
 
-// Unassigned is the warning for everyone who makes an Egress with a pool.
-const Unassigned = "the agents of this version do not assign addresses of pools: until an administrator gives a Node the address, packets of the Pods to outside the cluster are lost"
-
 // Paths of the webhooks, as in Antrea.
 const (
 	EgressPath = "/validate/egress"
@@ -187,10 +184,4 @@ func inSubnet(info *v1beta1.SubnetInfo, ranges []addressRange) error {
 		}
 	}
 	return nil
-}
-
-// HasPool reports whether an Egress, in JSON, has a pool.
-func HasPool(raw []byte) bool {
-	var e v1beta1.Egress
-	return json.Unmarshal(raw, &e) == nil && e.Spec.ExternalIPPool != ""
 }

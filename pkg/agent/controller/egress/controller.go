@@ -51,6 +51,8 @@ type Config struct {
 	// Statuses writes the statuses of Egresses.
 	Statuses dynamic.Interface
 	Groups   Groups
+	// Failures returns why Egresses have no Node, by name, for those that this Node reports.
+	Failures func() map[string]error
 	Problems problem.Reporter
 }
 
@@ -71,6 +73,9 @@ type Controller struct {
 	realizing sync.Mutex
 	realizer  *realizer
 	reported  map[string]bool
+
+	// taken belongs to Run: the times at which this Node wrote itself over another one in a status, by Egress.
+	taken map[string]time.Time
 }
 
 // New returns a controller that only learns until Run.
@@ -81,7 +86,7 @@ func New(config Config) (*Controller, error) {
 			egresses: map[string]*v1beta1.Egress{}, groups: map[string]sets.Set[types.NamespacedName]{}, interfaces: map[string]podInterface{},
 			local: sets.New[netip.Addr](),
 		},
-		realizer: newRealizer(config.Flows, config.Host, time.Now), reported: map[string]bool{},
+		realizer: newRealizer(config.Flows, config.Host, time.Now), reported: map[string]bool{}, taken: map[string]time.Time{},
 	}
 	c.endStart = sync.OnceFunc(func() { close(c.synced) })
 	for _, i := range config.Interfaces.ListInterfaces() {
@@ -102,6 +107,9 @@ func New(config Config) (*Controller, error) {
 	}
 	return c, nil
 }
+
+// FailuresChanged must be called when Failures has another answer.
+func (c *Controller) FailuresChanged() { c.poke() }
 
 // Synced is closed when the Egresses of all Pods are in force for the first time, or when the agent has waited long enough for them.
 func (c *Controller) Synced() <-chan struct{} { return c.synced }

@@ -10,6 +10,5 @@
 //
 // Of several Egresses of a Pod, the oldest decides, for each IP version. In Antrea, it is the first one that the agent has seen.
 //
-// schedule.go contains the Nodes of all addresses of pools: the same on every agent, also beside agents of Antrea, whose order of Egresses it
-// has. It is not used yet: the agent assigns no addresses, and uses those that an administrator has given to a device.
+// Package assign gives this Node its addresses of pools. An administrator may also give one to any device.
 package egress

@@ -26,14 +26,16 @@ const (
 	assignmentMessage = "Failed to assign the IP to EgressNode: "
 
 	requestTimeout = 10 * time.Second
+	// takeInterval is the time after which a Node may write itself over another one again.
+	takeInterval = 15 * time.Second
 )
 
 // statusOf returns the status that an Egress should have as far as this Node knows: the Node with its address writes it, and the Node that had
-// it ends it. changed is false if that is the present one.
-func statusOf(e *v1beta1.Egress, p *plan, w *world, node string) (status v1beta1.EgressStatus, changed bool) {
+// it ends it. failure says why no Node has it, if this Node reports that. changed is false if that is the present one.
+func statusOf(e *v1beta1.Egress, p *plan, w *world, node string, failure error) (status v1beta1.EgressStatus, changed bool) {
 	addr := addrOf(e)
 	here, refused := p.marks[addr] != 0, p.refused[addr]
-	if !here && e.Status.EgressNode != node && (refused == nil || !w.local.Has(addr)) {
+	if !here && e.Status.EgressNode != node && failure == nil && (refused == nil || !w.local.Has(addr)) {
 		return e.Status, false
 	}
 	status = v1beta1.EgressStatus{Conditions: slices.DeleteFunc(slices.Clone(e.Status.Conditions), func(c v1beta1.EgressCondition) bool {
@@ -46,6 +48,8 @@ func statusOf(e *v1beta1.Egress, p *plan, w *world, node string) (status v1beta1
 	case here:
 		status.EgressNode, status.EgressIP = node, e.Spec.EgressIP
 		condition.Status, condition.Reason, condition.Message = corev1.ConditionTrue, assigned, assignedMessage
+	case failure != nil:
+		condition.Message = assignmentMessage + failure.Error()
 	}
 	// As in Antrea, only Egresses with a pool report that an address is there.
 	if condition.Message != "" && (refused != nil || e.Spec.ExternalIPPool != "") {
@@ -70,14 +74,31 @@ func keepTime(e *v1beta1.Egress, condition v1beta1.EgressCondition) v1beta1.Egre
 // writeStatuses writes what has changed. The informer shows what others have written, and wakes the controller again.
 func (c *Controller) writeStatuses(ctx context.Context, w *world, p *plan) error {
 	var errs []error
-	for _, e := range w.egresses {
-		status, changed := statusOf(e, p, w, c.NodeName)
-		if !changed {
-			continue
+	failures := c.Failures()
+	for name := range c.taken {
+		if w.egresses[name] == nil {
+			delete(c.taken, name)
 		}
-		errs = append(errs, c.writeStatus(ctx, e, status))
+	}
+	for _, e := range w.egresses {
+		status, changed := statusOf(e, p, w, c.NodeName, failures[e.Name])
+		if changed && c.mayTake(e, time.Now()) {
+			errs = append(errs, c.writeStatus(ctx, e, status))
+		}
 	}
 	return errors.Join(errs...)
+}
+
+// mayTake reports whether this Node may write the status now. Where two Nodes have an address, each writes itself over the other now and then only.
+func (c *Controller) mayTake(e *v1beta1.Egress, now time.Time) bool {
+	if e.Status.EgressNode == "" || e.Status.EgressNode == c.NodeName {
+		return true
+	}
+	if at, ok := c.taken[e.Name]; ok && now.Sub(at) < takeInterval {
+		return false
+	}
+	c.taken[e.Name] = now
+	return true
 }
 
 func (c *Controller) writeStatus(ctx context.Context, e *v1beta1.Egress, status v1beta1.EgressStatus) error {

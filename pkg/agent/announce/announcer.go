@@ -1,0 +1,119 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package announce
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/retry"
+)
+
+const (
+	// count and interval are the announcements of one call: a lost frame leaves neighbours with the former place.
+	count    = 3
+	interval = time.Second
+)
+
+// Announcer announces addresses on a device, in the network namespace of Run.
+type Announcer struct {
+	device string
+	send   func(device string, addr netip.Addr) error
+	wake   chan struct{}
+
+	mu sync.Mutex
+	// left is the number of announcements that are to come.
+	left map[netip.Addr]int
+}
+
+// New returns an Announcer that sends nothing before Run.
+func New(device string) *Announcer {
+	return &Announcer{device: device, send: send, wake: make(chan struct{}, 1), left: map[netip.Addr]int{}}
+}
+
+// Announce announces an address now and two more times, a second apart. It does not block.
+func (a *Announcer) Announce(addr netip.Addr) {
+	a.mu.Lock()
+	a.left[addr] = count
+	a.mu.Unlock()
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Forget ends the announcements of an address.
+func (a *Announcer) Forget(addr netip.Addr) {
+	a.mu.Lock()
+	delete(a.left, addr)
+	a.mu.Unlock()
+}
+
+// Run sends until ctx ends. Turns are at least an interval apart unless a new address has come.
+func (a *Announcer) Run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.wake:
+		}
+		for a.turn() {
+			if retry.Sleep(ctx, interval) != nil {
+				return
+			}
+		}
+	}
+}
+
+// turn sends one announcement of each address, and reports whether more are to come.
+func (a *Announcer) turn() bool {
+	a.mu.Lock()
+	var due []netip.Addr
+	for addr := range a.left {
+		due = append(due, addr)
+		if a.left[addr]--; a.left[addr] == 0 {
+			delete(a.left, addr)
+		}
+	}
+	more := len(a.left) > 0
+	a.mu.Unlock()
+	slices.SortFunc(due, netip.Addr.Compare)
+	var errs []error
+	for _, addr := range due {
+		errs = append(errs, a.send(a.device, addr))
+	}
+	if err := errors.Join(errs...); err != nil {
+		klog.ErrorS(err, "Addresses are not announced; their neighbours learn later where they are", "device", a.device)
+	}
+	return more
+}
+
+// send announces an address once.
+func send(device string, addr netip.Addr) error {
+	iface, err := net.InterfaceByName(device)
+	if err != nil {
+		return fmt.Errorf("find device %s: %w", device, err)
+	}
+	if len(iface.HardwareAddr) != 6 {
+		return fmt.Errorf("device %s has no Ethernet address: %s cannot be announced", device, addr)
+	}
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return fmt.Errorf("socket: %w", err)
+	}
+	defer unix.Close(fd)
+	if err := unix.Sendto(fd, Frame(addr, iface.HardwareAddr), 0, &unix.SockaddrLinklayer{Ifindex: iface.Index}); err != nil {
+		return fmt.Errorf("announce %s on %s: %w", addr, device, err)
+	}
+	return nil
+}

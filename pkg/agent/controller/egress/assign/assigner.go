@@ -1,0 +1,245 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package assign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/announce"
+	"github.com/antrea-oncache/antrea/pkg/agent/memberlist"
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
+	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+	"github.com/antrea-oncache/antrea/pkg/client/crd"
+	"github.com/antrea-oncache/antrea/pkg/retry"
+)
+
+const (
+	controllerName = "egress addresses"
+	// LimitAnnotation is the annotation of a Node that limits its addresses, before the configuration.
+	LimitAnnotation = "node.antrea.io/max-egress-ips"
+	// checkInterval is the time between two decisions without an event.
+	checkInterval = time.Minute
+)
+
+var backoff = retry.Backoff{Min: time.Second, Max: time.Minute}
+
+// Config contains what an Assigner needs.
+type Config struct {
+	NodeName string
+	// Limit is the number of addresses that a Node without LimitAnnotation may have.
+	Limit int
+	// Uplink is the device on which addresses are announced.
+	Uplink  string
+	Members memberlist.Members
+	Objects *crd.EgressObjects
+	Nodes   coreinformers.NodeInformer
+	// Changed is called when Failures has another answer.
+	Changed func()
+	// Events tells users of addresses that came and went.
+	Events Events
+}
+
+// Assigner gives this Node the addresses of Egresses that it should have.
+type Assigner struct {
+	Config
+	device interface {
+		List() (sets.Set[netip.Addr], error)
+		Add(addr netip.Addr) error
+		Remove(addr netip.Addr) error
+	}
+	announcer *announce.Announcer
+	wake      chan struct{}
+	failures  atomic.Pointer[map[string]error]
+
+	// The rest belongs to Run. alive are the members at the last announcement.
+	waiting map[netip.Addr]time.Time
+	alive   sets.Set[string]
+}
+
+// New returns an Assigner that does nothing before Run.
+func New(config Config) (*Assigner, error) {
+	a := &Assigner{Config: config, device: device{}, announcer: announce.New(config.Uplink), wake: make(chan struct{}, 1)}
+	a.failures.Store(&map[string]error{})
+	config.Members.Subscribe(a.poke)
+	poke := func(any) { a.poke() }
+	handler := cache.ResourceEventHandlerFuncs{AddFunc: poke, UpdateFunc: func(_, object any) { poke(object) }, DeleteFunc: poke}
+	nodeHandler := cache.ResourceEventHandlerFuncs{AddFunc: poke, DeleteFunc: poke, UpdateFunc: func(old, object any) {
+		former, _ := old.(*corev1.Node)
+		node, _ := object.(*corev1.Node)
+		if former == nil || node == nil || former.Annotations[LimitAnnotation] != node.Annotations[LimitAnnotation] {
+			a.poke()
+		}
+	}}
+	for _, follow := range []struct {
+		kind     string
+		informer cache.SharedIndexInformer
+		handler  cache.ResourceEventHandler
+	}{
+		{v1beta1.EgressKind, config.Objects.Egresses, handler}, {v1beta1.ExternalIPPoolKind, config.Objects.ExternalIPPools, handler},
+		{"Node", config.Nodes.Informer(), nodeHandler},
+	} {
+		if _, err := follow.informer.AddEventHandler(recovery.Handler(controllerName, follow.kind, follow.handler)); err != nil {
+			return nil, fmt.Errorf("watch %s objects: %w", follow.kind, err)
+		}
+	}
+	return a, nil
+}
+
+// Failures returns why Egresses have no Node, by name, for those that this Node reports.
+func (a *Assigner) Failures() map[string]error { return *a.failures.Load() }
+
+func (a *Assigner) poke() {
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// limit returns the number of addresses that a Node may have.
+func (a *Assigner) limit(node string) int {
+	object, err := a.Nodes.Lister().Get(node)
+	if err != nil {
+		return a.Limit
+	}
+	if limit, err := strconv.Atoi(object.Annotations[LimitAnnotation]); err == nil {
+		return limit
+	}
+	return a.Limit
+}
+
+// Run works until ctx ends, and then gives up the addresses that another Node takes. The informers run elsewhere.
+func (a *Assigner) Run(ctx context.Context) {
+	if !cache.WaitForCacheSync(ctx.Done(), a.Objects.Egresses.HasSynced, a.Objects.ExternalIPPools.HasSynced, a.Nodes.Informer().HasSynced) {
+		return
+	}
+	go recovery.Keep(ctx, "announcements of Egress addresses", a.announcer.Run)
+	go recovery.Keep(ctx, "addresses of "+DeviceName, func(ctx context.Context) { rtnl.WatchAddresses(ctx, a.poke) })
+	task := retry.NewTask("The assignment of Egress addresses", checkInterval, backoff)
+	for {
+		again, err := a.sync(a.Members.Snapshot())
+		delay := task.Done(err)
+		if again > 0 && again < delay {
+			delay = again
+		}
+		timer := time.NewTimer(delay)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			a.leave()
+			return
+		case <-a.wake:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// sync makes the device have what it should.
+func (a *Assigner) sync(members *memberlist.Snapshot) (again time.Duration, err error) {
+	present, err := a.device.List()
+	if err != nil {
+		return 0, err
+	}
+	egresses := crd.Stored[v1beta1.Egress](a.Objects.Egresses)
+	pools := map[string]*v1beta1.ExternalIPPool{}
+	for _, pool := range crd.Stored[v1beta1.ExternalIPPool](a.Objects.ExternalIPPools) {
+		pools[pool.Name] = pool
+	}
+	d := decide(input{
+		node: a.NodeName, egresses: egresses, pools: pools, members: members, limit: a.limit, present: present, waiting: a.waiting, now: time.Now(),
+	})
+	a.waiting = d.waiting
+	var errs []error
+	for _, addr := range d.remove {
+		a.announcer.Forget(addr)
+		if err := a.device.Remove(addr); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		present.Delete(addr)
+		a.tell(egresses, addr, a.Events.Unassigned)
+	}
+	for _, addr := range d.add {
+		if err := a.device.Add(addr); err != nil {
+			errs = append(errs, err)
+			a.fail(d, egresses, addr, err)
+			continue
+		}
+		a.announcer.Announce(addr)
+		a.tell(egresses, addr, a.Events.Assigned)
+	}
+	a.renew(members, present)
+	a.publish(d.failures)
+	return d.again, errors.Join(errs...)
+}
+
+// renew announces the addresses that were there before, after the start and when members come or go: another Node may have had them.
+func (a *Assigner) renew(members *memberlist.Snapshot, present sets.Set[netip.Addr]) {
+	if members.Unknown != nil || a.alive.Equal(members.Alive) {
+		return
+	}
+	a.alive = members.Alive
+	for addr := range present {
+		a.announcer.Announce(addr)
+	}
+}
+
+// leave gives up the addresses that another Node takes when this one has left.
+func (a *Assigner) leave() {
+	members := a.Members.Snapshot()
+	if members.Unknown != nil {
+		return
+	}
+	egresses := crd.Stored[v1beta1.Egress](a.Objects.Egresses)
+	scheduled := withPools(egresses)
+	taken := Schedule(scheduled, members.Without(a.NodeName).Rings, a.limit)
+	for _, e := range scheduled {
+		if taken[e.Name] == "" {
+			continue
+		}
+		if err := a.device.Remove(e.Addr); err != nil {
+			klog.ErrorS(err, "An Egress address stays on a Node that has left", "address", e.Addr)
+		}
+	}
+}
+
+func (a *Assigner) fail(d *decision, egresses []*v1beta1.Egress, addr netip.Addr, err error) {
+	for _, e := range egresses {
+		if pooled(e) == addr {
+			d.failures[e.Name] = err
+		}
+	}
+}
+
+func (a *Assigner) tell(egresses []*v1beta1.Egress, addr netip.Addr, event func(e *v1beta1.Egress, addr netip.Addr)) {
+	klog.InfoS("Changed the addresses of "+DeviceName, "address", addr)
+	for _, e := range egresses {
+		if pooled(e) == addr {
+			event(e, addr)
+		}
+	}
+}
+
+func (a *Assigner) publish(failures map[string]error) {
+	same := func(a, b error) bool { return a.Error() == b.Error() }
+	if maps.EqualFunc(failures, a.Failures(), same) {
+		return
+	}
+	a.failures.Store(&failures)
+	a.Changed()
+}

@@ -1,0 +1,167 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package assign
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/memberlist"
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+)
+
+// handover is the time for which a Node waits for another one that is alive to give up an address.
+const handover = 700 * time.Millisecond
+
+// input is all that a decision depends on.
+type input struct {
+	node     string
+	egresses []*v1beta1.Egress
+	pools    map[string]*v1beta1.ExternalIPPool
+	members  *memberlist.Snapshot
+	// limit is the number of addresses that a Node may have.
+	limit func(node string) int
+	// present are the addresses of pools that this Node has.
+	present sets.Set[netip.Addr]
+	// waiting has the time since which this Node waits for an address.
+	waiting map[netip.Addr]time.Time
+	now     time.Time
+}
+
+// decision lists the steps of this Node.
+type decision struct {
+	add, remove []netip.Addr
+	// waiting replaces the input's. again is the time after which to decide again; 0 if only events matter.
+	waiting map[netip.Addr]time.Time
+	again   time.Duration
+	// failures says why an Egress has no Node, for those that this Node has to report.
+	failures map[string]error
+}
+
+// pooled returns the address of an Egress with a pool; invalid if it has none.
+func pooled(e *v1beta1.Egress) netip.Addr {
+	if e.Spec.ExternalIPPool == "" {
+		return netip.Addr{}
+	}
+	addr, err := netip.ParseAddr(e.Spec.EgressIP)
+	if err != nil || addr.Zone() != "" {
+		return netip.Addr{}
+	}
+	return addr.Unmap()
+}
+
+// decide returns what this Node has to do. A Node takes an address once the one that has it has given it up, has ended, or does not answer for the
+// time of a handover. While the members are unknown, it takes none, and keeps those that Egresses say it has.
+func decide(in input) *decision {
+	d := &decision{waiting: map[netip.Addr]time.Time{}, failures: map[string]error{}}
+	mine := sets.New[netip.Addr]()
+	if in.members.Unknown != nil {
+		for _, e := range in.egresses {
+			if addr := pooled(e); addr.IsValid() && e.Status.EgressNode == in.node {
+				mine.Insert(addr)
+			}
+		}
+	} else {
+		mine = d.own(in)
+	}
+	for _, addr := range sortedAddrs(in.present.Difference(mine)) {
+		d.remove = append(d.remove, addr)
+	}
+	if in.members.Unknown != nil {
+		return d
+	}
+	for _, addr := range sortedAddrs(mine.Difference(in.present)) {
+		if !in.held(addr) {
+			d.add = append(d.add, addr)
+			continue
+		}
+		since, ok := in.waiting[addr]
+		if !ok {
+			since = in.now
+		}
+		left := since.Add(handover).Sub(in.now)
+		if left <= 0 {
+			d.add = append(d.add, addr)
+			continue
+		}
+		d.waiting[addr] = since
+		if d.again == 0 || left < d.again {
+			d.again = left
+		}
+	}
+	return d
+}
+
+// withPools returns the Egresses that have an address of a pool.
+func withPools(egresses []*v1beta1.Egress) (found []Egress) {
+	for _, e := range egresses {
+		if addr := pooled(e); addr.IsValid() {
+			found = append(found, Egress{e.Name, e.CreationTimestamp.Time, e.Spec.ExternalIPPool, addr})
+		}
+	}
+	return found
+}
+
+// own returns the addresses that this Node should have, and records the failures.
+func (d *decision) own(in input) sets.Set[netip.Addr] {
+	scheduled := withPools(in.egresses)
+	nodes := Schedule(scheduled, in.members.Rings, in.limit)
+	mine := sets.New[netip.Addr]()
+	for _, e := range scheduled {
+		node, ok := nodes[e.Name]
+		unbuilt := unbuilt(in.pools[e.Pool])
+		switch {
+		case !ok && in.held(e.Addr):
+			// An administrator has given it to a Node.
+		case !ok:
+			// One Node reports it: any that all agree on.
+			if reporter, err := in.members.Owner("", e.Addr, nil); err == nil && reporter == in.node {
+				_, reason := in.members.Owner(e.Pool, e.Addr, func(node string) bool { return in.limit(node) > 0 })
+				if reason == nil {
+					reason = memberlist.ErrNoNode // all are full
+				}
+				d.failures[e.Name] = reason
+			}
+		case node != in.node:
+		case unbuilt != nil:
+			d.failures[e.Name] = unbuilt
+		default:
+			mine.Insert(e.Addr)
+		}
+	}
+	return mine
+}
+
+// unbuilt says why no Node has addresses of a pool.
+func unbuilt(pool *v1beta1.ExternalIPPool) error {
+	if pool == nil {
+		return errors.New("its ExternalIPPool does not exist")
+	}
+	if pool.Spec.SubnetInfo != nil {
+		return fmt.Errorf("ExternalIPPool %s has subnetInfo, and this version does not build EgressSeparateSubnet", pool.Name)
+	}
+	return nil
+}
+
+// held reports whether another Node that is alive has the address as far as Egresses say.
+func (in input) held(addr netip.Addr) bool {
+	return slices.ContainsFunc(in.egresses, func(e *v1beta1.Egress) bool {
+		holder := e.Status.EgressNode
+		return pooled(e) == addr && holder != "" && holder != in.node && sameAddr(e.Status.EgressIP, addr) && in.members.Alive.Has(holder)
+	})
+}
+
+func sameAddr(text string, addr netip.Addr) bool {
+	parsed, err := netip.ParseAddr(text)
+	return err == nil && parsed.Unmap() == addr
+}
+
+func sortedAddrs(addrs sets.Set[netip.Addr]) []netip.Addr {
+	return slices.SortedFunc(slices.Values(addrs.UnsortedList()), netip.Addr.Compare)
+}

@@ -1,0 +1,98 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package memberlist
+
+import (
+	"bytes"
+	"net"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// freePort returns a port that is free on all loopback addresses.
+func freePort(t *testing.T) int {
+	listener, err := net.Listen("tcp", "0.0.0.0:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+var testKey, otherKey = bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)
+
+// startSWIM starts the gossip of the Nodes node-1, node-2, ... on loopback addresses of their own. The first one has joined all others.
+func startSWIM(t *testing.T, n int) (members []*swim) {
+	port := freePort(t)
+	for i := range n {
+		addr := netip.AddrFrom4([4]byte{127, 0, 37, byte(i + 1)})
+		started, err := newSWIM(gossipConfig{
+			name: nameOf(i), listen: addr, addr: addr, port: port, verifyIncoming: true, verifyOutgoing: true, key: testKey, changed: func() {},
+		})
+		require.NoError(t, err)
+		member := started.(*swim)
+		t.Cleanup(func() { _ = member.list.Shutdown() })
+		members = append(members, member)
+		if i > 0 {
+			require.NoError(t, members[0].join(addr))
+		}
+	}
+	for _, member := range members {
+		requireAlive(t, member, 10*time.Second, n)
+	}
+	return members
+}
+
+func nameOf(i int) string { return "node-" + string(rune('1'+i)) }
+
+// requireAlive waits until a Node sees the first n Nodes, and returns the time that this took.
+func requireAlive(t *testing.T, s *swim, limit time.Duration, n int) time.Duration {
+	t.Helper()
+	var want []string
+	for i := range n {
+		want = append(want, nameOf(i))
+	}
+	began := time.Now()
+	require.Eventually(t, func() bool {
+		alive := s.alive()
+		slices.Sort(alive)
+		return slices.Equal(want, alive)
+	}, limit, 10*time.Millisecond, "want %v", want)
+	return time.Since(began)
+}
+
+// TestDeath: a Node that ends without a word is dead for the others after some 2.5 s (the limit is for busy machines), one that says so at once.
+func TestDeath(t *testing.T) {
+	members := startSWIM(t, 3)
+	require.NoError(t, members[2].list.Shutdown())
+	t.Log("death was seen after", requireAlive(t, members[0], 20*time.Second, 2))
+	began := time.Now()
+	members[1].end()
+	requireAlive(t, members[0], 2*time.Second, 1)
+	t.Log("the end was seen after", time.Since(began))
+}
+
+// TestPartition: members with different keys do not hear each other, and find each other again with one key. Nothing that they send with another
+// key, and nothing without one, changes the members.
+func TestPartition(t *testing.T) {
+	members := startSWIM(t, 2)
+	require.NoError(t, members[1].setKey(otherKey))
+	requireAlive(t, members[0], 20*time.Second, 1)
+	require.Error(t, members[1].join(netip.MustParseAddr("127.0.37.1")))
+	requireAlive(t, members[0], time.Second, 1)
+	require.NoError(t, members[0].setKey(otherKey))
+	require.NoError(t, members[1].join(netip.MustParseAddr("127.0.37.1")))
+	requireAlive(t, members[0], 10*time.Second, 2)
+	requireAlive(t, members[1], 10*time.Second, 2)
+}
+
+// TestPortTaken: the error names the port.
+func TestPortTaken(t *testing.T) {
+	members := startSWIM(t, 1)
+	addr := netip.MustParseAddr("127.0.37.1")
+	_, err := newSWIM(gossipConfig{name: "x", listen: addr, addr: addr, port: members[0].port, key: testKey, changed: func() {}})
+	require.ErrorContains(t, err, "(clusterPort)")
+}
