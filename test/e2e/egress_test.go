@@ -26,14 +26,7 @@ func testEgress(t *testing.T, s *suite) {
 	s.label(t, s.far, map[string]string{"egress": "yes"})
 	defer s.label(t, s.client, nil)
 	defer s.label(t, s.far, nil)
-	outside := netip.AddrPortFrom(s.internet(), egressPort)
-	var l net.Listener
-	require.NoError(t, s.Internet.Do(func() (err error) {
-		l, err = net.Listen("tcp4", outside.String())
-		return err
-	}))
-	defer l.Close()
-	go sayWho(l)
+	outside := s.askWhoOutside(t)
 	succeeds(t, s.node2.Space, "ip", "address", "add", addr.String()+"/32", "dev", "lo")
 	client, err := dynamic.NewForConfig(s.Config)
 	require.NoError(t, err)
@@ -81,6 +74,20 @@ func testEgress(t *testing.T, s *suite) {
 	remove()
 	s.eventuallySeenAs(t, s.client.Space, outside, s.node1.IP)
 	s.eventuallySeenAs(t, s.far.Space, outside, s.node2.IP)
+}
+
+// askWhoOutside returns the address of a server outside the cluster that tells each client its address.
+func (s *suite) askWhoOutside(t *testing.T) netip.AddrPort {
+	t.Helper()
+	outside := netip.AddrPortFrom(s.internet(), egressPort)
+	var l net.Listener
+	require.NoError(t, s.Internet.Do(func() (err error) {
+		l, err = net.Listen("tcp4", outside.String())
+		return err
+	}))
+	t.Cleanup(func() { l.Close() })
+	go sayWho(l)
+	return outside
 }
 
 // egressPort is the port of the server outside the cluster.

@@ -1,0 +1,137 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/egress/assign"
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+	"github.com/antrea-oncache/antrea/pkg/client/crd"
+	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
+)
+
+// failovers is the number of deaths and of orderly ends that are measured.
+const failovers = 3
+
+// egressPool is an Egress with an address of a pool.
+type egressPool struct {
+	*suite
+	objects dynamic.Interface
+	outside netip.AddrPort
+	addr    netip.Addr
+}
+
+// testEgressFailover: an address of a pool has one Node; when that Node's agent is killed or ends, the other one has it soon, and so have its
+// Pods' connections; when the agent is back, one Node has the address.
+func testEgressFailover(t *testing.T, s *suite) {
+	s.label(t, s.client, map[string]string{"egress": "pool"})
+	s.label(t, s.far, map[string]string{"egress": "pool"})
+	defer s.label(t, s.client, nil)
+	defer s.label(t, s.far, nil)
+	e := &egressPool{suite: s, outside: s.askWhoOutside(t), addr: netip.MustParseAddr("192.168.77.210")}
+	var err error
+	e.objects, err = dynamic.NewForConfig(s.Config)
+	require.NoError(t, err)
+	e.create(t)
+	for i := range failovers {
+		owner, other, pod := e.settled(t)
+		began := time.Now()
+		require.NoError(t, owner.KillAgent())
+		e.moved(t, other, pod)
+		t.Logf("failover %d: %s after the death of %s's agent", i, time.Since(began).Round(10*time.Millisecond), owner.Name)
+		e.back(t, owner)
+		owner, other, pod = e.settled(t)
+		began = time.Now()
+		require.NoError(t, owner.StopAgent())
+		e.moved(t, other, pod)
+		t.Logf("failover %d: %s after the end of %s's agent", i, time.Since(began).Round(10*time.Millisecond), owner.Name)
+		require.False(t, e.has(t, owner), "an agent that ends gives the address up")
+		e.back(t, owner)
+	}
+	e.settled(t)
+	require.NoError(t, e.objects.Resource(crd.Egresses).Delete(t.Context(), "pool", metav1.DeleteOptions{}))
+	require.Eventually(t, func() bool { return !e.has(t, s.node1) && !e.has(t, s.node2) }, 20*time.Second, 50*time.Millisecond, "nobody has the address")
+	s.eventuallySeenAs(t, s.client.Space, e.outside, s.node1.IP)
+}
+
+// create makes the pool and the Egress, until the test ends.
+func (e *egressPool) create(t *testing.T) {
+	pool := crd.New(v1beta1.ExternalIPPoolKind, "pool")
+	require.NoError(t, crd.Fill(pool, &v1beta1.ExternalIPPool{Spec: v1beta1.ExternalIPPoolSpec{
+		IPRanges: []v1beta1.IPRange{{Start: e.addr.String(), End: e.addr.String()}},
+	}}))
+	pool.Object["status"] = nil
+	_, err := e.objects.Resource(crd.ExternalIPPools).Create(t.Context(), pool, metav1.CreateOptions{})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_ = e.objects.Resource(crd.Egresses).Delete(context.Background(), "pool", metav1.DeleteOptions{})
+		_ = e.objects.Resource(crd.ExternalIPPools).Delete(context.Background(), "pool", metav1.DeleteOptions{})
+	})
+	egress := crd.New(v1beta1.EgressKind, "pool")
+	require.NoError(t, crd.Fill(egress, &v1beta1.Egress{Spec: v1beta1.EgressSpec{
+		ExternalIPPool: "pool", AppliedTo: v1beta1.AppliedTo{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"egress": "pool"}}},
+	}}))
+	egress.Object["status"] = nil
+	_, err = e.objects.Resource(crd.Egresses).Create(t.Context(), egress, metav1.CreateOptions{})
+	require.NoError(t, err)
+}
+
+// status returns the Egress's status.
+func (e *egressPool) status(t *testing.T) v1beta1.EgressStatus {
+	shown, err := e.objects.Resource(crd.Egresses).Get(t.Context(), "pool", metav1.GetOptions{})
+	require.NoError(t, err)
+	egress, err := crd.Read[v1beta1.Egress](shown)
+	require.NoError(t, err)
+	return egress.Status
+}
+
+// has reports whether a Node has the address.
+func (e *egressPool) has(t *testing.T, node *cluster.Node) bool {
+	return strings.Contains(succeeds(t, node.Space, "ip", "-o", "address", "show"), assign.DeviceName+"    inet "+e.addr.String()+"/32")
+}
+
+// settled waits until one Node has the address and the status says so, and Pods of both Nodes are seen with it. It returns the Nodes, and the
+// other Node's Pod.
+func (e *egressPool) settled(t *testing.T) (owner, other *cluster.Node, pod *cluster.Pod) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		owner, other, pod = e.node1, e.node2, e.far
+		if e.has(t, e.node2) {
+			owner, other, pod = e.node2, e.node1, e.client
+		}
+		status := e.status(t)
+		good := func(c v1beta1.EgressCondition) bool { return c.Status == "True" }
+		return e.has(t, owner) && !e.has(t, other) && status.EgressNode == owner.Name && status.EgressIP == e.addr.String() &&
+			len(status.Conditions) == 2 && status.Conditions[0].Type == v1beta1.IPAssigned && !slices.ContainsFunc(status.Conditions, func(c v1beta1.EgressCondition) bool { return !good(c) })
+	}, 30*time.Second, 50*time.Millisecond, "one Node has the address")
+	e.eventuallySeenAs(t, e.client.Space, e.outside, e.addr)
+	e.eventuallySeenAs(t, e.far.Space, e.outside, e.addr)
+	return owner, other, pod
+}
+
+// moved waits until a Node has the address, and its Pod is seen with it.
+func (e *egressPool) moved(t *testing.T, to *cluster.Node, pod *cluster.Pod) {
+	t.Helper()
+	require.Eventually(t, func() bool { return e.has(t, to) }, 20*time.Second, 20*time.Millisecond, "%s has the address", to.Name)
+	e.eventuallySeenAs(t, pod.Space, e.outside, e.addr)
+}
+
+// back starts the agent of a Node again.
+func (e *egressPool) back(t *testing.T, node *cluster.Node) {
+	t.Helper()
+	require.NoError(t, node.StartAgent())
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	require.NoError(t, node.WaitAgentReady(ctx))
+}
