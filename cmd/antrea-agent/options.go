@@ -27,6 +27,9 @@ const defaultStatsFile = "/var/run/antrea/networkpolicystats"
 // defaultGroupsFile is lost when the Node restarts, as are the groups.
 const defaultGroupsFile = "/var/run/antrea/servicegroups"
 
+// defaultEgressFile is lost when the Node restarts, as are the Pods.
+const defaultEgressFile = "/var/run/antrea/egresses"
+
 // defaultNodeRulesFile is lost when the Node restarts, as are the rules.
 const defaultNodeRulesFile = "/var/run/antrea/nodepolicyrules"
 
@@ -45,6 +48,8 @@ type options struct {
 	statsFile string
 	// groupsFile records the groups of Services in Open vSwitch.
 	groupsFile string
+	// egressFile has the last known Egresses of this Node's Pods.
+	egressFile string
 	// nodeRulesFile records the rules of policies for the Node itself.
 	nodeRulesFile string
 	// lockFile is locked by the only agent of the Node.
@@ -57,7 +62,7 @@ type options struct {
 
 func newOptions() *options {
 	return &options{
-		tokenFile: apis.LoopbackTokenFile, policyDir: defaultPolicyDir, statsFile: defaultStatsFile, groupsFile: defaultGroupsFile,
+		tokenFile: apis.LoopbackTokenFile, policyDir: defaultPolicyDir, statsFile: defaultStatsFile, groupsFile: defaultGroupsFile, egressFile: defaultEgressFile,
 		nodeRulesFile: defaultNodeRulesFile, lockFile: nodelock.DefaultFile, sysctlFile: sysctl.DefaultFile, sources: dependency.NewSources(),
 	}
 }

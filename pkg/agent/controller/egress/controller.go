@@ -51,6 +51,8 @@ type Config struct {
 	// Statuses writes the statuses of Egresses.
 	Statuses dynamic.Interface
 	Groups   Groups
+	// File is where the Egresses of Pods are stored for the next agent.
+	File string
 	// Failures returns why Egresses have no Node, by name, for those that this Node reports.
 	Failures func() map[string]error
 	Problems problem.Reporter
@@ -68,11 +70,17 @@ type Controller struct {
 	mu       sync.Mutex
 	world    world
 	complete struct{ groups, addresses bool }
+	// former is what a former agent has stored; nil if there is nothing.
+	former struct {
+		egresses map[string]*v1beta1.Egress
+		groups   map[string]sets.Set[types.NamespacedName]
+	}
 
 	// realizing is held while the plan is brought into force. It is taken before mu.
 	realizing sync.Mutex
 	realizer  *realizer
 	reported  map[string]bool
+	storage   storage
 
 	// taken belongs to Run: the times at which this Node wrote itself over another one in a status, by Egress.
 	taken map[string]time.Time
@@ -89,6 +97,8 @@ func New(config Config) (*Controller, error) {
 		realizer: newRealizer(config.Flows, config.Host, time.Now), reported: map[string]bool{}, taken: map[string]time.Time{},
 	}
 	c.endStart = sync.OnceFunc(func() { close(c.synced) })
+	c.storage.file = config.File
+	c.former.egresses, c.former.groups = c.storage.load()
 	for _, i := range config.Interfaces.ListInterfaces() {
 		c.setInterface(i)
 	}
@@ -120,8 +130,11 @@ func (c *Controller) PodArrives(i *interfacestore.InterfaceConfig) error {
 	if !c.known() {
 		return nil
 	}
-	_, _, failed, _ := c.realize(context.Background())
-	if err := failed[i.InterfaceName]; err != nil {
+	c.realizing.Lock()
+	defer c.realizing.Unlock()
+	var part *world
+	c.look(func(w *world) { part = w.of(i.InterfaceName) })
+	if err := c.realizer.realizeOne(context.Background(), part, c.PodNetworks, i.InterfaceName); err != nil {
 		return fmt.Errorf("the Egress of Pod %s/%s: %w", i.PodNamespace, i.PodName, err)
 	}
 	return nil
@@ -156,26 +169,44 @@ func (c *Controller) poke() {
 	}
 }
 
-// known reports whether the Egresses and their Pods are known.
+// known reports whether the Egresses and their Pods are known, perhaps from a former agent.
 func (c *Controller) known() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.complete.groups && c.complete.addresses && c.Objects.Egresses.HasSynced()
+	return c.complete.addresses && (c.former.groups != nil || c.complete.groups && c.Objects.Egresses.HasSynced())
 }
 
-// snapshot returns what is known, in maps of its own.
-func (c *Controller) snapshot() *world {
-	egresses := map[string]*v1beta1.Egress{}
+// look calls see with what is known, which see must not keep.
+func (c *Controller) look(see func(*world)) {
+	synced, egresses := c.Objects.Egresses.HasSynced(), map[string]*v1beta1.Egress{}
 	for _, e := range crd.Stored[v1beta1.Egress](c.Objects.Egresses) {
 		egresses[e.Name] = e
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	w := &world{egresses: egresses, groups: map[string]sets.Set[types.NamespacedName]{}, interfaces: maps.Clone(c.world.interfaces), local: c.world.local.Clone()}
-	for name, pods := range c.world.groups {
-		w.groups[name] = pods.Clone()
+	w := c.world
+	w.egresses, w.stored = egresses, !synced || !c.complete.groups
+	if !synced {
+		w.egresses = c.former.egresses
 	}
-	return w
+	if !c.complete.groups {
+		w.groups = c.former.groups
+	}
+	see(&w)
+}
+
+// snapshot returns what is known, in maps of its own.
+func (c *Controller) snapshot() (snapshot *world) {
+	c.look(func(w *world) {
+		snapshot = &world{
+			egresses: maps.Clone(w.egresses), groups: map[string]sets.Set[types.NamespacedName]{}, interfaces: maps.Clone(w.interfaces),
+			local: w.local.Clone(), stored: w.stored,
+		}
+		for name, pods := range w.groups {
+			snapshot.groups[name] = pods.Clone()
+		}
+	})
+	return snapshot
 }
 
 // Run works until ctx ends. The informers run elsewhere.
@@ -200,7 +231,7 @@ func (c *Controller) keep(ctx context.Context) {
 			timer.Stop()
 			return
 		case <-limit.C:
-			klog.InfoS("The start does not wait any longer for Egresses and their Pods; until they are known, new connections of these Pods have the addresses of their Nodes")
+			klog.InfoS("The start does not wait any longer for Egresses and their Pods; until they are known, those that a former agent has stored count", "stored", len(c.former.groups))
 			c.endStart()
 		case <-c.wake:
 		case <-timer.C:
@@ -210,10 +241,16 @@ func (c *Controller) keep(ctx context.Context) {
 			continue
 		}
 		w, p, _, err := c.realize(ctx)
+		if w.stored {
+			if err != nil {
+				delay = task.Done(err)
+			}
+			continue
+		}
 		if err == nil {
 			c.endStart()
 		}
-		delay = task.Done(errors.Join(err, c.writeStatuses(ctx, w, p)))
+		delay = task.Done(errors.Join(err, c.storage.save(w), c.writeStatuses(ctx, w, p)))
 	}
 }
 

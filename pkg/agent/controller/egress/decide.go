@@ -31,6 +31,27 @@ type world struct {
 	interfaces map[string]podInterface
 	// local are the addresses of this Node's devices.
 	local sets.Set[netip.Addr]
+	// stored is set while Egresses or groups are a former agent's.
+	stored bool
+}
+
+// of returns the part of the world that concerns one interface, in maps of its own.
+func (w *world) of(name string) *world {
+	part := &world{
+		egresses: map[string]*v1beta1.Egress{}, groups: map[string]sets.Set[types.NamespacedName]{}, interfaces: map[string]podInterface{},
+		local: w.local.Clone(), stored: w.stored,
+	}
+	i, ok := w.interfaces[name]
+	if !ok {
+		return part
+	}
+	part.interfaces[name] = i
+	for egress, e := range w.egresses {
+		if w.groups[egress].Has(i.pod) {
+			part.egresses[egress], part.groups[egress] = e, sets.New(i.pod)
+		}
+	}
+	return part
 }
 
 // podFlows is the Egress of an interface.

@@ -45,25 +45,46 @@ func newRealizer(flows Flows, host Host, now func() time.Time) *realizer {
 // realize decides, and makes the Node do it. A source is there before the packets that need it, and goes after them. A Pod's packets are dropped
 // while the source that it should have is refused. The plan is returned as it is in force; failed are the interfaces for which it is not.
 func (r *realizer) realize(ctx context.Context, w *world, podNetworks []netip.Prefix) (p *plan, failed map[string]error, err error) {
+	r.begin()
+	p, err = r.makeSources(ctx, w, podNetworks)
+	if failed = r.setPods(p); len(failed) > 0 {
+		return p, failed, errors.Join(append(slices.Collect(maps.Values(failed)), err)...)
+	}
+	if w.stored {
+		return p, nil, err // A former agent may have made more since.
+	}
+	return p, nil, errors.Join(err, r.cleanUp(ctx, p))
+}
+
+// realizeOne does the same for one interface, of which w is the part of the world, and removes nothing of others.
+func (r *realizer) realizeOne(ctx context.Context, w *world, podNetworks []netip.Prefix, name string) error {
+	r.begin()
+	p, _ := r.makeSources(ctx, w, podNetworks)
+	return r.setPod(name, p)
+}
+
+// begin learns the marks of a former agent.
+func (r *realizer) begin() {
 	if r.marks == nil {
 		r.rules = r.host.FormerEgressMarks()
 		r.marks = newMarks(r.rules)
 	}
+}
+
+// makeSources decides, and makes the sources of the plan. The plan refuses those that cannot be made.
+func (r *realizer) makeSources(ctx context.Context, w *world, podNetworks []netip.Prefix) (p *plan, err error) {
 	take := func(addr netip.Addr) (uint8, error) { return r.marks.take(addr, r.now()) }
 	p = decide(w, podNetworks, take)
-	if refused := r.prepare(ctx, p); len(refused) > 0 {
-		err = errors.Join(slices.Collect(maps.Values(refused))...)
-		p = decide(w, podNetworks, func(addr netip.Addr) (uint8, error) {
-			if reason := refused[addr]; reason != nil {
-				return 0, reason
-			}
-			return take(addr)
-		})
+	refused := r.prepare(ctx, p)
+	if len(refused) == 0 {
+		return p, nil
 	}
-	if failed = r.setPods(p); len(failed) > 0 {
-		return p, failed, errors.Join(append(slices.Collect(maps.Values(failed)), err)...)
-	}
-	return p, nil, errors.Join(err, r.cleanUp(ctx, p))
+	return decide(w, podNetworks, func(addr netip.Addr) (uint8, error) {
+		if reason := refused[addr]; reason != nil {
+			return 0, reason
+		}
+		return take(addr)
+	}), errors.Join(slices.Collect(maps.Values(refused))...)
 }
 
 // prepare makes the sources of a plan, besides those that are there, and returns why some cannot be used.
@@ -109,27 +130,40 @@ func (r *realizer) setRules(ctx context.Context, wanted map[uint8]netip.Addr) er
 // setPods changes the flows of interfaces.
 func (r *realizer) setPods(p *plan) (failed map[string]error) {
 	failed = map[string]error{}
-	for name, flows := range p.pods {
-		if has, ok := r.pods[name]; ok && has.equal(flows) {
-			continue
-		}
-		if err := r.flows.InstallPodSNATFlows(name, flows.ofPort, flows.sources); err != nil {
+	for name := range p.pods {
+		if err := r.setPod(name, p); err != nil {
 			failed[name] = err
-			continue
 		}
-		r.pods[name] = flows
 	}
 	for name := range r.pods {
 		if _, wanted := p.pods[name]; wanted {
 			continue
 		}
-		if err := r.flows.UninstallPodSNATFlows(name); err != nil {
+		if err := r.setPod(name, p); err != nil {
 			failed[name] = err
-			continue
+		}
+	}
+	return failed
+}
+
+// setPod changes the flows of one interface.
+func (r *realizer) setPod(name string, p *plan) error {
+	has, installed := r.pods[name]
+	flows, wanted := p.pods[name]
+	switch {
+	case wanted && installed && has.equal(flows):
+	case wanted:
+		if err := r.flows.InstallPodSNATFlows(name, flows.ofPort, flows.sources); err != nil {
+			return err
+		}
+		r.pods[name] = flows
+	case installed:
+		if err := r.flows.UninstallPodSNATFlows(name); err != nil {
+			return err
 		}
 		delete(r.pods, name)
 	}
-	return failed
+	return nil
 }
 
 // cleanUp removes the sources that the plan does not need.

@@ -10,6 +10,8 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -264,4 +266,79 @@ func TestRefusedSourceDrops(t *testing.T) {
 	_, _, err = r.realize(t.Context(), w, testNetworks)
 	require.NoError(t, err)
 	require.Equal(t, []openflow.EgressSource{{Addr: addr, Mark: 1}}, n.pods["i"].sources)
+}
+
+// TestOneInterface: what is done for a new interface is what the whole plan does for it, and other interfaces keep what they have.
+func TestOneInterface(t *testing.T) {
+	n := newFakeNode(t)
+	r := newRealizer(n, n, time.Now)
+	w := newTestWorld()
+	local, remote := netip.MustParseAddr("192.168.1.1"), netip.MustParseAddr("192.168.1.2")
+	w.local.Insert(local)
+	w.egresses["l"], w.groups["l"] = makeEgress("l", 0, local.String()), sets.New(podNamed("p"), podNamed("q"))
+	w.egresses["r"], w.groups["r"] = makeEgress("r", 1, remote.String()), sets.New(podNamed("p"), podNamed("s"))
+	w.interfaces["p"] = podInterface{podNamed("p"), 1}
+	_, _, err := r.realize(t.Context(), w, testNetworks)
+	require.NoError(t, err)
+	before := maps.Clone(n.pods)
+	for i, name := range []string{"q", "s", "none"} {
+		w.interfaces[name] = podInterface{podNamed(name), uint32(2 + i)}
+		require.NoError(t, r.realizeOne(t.Context(), w.of(name), testNetworks, name))
+	}
+	require.Equal(t, before["p"], n.pods["p"])
+	require.Equal(t, podFlows{2, []openflow.EgressSource{{Addr: local, Mark: 1}}}, n.pods["q"])
+	require.Equal(t, podFlows{3, []openflow.EgressSource{{Addr: remote}}}, n.pods["s"])
+	require.NotContains(t, n.pods, "none")
+	p, _, err := r.realize(t.Context(), w, testNetworks)
+	require.NoError(t, err)
+	require.Equal(t, p.pods, n.pods)
+	n.fail = func() bool { return true }
+	w.interfaces["s"] = podInterface{podNamed("s"), 9}
+	require.ErrorIs(t, r.realizeOne(t.Context(), w.of("s"), testNetworks, "s"), errFake)
+}
+
+// TestStorage: the next agent reads what this one has stored, and a damaged file counts as none.
+func TestStorage(t *testing.T) {
+	s := storage{file: filepath.Join(t.TempDir(), "run", "egresses")}
+	egresses, groups := s.load()
+	require.Nil(t, egresses)
+	require.Nil(t, groups)
+	w := newTestWorld()
+	w.egresses["e"], w.groups["e"] = makeEgress("e", 5, "192.168.1.1"), sets.New(podNamed("p"), podNamed("q"))
+	w.egresses["elsewhere"] = makeEgress("elsewhere", 5, "192.168.1.2")
+	require.NoError(t, s.save(w))
+	next := storage{file: s.file}
+	egresses, groups = next.load()
+	require.Equal(t, map[string]sets.Set[types.NamespacedName]{"e": w.groups["e"]}, groups)
+	require.Len(t, egresses, 1)
+	require.Equal(t, "192.168.1.1", egresses["e"].Spec.EgressIP)
+	require.True(t, egresses["e"].CreationTimestamp.Equal(&w.egresses["e"].CreationTimestamp))
+
+	require.NoError(t, os.Remove(s.file))
+	require.NoError(t, s.save(w), "the same content is not written again")
+	require.NoFileExists(t, s.file)
+	delete(w.egresses, "e")
+	require.NoError(t, s.save(w))
+	_, groups = next.load()
+	require.NotNil(t, groups)
+	require.Empty(t, groups)
+	require.NoError(t, os.WriteFile(s.file, []byte("{"), 0o600))
+	_, groups = next.load()
+	require.Nil(t, groups)
+}
+
+// TestStoredWorld: with what a former agent has stored, Pods have their Egresses, and no source goes that may be in use.
+func TestStoredWorld(t *testing.T) {
+	n := newFakeNode(t)
+	n.rules[7] = netip.MustParseAddr("192.168.1.7")
+	r := newRealizer(n, n, time.Now)
+	w := newTestWorld()
+	w.stored = true
+	_, _, err := r.realize(t.Context(), w, testNetworks)
+	require.NoError(t, err)
+	require.Contains(t, n.rules, uint8(7))
+	w.stored = false
+	_, _, err = r.realize(t.Context(), w, testNetworks)
+	require.NoError(t, err)
+	require.Empty(t, n.rules)
 }

@@ -1,0 +1,96 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package egress
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+)
+
+// temporarySuffix is the suffix of a file that is being written.
+const temporarySuffix = ".new"
+
+// storedEgress is what the plan needs of an Egress, and its Pods on this Node.
+type storedEgress struct {
+	Name    string
+	Created metav1.Time
+	IP      string
+	Pods    []types.NamespacedName
+}
+
+// storage keeps what is in force for the next agent, which may start without antrea-controller and without the Kubernetes API.
+type storage struct {
+	file string
+	// content is what the file has; nil if that is not known.
+	content []byte
+}
+
+// load returns the Egresses and the groups that a former agent has stored; nil if there are none that are usable.
+func (s *storage) load() (egresses map[string]*v1beta1.Egress, groups map[string]sets.Set[types.NamespacedName]) {
+	text, err := os.ReadFile(s.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var stored []storedEgress
+	if err == nil {
+		err = json.Unmarshal(text, &stored)
+	}
+	if err != nil {
+		klog.ErrorS(err, "Until Egresses and their Pods are known, new connections of these Pods have the addresses of their Nodes: what a former agent has stored cannot be read", "file", s.file)
+		return nil, nil
+	}
+	egresses, groups = map[string]*v1beta1.Egress{}, map[string]sets.Set[types.NamespacedName]{}
+	for _, e := range stored {
+		object := &v1beta1.Egress{}
+		object.Name, object.CreationTimestamp, object.Spec.EgressIP = e.Name, e.Created, e.IP
+		egresses[e.Name], groups[e.Name] = object, sets.New(e.Pods...)
+	}
+	s.content = text
+	return egresses, groups
+}
+
+// save stores what concerns this Node, if that has changed.
+func (s *storage) save(w *world) error {
+	stored := []storedEgress{}
+	for _, e := range oldestFirst(w.egresses) {
+		pods := w.groups[e.Name].UnsortedList()
+		if len(pods) == 0 {
+			continue
+		}
+		slices.SortFunc(pods, func(a, b types.NamespacedName) int { return bytes.Compare([]byte(a.String()), []byte(b.String())) })
+		stored = append(stored, storedEgress{e.Name, e.CreationTimestamp, e.Spec.EgressIP, pods})
+	}
+	text, err := json.Marshal(stored)
+	if err == nil && bytes.Equal(text, s.content) {
+		return nil
+	}
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(s.file), 0o750)
+	}
+	if err == nil {
+		err = os.WriteFile(s.file+temporarySuffix, text, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(s.file+temporarySuffix, s.file)
+	}
+	if err != nil {
+		s.content = nil
+		return fmt.Errorf("store the Pods of Egresses for the next agent: %w", err)
+	}
+	s.content = text
+	return nil
+}
