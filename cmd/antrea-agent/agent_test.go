@@ -162,6 +162,7 @@ func TestAgent(t *testing.T) {
 	require.NoError(t, err)
 	o.config.OVSDatapathType = "netdev" // not an acceptable setting, but there may be no kernel module here
 	o.tokenFile, o.policyDir, o.statsFile = filepath.Join(dir, "token"), filepath.Join(dir, "networkpolicy"), filepath.Join(dir, "networkpolicystats")
+	o.egressFile = filepath.Join(dir, "egresses")
 	o.groupsFile, o.nodeRulesFile = filepath.Join(dir, "servicegroups"), filepath.Join(dir, "nodepolicyrules")
 	kube := fake.NewClientset(nodeObject("node1", "192.168.0.1", "10.10.1.0/24"), nodeObject("node2", "192.168.0.2", "10.10.2.0/24"),
 		&corev1.Service{

@@ -45,6 +45,7 @@ func TestSecondAgentTouchesNothing(t *testing.T) {
 	o, err := completeOptions(t, fmt.Sprintf("ovsRunDir: %s\ncniSocket: %s/cni.sock\nfeatureGates: {ONCache: true}\n", dir, dir))
 	require.NoError(t, err)
 	o.tokenFile, o.policyDir, o.statsFile = filepath.Join(dir, "token"), filepath.Join(dir, "networkpolicy"), filepath.Join(dir, "networkpolicystats")
+	o.egressFile = filepath.Join(dir, "egresses")
 	o.groupsFile, o.nodeRulesFile = filepath.Join(dir, "servicegroups"), filepath.Join(dir, "nodepolicyrules")
 	unlock, err := nodelock.Lock(t.Context(), o.lockFile)
 	require.NoError(t, err)

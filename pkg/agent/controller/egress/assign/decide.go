@@ -70,9 +70,7 @@ func decide(in input) *decision {
 	} else {
 		mine = d.own(in)
 	}
-	for _, addr := range sortedAddrs(in.present.Difference(mine)) {
-		d.remove = append(d.remove, addr)
-	}
+	d.remove = sortedAddrs(in.present.Difference(mine))
 	if in.members.Unknown != nil {
 		return d
 	}

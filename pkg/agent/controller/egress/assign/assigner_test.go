@@ -1,0 +1,187 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package assign
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/informers"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/memberlist"
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+	"github.com/antrea-oncache/antrea/pkg/client/crd"
+)
+
+// fakeMembers shows the snapshot that a test sets.
+type fakeMembers struct {
+	mu      sync.Mutex
+	now     *memberlist.Snapshot
+	changed func()
+}
+
+func (m *fakeMembers) Snapshot() *memberlist.Snapshot {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.now
+}
+
+func (m *fakeMembers) Subscribe(changed func()) { m.changed = changed }
+
+func (m *fakeMembers) set(now *memberlist.Snapshot) {
+	m.mu.Lock()
+	m.now = now
+	m.mu.Unlock()
+	m.changed()
+}
+
+func membersOf(nodes ...string) *memberlist.Snapshot {
+	return &memberlist.Snapshot{Alive: sets.New(nodes...), Rings: map[string]*memberlist.Ring{"": memberlist.NewRing(nodes), "p": memberlist.NewRing(nodes)}}
+}
+
+// fakeDevice is the device, the announcements and the Events.
+type fakeDevice struct {
+	mu    sync.Mutex
+	addrs sets.Set[netip.Addr]
+	fail  bool
+	told  []string
+}
+
+func (d *fakeDevice) List() (sets.Set[netip.Addr], error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.addrs.Clone(), nil
+}
+
+func (d *fakeDevice) Add(addr netip.Addr) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.fail {
+		return errors.New("no device of kind dummy")
+	}
+	d.addrs.Insert(addr)
+	return nil
+}
+
+func (d *fakeDevice) Remove(addr netip.Addr) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.addrs.Delete(addr)
+	return nil
+}
+
+func (d *fakeDevice) Assigned(e *v1beta1.Egress, addr netip.Addr)   { d.tell("+", e, addr) }
+func (d *fakeDevice) Unassigned(e *v1beta1.Egress, addr netip.Addr) { d.tell("-", e, addr) }
+
+func (d *fakeDevice) tell(sign string, e *v1beta1.Egress, addr netip.Addr) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.told = append(d.told, sign+e.Name+" "+addr.String())
+}
+
+func (d *fakeDevice) has(addr netip.Addr) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.addrs.Has(addr)
+}
+
+// startAssigner starts an Assigner of a Node beside Egress e with the address of pool p. end ends it.
+func startAssigner(t *testing.T, node string, addr netip.Addr, members *fakeMembers) (a *Assigner, d *fakeDevice, end func()) {
+	dynamic := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+		crd.Egresses: "EgressList", crd.ExternalIPPools: "ExternalIPPoolList",
+	})
+	egress, pool := crd.New(v1beta1.EgressKind, "e"), crd.New(v1beta1.ExternalIPPoolKind, "p")
+	require.NoError(t, crd.Fill(egress, &v1beta1.Egress{Spec: v1beta1.EgressSpec{EgressIP: addr.String(), ExternalIPPool: "p"}}))
+	require.NoError(t, crd.Fill(pool, &v1beta1.ExternalIPPool{}))
+	_, err := dynamic.Resource(crd.Egresses).Create(t.Context(), egress, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = dynamic.Resource(crd.ExternalIPPools).Create(t.Context(), pool, metav1.CreateOptions{})
+	require.NoError(t, err)
+	objects, err := crd.NewEgressObjects(dynamic)
+	require.NoError(t, err)
+	factory := informers.NewSharedInformerFactory(kubefake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}), 0)
+	d = &fakeDevice{addrs: sets.New(netip.MustParseAddr("10.9.9.9"))} // a former agent's
+	a, err = New(Config{
+		NodeName: node, Limit: 255, Uplink: "none", Members: members, Objects: objects, Nodes: factory.Core().V1().Nodes(), Changed: func() {}, Events: d,
+	})
+	require.NoError(t, err)
+	a.device = d
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	factory.Start(ctx.Done())
+	running.Go(func() { objects.Run(ctx) })
+	running.Go(func() { a.Run(ctx) })
+	end = func() { cancel(); running.Wait() }
+	t.Cleanup(end)
+	return a, d, end
+}
+
+// TestAssigner: an address comes when the members are known, goes when another Node has it, comes back, and goes at the end if another Node
+// takes it. Addresses of no Egress go at once.
+func TestAssigner(t *testing.T) {
+	addr := netip.MustParseAddr("169.254.100.1")
+	owner, other := "node-2", "node-1" // by the ring
+	members := &fakeMembers{now: &memberlist.Snapshot{Unknown: errors.New("no key")}}
+	a, d, end := startAssigner(t, owner, addr, members)
+	eventually := func(what string, condition func() bool) {
+		t.Helper()
+		require.Eventually(t, condition, 20*time.Second, 5*time.Millisecond, what)
+	}
+	eventually("the former agent's address goes", func() bool { return !d.has(netip.MustParseAddr("10.9.9.9")) })
+	require.False(t, d.has(addr), "nothing is claimed without members")
+	d.mu.Lock()
+	d.fail = true
+	d.mu.Unlock()
+	members.set(membersOf(owner, other))
+	eventually("the failure is told", func() bool { return a.Failures()["e"] != nil })
+	d.mu.Lock()
+	d.fail = false
+	d.mu.Unlock()
+	eventually("the address comes", func() bool { return d.has(addr) && len(a.Failures()) == 0 })
+	members.set(membersOf(other))
+	eventually("the address goes", func() bool { return !d.has(addr) })
+	members.set(membersOf(owner))
+	eventually("the address is back", func() bool { return d.has(addr) })
+	end()
+	require.True(t, d.has(addr), "no other Node takes it")
+	require.Equal(t, []string{"+e 169.254.100.1", "-e 169.254.100.1", "+e 169.254.100.1"}, d.told)
+
+	a, d, end = startAssigner(t, owner, addr, members)
+	members.set(membersOf(owner, other))
+	eventually("the address comes", func() bool { return d.has(addr) })
+	end()
+	require.False(t, d.has(addr), "another Node takes it")
+	require.Empty(t, a.Failures())
+}
+
+// TestNoNode: one Node says that none can have an address.
+func TestNoNode(t *testing.T) {
+	full := membersOf("node-1", "node-2")
+	full.Rings["p"] = memberlist.NewRing(nil)
+	reported := 0
+	for _, node := range []string{"node-1", "node-2"} {
+		d := decide(input{
+			node: node, members: full, limit: func(string) int { return 1 }, present: sets.New[netip.Addr](), pools: map[string]*v1beta1.ExternalIPPool{"p": {}},
+			egresses: []*v1beta1.Egress{{ObjectMeta: metav1.ObjectMeta{Name: "e"}, Spec: v1beta1.EgressSpec{EgressIP: "169.254.100.1", ExternalIPPool: "p"}}},
+		})
+		if err := d.failures["e"]; err != nil {
+			reported++
+			require.ErrorIs(t, err, memberlist.ErrNoNode)
+		}
+		require.Empty(t, d.add)
+	}
+	require.Equal(t, 1, reported)
+}
