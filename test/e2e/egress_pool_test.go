@@ -32,7 +32,7 @@ type egressPool struct {
 	addr    netip.Addr
 }
 
-// testEgressFailover: an address of a pool has one Node; when that Node's agent is killed or ends, the other one has it soon, and so have its
+// testEgressFailover: an address of a pool has one Node; when that Node's agent is killed or ends, the other Node has it soon, and so have its
 // Pods' connections; when the agent is back, one Node has the address.
 func testEgressFailover(t *testing.T, s *suite) {
 	s.label(t, s.client, map[string]string{"egress": "pool"})
@@ -61,7 +61,7 @@ func testEgressFailover(t *testing.T, s *suite) {
 	}
 	e.settled(t)
 	require.NoError(t, e.objects.Resource(crd.Egresses).Delete(t.Context(), "pool", metav1.DeleteOptions{}))
-	require.Eventually(t, func() bool { return !e.has(t, s.node1) && !e.has(t, s.node2) }, 20*time.Second, 50*time.Millisecond, "nobody has the address")
+	require.Eventually(t, func() bool { return !e.has(t, s.node1) && !e.has(t, s.node2) }, 20*time.Second, 50*time.Millisecond, "no Node has the address")
 	s.eventuallySeenAs(t, s.client.Space, e.outside, s.node1.IP)
 }
 

@@ -51,7 +51,7 @@ type Config struct {
 	// Statuses writes the statuses of Egresses.
 	Statuses dynamic.Interface
 	Groups   Groups
-	// File is where the Egresses of Pods are stored for the next agent.
+	// File stores the Egresses of Pods for the next agent.
 	File string
 	// Failures returns why Egresses have no Node, by name, for those that this Node reports.
 	Failures func() map[string]error
@@ -70,7 +70,7 @@ type Controller struct {
 	mu       sync.Mutex
 	world    world
 	complete struct{ groups, addresses bool }
-	// former is what a former agent has stored; nil if there is nothing.
+	// former has the Egresses and groups that a former agent has stored; nil if there are none.
 	former struct {
 		egresses map[string]*v1beta1.Egress
 		groups   map[string]sets.Set[types.NamespacedName]

@@ -268,7 +268,7 @@ func TestRefusedSourceDrops(t *testing.T) {
 	require.Equal(t, []openflow.EgressSource{{Addr: addr, Mark: 1}}, n.pods["i"].sources)
 }
 
-// TestOneInterface: what is done for a new interface is what the whole plan does for it, and other interfaces keep what they have.
+// TestOneInterface: a new interface gets the flows that it has in the whole plan, and other interfaces keep what they have.
 func TestOneInterface(t *testing.T) {
 	n := newFakeNode(t)
 	r := newRealizer(n, n, time.Now)

@@ -24,7 +24,7 @@ import (
 // temporarySuffix is the suffix of a file that is being written.
 const temporarySuffix = ".new"
 
-// storedEgress is what the plan needs of an Egress, and its Pods on this Node.
+// storedEgress has the part of an Egress that the plan needs, and its Pods on this Node.
 type storedEgress struct {
 	Name    string
 	Created metav1.Time
@@ -35,7 +35,7 @@ type storedEgress struct {
 // storage keeps what is in force for the next agent, which may start without antrea-controller and without the Kubernetes API.
 type storage struct {
 	file string
-	// content is what the file has; nil if that is not known.
+	// content is the file's content; nil if that is not known.
 	content []byte
 }
 
