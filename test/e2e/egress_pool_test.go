@@ -21,9 +21,6 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
 
-// failovers is the number of deaths and of orderly ends that are measured.
-const failovers = 3
-
 // egressPool is an Egress with an address of a pool.
 type egressPool struct {
 	*suite
@@ -44,7 +41,11 @@ func testEgressFailover(t *testing.T, s *suite) {
 	e.objects, err = dynamic.NewForConfig(s.Config)
 	require.NoError(t, err)
 	e.create(t)
-	for i := range failovers {
+	rounds := 1
+	if all {
+		rounds = 10
+	}
+	for i := range rounds {
 		owner, other, pod := e.settled(t)
 		began := time.Now()
 		require.NoError(t, owner.KillAgent())
