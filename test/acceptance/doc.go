@@ -21,5 +21,5 @@
 // restarts, Pods and commands in them), report_test.go the output of failed cases, names_test.go images, labels and
 // limits. The cases are in files by subject. The cases of Antrea's policies (antreapolicy_test.go, policy*_test.go) are mostly tables of
 // package policycases; the cases for Nodes need the gate NodeNetworkPolicy, and one for Services antreaProxy.proxyAll: make suite S=policy-cases.
-// TestZeroTrust and TestPolicyReports are not upstream's.
+// TestZeroTrust, TestPolicyReports, and the cases of TestNodePortLocal about policies and about an address that is used again are not upstream's.
 package acceptance

@@ -284,8 +284,14 @@ func (c *cluster) testNPLAddress(t *testing.T) {
 		c.expectSource(t, "", client, p)
 	}
 	// The answers are the names of the Pods that were asked.
-	script := fmt.Sprintf("while sleep 0.1; do echo hostname; done | timeout 40 nc -u -p 7000 -w 60 %s %d", ports["8080/udp"].NodeIP, ports["8080/udp"].NodePort)
+	script := fmt.Sprintf("while sleep 0.1; do echo hostname; done | timeout 40 nc -u -p 7000 -w 60 %s %d >/tmp/answers", ports["8080/udp"].NodeIP, ports["8080/udp"].NodePort)
 	wait := c.start(t, client, 2*time.Minute, "sh", "-c", script)
+	eventually(t, podTimeout, func() error {
+		if stdout, _, _ := c.run(t.Context(), client, "", "cat", "/tmp/answers"); !strings.Contains(stdout, server.Name) {
+			return fmt.Errorf("answers %q, want the name of Pod %s", stdout, server.Name)
+		}
+		return nil
+	})
 	c.deletePod(t, server, 1)
 	c.reserveNext(t, c.nodes[1], server.Status.PodIP)
 	other := c.pod(t, namespace, "other", c.nodes[1], nplServer("other"))
@@ -295,9 +301,8 @@ func (c *cluster) testNPLAddress(t *testing.T) {
 		_, err := c.nplAnswers(t, client, p)
 		require.Error(t, err, "%+v", p)
 	}
-	r := wait()
-	require.Contains(t, r.stdout, server.Name)
-	require.NotContains(t, r.stdout, other.Name)
+	wait()
+	require.NotContains(t, c.exec(t, client, "", "cat", "/tmp/answers"), other.Name)
 }
 
 // testNPLRestart deletes a rule and restarts the agent: all rules and ports are as before.
