@@ -21,9 +21,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/features"
 )
 
-// hasEgress reports whether Pods may have Egresses. As in Antrea up to 2.7, they need the tunnel.
+// hasEgress reports whether Pods may have Egresses. Answers to them must return through the tunnel, but the host's routes to peers decide.
 func (o *options) hasEgress() bool {
-	return o.gates.Enabled(features.Egress) && o.config.TrafficEncapMode != agentconfig.EncapModeNoEncap
+	return o.gates.Enabled(features.Egress) && o.config.TrafficEncapMode == agentconfig.EncapModeEncap
 }
 
 // addMembers makes the informers of Egresses and pools, and the membership of this Node among those that may have addresses of pools.

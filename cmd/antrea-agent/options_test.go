@@ -108,8 +108,17 @@ func TestConfigurationReachesEveryFeature(t *testing.T) {
 	require.NoError(t, err)
 	set := reflect.ValueOf(pipelineFeatures(o))
 	for i := range set.NumField() {
-		if name := set.Type().Field(i).Name; name != "IPv6" { // the client finds that out
+		switch name := set.Type().Field(i).Name; name {
+		case "IPv6": // the client finds that out
+		case "Hybrid": // the modes below
+		default:
 			require.False(t, set.Field(i).IsZero(), name)
 		}
+	}
+	for mode, egress := range map[string]bool{"encap": true, "noEncap": false, "hybrid": false} {
+		o, err := completeOptions(t, "trafficEncapMode: "+mode)
+		require.NoError(t, err)
+		require.Equal(t, mode == "hybrid", pipelineFeatures(o).Hybrid, mode)
+		require.Equal(t, egress, pipelineFeatures(o).Egress, mode)
 	}
 }

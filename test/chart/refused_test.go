@@ -23,7 +23,7 @@ func TestRefused(t *testing.T) {
 		"number out of range":    {[]string{"--set", "oncache.leaseSeconds=11"}, []string{"oncache/leaseSeconds", "10"}},
 		"unknown choice":         {[]string{"--set", "tunnelType=gre"}, []string{"tunnelType", "geneve", "vxlan"}},
 		"mode off without quote": {[]string{"--set-json", `oncache={"mode":false}`}, []string{"oncache/mode", "string"}},
-		"traffic mode":           {[]string{"--set", "trafficEncapMode=noEncap"}, []string{"trafficEncapMode", "encap"}},
+		"traffic mode":           {[]string{"--set", "trafficEncapMode=networkPolicyOnly"}, []string{"trafficEncapMode", "hybrid"}},
 		"feature of Antrea":      {[]string{"--set", "antreaProxy.defaultLoadBalancerMode=tunnel"}, []string{"antreaProxy/defaultLoadBalancerMode", "'nat', 'dsr'"}},
 		"health check address":   {[]string{"--set", "antreaProxy.serviceHealthCheckServerBindAddress=10256"}, []string{"antreaProxy/serviceHealthCheckServerBindAddress"}},
 		"feature with its gate": {[]string{"--set", "featureGates.Multicluster=true,multicluster.enableStretchedNetworkPolicy=true"},

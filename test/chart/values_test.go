@@ -228,8 +228,15 @@ func another(name string, l leaf) any {
 }
 
 // TestEveryKeyIsAValue renders the chart with all values changed that have a configuration key, and looks for them in the
-// configuration files, which must have all keys and no others.
+// configuration files, which must have all keys and no others. An agent without AntreaProxy accepts no other traffic mode.
 func TestEveryKeyIsAValue(t *testing.T) {
+	t.Run("without AntreaProxy", func(t *testing.T) { testKeys(t, "trafficEncapMode", "noSNAT") })
+	t.Run("without a tunnel", func(t *testing.T) { testKeys(t, "antreaProxy.enable") })
+}
+
+// testKeys leaves some keys as they are.
+func testKeys(t *testing.T, unchanged ...string) {
+	t.Helper()
 	values := leaves(t)
 	changed := map[string]any{}
 	want := map[string]map[string]string{"agent": {}, "controller": {}}
@@ -244,7 +251,10 @@ func TestEveryKeyIsAValue(t *testing.T) {
 			}
 			name := cmp.Or(valueOf[component][key], key)
 			require.Contains(t, values, name, "%s key %s has no value", component, key)
-			value := another(name, values[name])
+			value := values[name].def
+			if !slices.Contains(unchanged, key) {
+				value = another(name, values[name])
+			}
 			set(changed, name, value)
 			want[component][key] = compact(t, value)
 		}

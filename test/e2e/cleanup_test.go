@@ -75,6 +75,7 @@ func requireClean(t *testing.T, n *cluster.Node) {
 	require.Equal(t, []string{"eth0", "lo"}, shell("ls /sys/class/net | grep -v ^sit0$"))
 	require.Empty(t, shell("ip -o address | grep -v -e ' lo ' -e ' eth0 ' || :"))
 	require.Empty(t, shell("ip route | grep -v ' eth0' || :"))
+	require.Empty(t, shell("ip route show proto 170; ip -6 route show proto 170"), "routes to peers")
 	require.Empty(t, shell("ip -6 route | grep -v -e ' eth0' -e ' lo ' || :"))
 	require.Empty(t, shell("ip rule | grep -v -e 'lookup local' -e 'lookup main' -e 'lookup default' || :"))
 	require.Empty(t, shell("iptables-save | grep -e ^-A -e ' - ' || :"))

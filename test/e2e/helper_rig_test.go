@@ -72,8 +72,11 @@ func (s *suite) newRig(t *testing.T, sender, receiver *cluster.Pod) *rig.Rig {
 
 const uplinkMTU = 1500
 
-// podMTU is the uplink's MTU minus the longest outer headers.
+// podMTU is the uplink's MTU minus the longest outer headers, if Pods' packets can have any.
 func (s *suite) podMTU() int {
+	if s.mode == "noEncap" {
+		return uplinkMTU
+	}
 	if s.Nodes[0].IPs[len(s.Nodes[0].IPs)-1].Is6() {
 		return uplinkMTU - 70
 	}

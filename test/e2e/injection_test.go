@@ -66,6 +66,9 @@ func testInjection(t *testing.T, s *suite) {
 		{"Service", netip.AddrPortFrom(service, 53), s.client, s.server, s.node1, atGateway},
 		{"NodePort", netip.AddrPortFrom(node2, injectionNodePort), s.client, s.server, s.node2, translated},
 	}
+	if s.mode != "" {
+		ways[2].rule = atAddress // it comes by the uplink
+	}
 	// An address with a preferred lifetime of 0 is not used as a source of packets.
 	onNode(t, s.node2, "ip addr add", second.String(), "dev", "eth0", "preferred_lft", "0")
 	defer onNode(t, s.node2, "ip addr del", second.String(), "dev", "eth0")

@@ -234,22 +234,30 @@ func (s *suite) routeToNode(t *testing.T, address string, n *cluster.Node) netip
 	return netip.AddrPortFrom(netip.MustParseAddr(address), 80)
 }
 
+// translatedBy returns the source that a Node gives to connections to an Endpoint on another Node: without a tunnel they leave by the host's routes.
+func (s *suite) translatedBy(n *cluster.Node) netip.Addr {
+	if s.mode != "" {
+		return n.IP
+	}
+	return gatewayOf(n)
+}
+
 func testPolicyCluster(t *testing.T, s *suite, local, remote endpointOn) {
 	balancer := s.routeToNode(t, "198.51.100.10", s.node1)
 	web := s.createService(t, "web", corev1.ProtocolTCP, "198.51.100.10", nil, local, remote)
-	outside, gateway := cluster.InternetAddress, gatewayOf(s.node1)
-	fromOutside := map[string]netip.Addr{"local": outside, "remote": gateway}
-	fromNode := map[string]netip.Addr{"local": gateway, "remote": gateway}
+	outside, gateway, toRemote := cluster.InternetAddress, gatewayOf(s.node1), s.translatedBy(s.node1)
+	fromOutside := map[string]netip.Addr{"local": outside, "remote": toRemote}
+	fromNode := map[string]netip.Addr{"local": gateway, "remote": toRemote}
 	everyServer(t, "from outside, NodePort", s.Internet, nodePortAt(s.node1, web), fromOutside)
 	everyServer(t, "from outside, load balancer", s.Internet, balancer, fromOutside)
 	everyServer(t, "from the Node, cluster IP", s.node1.Space, clusterAddress(web), fromNode)
 	everyServer(t, "from the Node, its NodePort", s.node1.Space, nodePortAt(s.node1, web), fromNode)
 	everyServer(t, "from the Node, load balancer", s.node1.Space, balancer, fromNode)
 	everyServer(t, "from the Node, NodePort of the other Node", s.node1.Space, nodePortAt(s.node2, web),
-		map[string]netip.Addr{"local": gatewayOf(s.node2), "remote": s.node1.IP})
+		map[string]netip.Addr{"local": s.translatedBy(s.node2), "remote": s.node1.IP})
 	everyServer(t, "from a Pod, NodePort of its Node", s.client.Space, nodePortAt(s.node1, web), map[string]netip.Addr{"local": s.client.IP, "remote": s.client.IP})
 	everyServer(t, "from a Pod, NodePort of the other Node", s.client.Space, nodePortAt(s.node2, web),
-		map[string]netip.Addr{"local": gatewayOf(s.node2), "remote": s.node1.IP})
+		map[string]netip.Addr{"local": s.translatedBy(s.node2), "remote": s.node1.IP})
 
 	isLeftToTheHost(t, "from outside, another port of the load balancer", s.Internet, netip.AddrPortFrom(balancer.Addr(), 81))
 	isDropped(t, "from the Node, another port of the cluster IP", s.node1.Space, netip.AddrPortFrom(clusterAddress(web).Addr(), 81))
@@ -270,7 +278,7 @@ func testPolicyLocal(t *testing.T, s *suite, remote endpointOn) {
 	}, remote)
 	everyServer(t, "from outside, where the Endpoint is", s.Internet, nodePortAt(s.node2, web), map[string]netip.Addr{"remote": cluster.InternetAddress})
 	isDropped(t, "from outside, where no Endpoint is", s.Internet, nodePortAt(s.node1, web))
-	everyServer(t, "from the Node without Endpoint", s.node1.Space, nodePortAt(s.node1, web), map[string]netip.Addr{"remote": gatewayOf(s.node1)})
+	everyServer(t, "from the Node without Endpoint", s.node1.Space, nodePortAt(s.node1, web), map[string]netip.Addr{"remote": s.translatedBy(s.node1)})
 	require.NotZero(t, web.Spec.HealthCheckNodePort)
 	health := func(status, endpoints int) string {
 		return fmt.Sprintf("%d {\n\t\"service\": {\n\t\t\"namespace\": \"e2e\",\n\t\t\"name\": \"local\"\n\t},\n\t\"localEndpoints\": %d,\n\t\"serviceProxyHealthy\": true\n}",

@@ -17,7 +17,7 @@ func testRefusals(t *testing.T, s *suite) {
 		words  []string
 	}{
 		"UnknownGate":      {"featureGates: {NoSuchGate: true}\n", []string{"NoSuchGate"}},
-		"ONCacheNoEncap":   {onGate + "trafficEncapMode: noEncap\n", []string{"trafficEncapMode", `"noEncap"`, "ONCache", "allowed: encap"}},
+		"ONCacheChained":   {onGate + "trafficEncapMode: networkPolicyOnly\n", []string{"trafficEncapMode", `"networkPolicyOnly"`, "ONCache", "allowed: encap, noEncap, hybrid"}},
 		"ONCacheIPsec":     {onGate + "trafficEncryptionMode: ipsec\n", []string{"trafficEncryptionMode", `"ipsec"`, "ONCache", "allowed: none"}},
 		"ONCacheWireGuard": {onGate + "trafficEncryptionMode: wireGuard\n", []string{"trafficEncryptionMode", `"wireGuard"`, "ONCache", "allowed: none"}},
 		"ONCacheGRE":       {onGate + "tunnelType: gre\n", []string{"tunnelType", `"gre"`, "ONCache", "allowed: geneve, vxlan"}},

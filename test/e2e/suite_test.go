@@ -31,6 +31,8 @@ type suite struct {
 	*cluster.Cluster
 	tunnel  string
 	oncache bool
+	// mode is the traffic mode, empty for encap.
+	mode string
 	// rewrites is set if hits are rewritten instead of encapsulated.
 	rewrites bool
 	// ipv6 is set when tests use IPv6 addresses: the fields IP of Pods and Nodes. See useIPv6.

@@ -157,6 +157,7 @@ func (c *Client) AddRoutes(peerPodCIDR netip.Prefix, nodeName string, by reach.R
 		case reach.Direct:
 			err = s.addRoutes(podRoute{cidr: peerPodCIDR, gateway: by.Address, plain: true})
 		case reach.Routed:
+			klog.InfoS("The Node is in another subnet: the network must route packets to its Pods", "node", nodeName, "address", by.Address, "podCIDR", peerPodCIDR)
 			err = s.addRoutes(podRoute{cidr: peerPodCIDR, plain: true})
 		default:
 			err = by.NotBuilt("routes")

@@ -23,7 +23,6 @@ type unbuiltSwitch struct {
 
 func unbuiltSwitches(c *AgentConfig) []unbuiltSwitch {
 	return []unbuiltSwitch{
-		{"noSNAT", c.NoSNAT, "it is for trafficEncapMode noEncap: leave it out"},
 		{"enableBridgingMode", c.EnableBridgingMode, "Pods would not be connected to the Node's network: leave it out if they may have addresses of the Pod network only"},
 		{"multicast.enable", c.Multicast.Enable, ""},
 		{"multicluster.enableGateway", c.Multicluster.EnableGateway, ""},
@@ -59,8 +58,14 @@ func (c *AgentConfig) WithoutEffect(gates featuregate.FeatureGate) []string {
 			lines = append(lines, fmt.Sprintf("%s: this version does not have %q; it does as with %q", ch.name, *ch.value, ch.instead))
 		}
 	}
-	if c.HostNetworkAcceleration.Enable {
+	switch {
+	case c.HostNetworkAcceleration.Enable && c.TrafficEncapMode == EncapModeEncap:
 		lines = append(lines, "hostNetworkAcceleration.enable: true is for trafficEncapMode noEncap and hybrid")
+	case c.HostNetworkAcceleration.Enable:
+		lines = append(lines, "hostNetworkAcceleration.enable: this version does not have the feature")
+	}
+	if c.TrafficEncapMode != EncapModeEncap && gates.Enabled(features.Egress) {
+		lines = append(lines, "featureGates.Egress: Egresses need trafficEncapMode encap, without it Pods keep their Node's address outside")
 	}
 	return lines
 }

@@ -31,7 +31,7 @@ type choice struct {
 
 func choices(c *AgentConfig) []choice {
 	encapModes := []string{EncapModeEncap, EncapModeNoEncap, EncapModeHybrid, EncapModeNetworkPolicyOnly}
-	encap := []string{EncapModeEncap}
+	builtModes := []string{EncapModeEncap, EncapModeNoEncap, EncapModeHybrid}
 	none := []string{"none"}
 	tunnels := []string{TunnelGeneve, TunnelVXLAN, TunnelGRE, TunnelSTT}
 	udp := []string{TunnelGeneve, TunnelVXLAN}
@@ -40,7 +40,8 @@ func choices(c *AgentConfig) []choice {
 	oncacheTunnels := []string{ONCacheTunnelEncap, ONCacheTunnelRewrite}
 	return []choice{
 		{"ovsDatapathType", &c.OVSDatapathType, []string{"system"}, []string{"system"}, nil, "", ""},
-		{"trafficEncapMode", &c.TrafficEncapMode, encapModes, encap, encap, "", "set it to encap on all Nodes at once, or stay with Antrea where Pod traffic must not be encapsulated"},
+		{"trafficEncapMode", &c.TrafficEncapMode, encapModes, builtModes, builtModes, "",
+			"another network plugin would have to connect the Pods: set it to one of these on all Nodes at once, or stay with Antrea"},
 		{"trafficEncryptionMode", &c.TrafficEncryptionMode, []string{"none", "ipsec", "wireGuard"}, none, none, "", "traffic between Nodes would not be encrypted: set it to none if that is acceptable"},
 		{"tunnelType", &c.TunnelType, tunnels, udp, udp, "", "set it to one of these on all Nodes at once"},
 		{"podInterfaceType", &c.PodInterfaceType, podInterfaces, podInterfaces, nil, "", ""},
@@ -62,6 +63,7 @@ func (c *AgentConfig) Validate(gates featuregate.FeatureGate) error {
 			errs = append(errs, fmt.Errorf("%s: true is not supported by this version; supported: false; %s", s.name, s.remedy))
 		}
 	}
+	errs = append(errs, validateMode(c, gates)...)
 	errs = append(errs, validateRanges(c)...)
 	errs = append(errs, validateDevices(c)...)
 	errs = append(errs, validateCIDRs(c)...)
@@ -90,6 +92,19 @@ func validateChoices(c *AgentConfig, withONCache bool) (errs []error) {
 		if !slices.Contains(ch.built, *ch.value) && ch.instead == "" {
 			fail("%s: %q is not supported by this version; supported: %s; %s", ch.name, *ch.value, strings.Join(ch.built, ", "), ch.remedy)
 		}
+	}
+	return errs
+}
+
+// validateMode checks settings that depend on the traffic mode, as Antrea does.
+func validateMode(c *AgentConfig, gates featuregate.FeatureGate) (errs []error) {
+	if c.NoSNAT && c.TrafficEncapMode != EncapModeNoEncap {
+		errs = append(errs, fmt.Errorf("noSNAT: true needs trafficEncapMode noEncap, but that is %q: leave noSNAT out", c.TrafficEncapMode))
+	}
+	if c.TrafficEncapMode != EncapModeEncap && !(gates.Enabled(features.AntreaProxy) && *c.AntreaProxy.Enable) {
+		// kube-proxy would translate connections behind the bridge, which then sees only the addresses of Services.
+		errs = append(errs, fmt.Errorf("trafficEncapMode: %q needs AntreaProxy, or policies about what Pods send would not hold for Services: set antreaProxy.enable and the gate AntreaProxy",
+			c.TrafficEncapMode))
 	}
 	return errs
 }

@@ -31,6 +31,8 @@ func TestValidateAccepts(t *testing.T) {
 		"ONCache on with its defaults":  "featureGates: {ONCache: true}",
 		"ONCache on with VXLAN":         "featureGates: {ONCache: true}\ntunnelType: vxlan\ntunnelPort: 4790",
 		"ONCache on, all settings":      "featureGates: {ONCache: true}\ntrafficEncapMode: encap\ntrafficEncryptionMode: none\ntunnelType: geneve\noncache: {maxFlows: 1024, leaseSeconds: 10, mode: off}",
+		"routed":                        "featureGates: {ONCache: true}\ntrafficEncapMode: NoEncap\nnoSNAT: true",
+		"routed in the subnet":          "featureGates: {ONCache: true}\ntrafficEncapMode: HYBRID",
 		"choices in another case":       "trafficEncapMode: Encap\ntunnelType: GENEVE",
 		"a gate without effect":         "featureGates: {Egress: true, NodeIPAM: true}",
 		"gate AllAlpha":                 "featureGates: {AllAlpha: true}",
@@ -46,7 +48,7 @@ func TestValidateAccepts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, err := validate(text)
 			require.NoError(t, err)
-			require.Equal(t, "encap", c.TrafficEncapMode)
+			require.Contains(t, []string{"encap", "noEncap", "hybrid"}, c.TrafficEncapMode)
 			require.Contains(t, []string{"geneve", "vxlan"}, c.TunnelType)
 		})
 	}
@@ -61,14 +63,12 @@ func TestValidateRefuses(t *testing.T) {
 		{"unknown gate", "featureGates: {OnCache: true}", []string{`unknown feature gate "OnCache"`, "valid feature gates: ", "ONCache", "TrafficControl"}},
 		{"locked gate", "featureGates: {EndpointSlice: false}", []string{"EndpointSlice"}},
 
-		{"ONCache with noEncap", gate + "trafficEncapMode: noEncap", []string{`trafficEncapMode: "noEncap" cannot be combined with featureGates.ONCache true; allowed: encap`}},
-		{"ONCache with hybrid", gate + "trafficEncapMode: hybrid", []string{`trafficEncapMode: "hybrid" cannot be combined with featureGates.ONCache true; allowed: encap`}},
-		{"ONCache with networkPolicyOnly", gate + "trafficEncapMode: networkPolicyOnly", []string{`"networkPolicyOnly" cannot be combined with featureGates.ONCache true`}},
+		{"ONCache with networkPolicyOnly", gate + "trafficEncapMode: networkPolicyOnly", []string{`"networkPolicyOnly" cannot be combined with featureGates.ONCache true; allowed: encap, noEncap, hybrid`}},
 		{"ONCache with ipsec", gate + "trafficEncryptionMode: ipsec", []string{`trafficEncryptionMode: "ipsec" cannot be combined with featureGates.ONCache true; allowed: none`}},
 		{"ONCache with wireGuard", gate + "trafficEncryptionMode: wireGuard", []string{`trafficEncryptionMode: "wireGuard" cannot be combined with featureGates.ONCache true; allowed: none`}},
 		{"ONCache with gre", gate + "tunnelType: gre", []string{`tunnelType: "gre" cannot be combined with featureGates.ONCache true; allowed: geneve, vxlan`}},
 		{"ONCache with stt", gate + "tunnelType: stt", []string{`tunnelType: "stt" cannot be combined with featureGates.ONCache true; allowed: geneve, vxlan`}},
-		{"ONCache by AllAlpha", "featureGates: {AllAlpha: true}\ntrafficEncapMode: noEncap", []string{"cannot be combined with featureGates.ONCache"}},
+		{"ONCache by AllAlpha", "featureGates: {AllAlpha: true}\ntrafficEncapMode: networkPolicyOnly", []string{"cannot be combined with featureGates.ONCache"}},
 		{"ONCache, too few flows", gate + "oncache: {maxFlows: 10}", []string{"oncache.maxFlows: 10 is out of range; allowed: 1024 to 16777216"}},
 		{"ONCache, unknown mode", "oncache: {mode: faster}", []string{"oncache.mode", "faster", "enforce", "observe", "off"}},
 		{"ONCache, unknown tunnel", "oncache: {tunnel: direct}", []string{"oncache.tunnel", "direct", "encap, rewrite"}},
@@ -83,13 +83,16 @@ func TestValidateRefuses(t *testing.T) {
 		{"ONCache, the API's port", "apiPort: 590\noncache: {tunnel: rewrite, rewritePort: 590}", []string{"oncache.rewritePort: 590 is the port of apiPort"}},
 		{"ONCache, lease too long", "oncache: {leaseSeconds: 120}", []string{"oncache.leaseSeconds: 120 is out of range; allowed: 1 to 10"}},
 
-		{"noEncap", "trafficEncapMode: noencap", []string{`trafficEncapMode: "noEncap" is not supported by this version; supported: encap`}},
+		{"networkPolicyOnly", "trafficEncapMode: networkpolicyonly", []string{`trafficEncapMode: "networkPolicyOnly" is not supported by this version; supported: encap, noEncap, hybrid; another network plugin`}},
+		{"routed without AntreaProxy", "trafficEncapMode: noEncap\nantreaProxy: {enable: false}", []string{`trafficEncapMode: "noEncap" needs AntreaProxy`}},
+		{"routed without the gate AntreaProxy", "trafficEncapMode: hybrid\nfeatureGates: {AntreaProxy: false}", []string{`trafficEncapMode: "hybrid" needs AntreaProxy`}},
+		{"noSNAT with a tunnel", "trafficEncapMode: hybrid\nnoSNAT: true", []string{`noSNAT: true needs trafficEncapMode noEncap, but that is "hybrid"`}},
 		{"wireGuard", "trafficEncryptionMode: WireGuard", []string{`trafficEncryptionMode: "wireGuard" is not supported by this version; supported: none; traffic between Nodes would not be encrypted`}},
 		{"gre", "tunnelType: gre", []string{`tunnelType: "gre" is not supported by this version; supported: geneve, vxlan`}},
 		{"bridging", "enableBridgingMode: true", []string{"enableBridgingMode: true is not supported by this version; supported: false"}},
 		{"health check address", "antreaProxy: {serviceHealthCheckServerBindAddress: 10256}", []string{`antreaProxy.serviceHealthCheckServerBindAddress: "10256" is not an address with a port`}},
 		{"stretched policies", "featureGates: {Multicluster: true}\nmulticluster: {enableStretchedNetworkPolicy: true}", []string{"multicluster.enableStretchedNetworkPolicy: true is not supported", "would not be enforced"}},
-		{"noSNAT", "noSNAT: true", []string{"noSNAT: true is not supported"}},
+		{"noSNAT", "noSNAT: true", []string{`noSNAT: true needs trafficEncapMode noEncap, but that is "encap"`}},
 
 		{"unknown Pod interface", "podInterfaceType: ipvlan", []string{`podInterfaceType: "ipvlan" is not a valid value; allowed: auto, veth, netkit`}},
 		{"unknown mode", "trafficEncapMode: tunnel", []string{`trafficEncapMode: "tunnel" is not a valid value; allowed: encap, noEncap, hybrid, networkPolicyOnly`}},
@@ -111,7 +114,7 @@ func TestValidateRefuses(t *testing.T) {
 		{"ports for Pods", "nodePortLocal: {enable: true, portRange: 62000-61000}", []string{`nodePortLocal.portRange: "62000-61000" is not a range of ports`, "61000-62000"}},
 		{"port 0 for Pods", "nodePortLocal: {enable: true, portRange: 0-61000}", []string{`"0-61000" is not a range`}},
 		{"one port for Pods", "nodePortLocal: {enable: true, portRange: '61000'}", []string{`"61000" is not a range`}},
-		{"several at once", gate + "trafficEncapMode: noEncap\ntunnelType: stt\napiPort: 100000", []string{"trafficEncapMode", "tunnelType", "apiPort"}},
+		{"several at once", gate + "trafficEncapMode: networkPolicyOnly\ntunnelType: stt\napiPort: 100000", []string{"trafficEncapMode", "tunnelType", "apiPort"}},
 		{"not YAML", "a: b: c", []string{"parsing agent configuration", "yaml"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -138,6 +141,15 @@ func TestSettingsWithoutEffect(t *testing.T) {
 		"multicluster.enableGateway needs the feature gate Multicluster",
 		"secondaryNetwork.ovsBridges needs the feature gate SecondaryNetwork",
 		"hostNetworkAcceleration.enable: true is for trafficEncapMode noEncap and hybrid",
+	}, c.WithoutEffect(gates))
+
+	c, err = validate("trafficEncapMode: noEncap\nhostNetworkAcceleration: {enable: true}")
+	require.NoError(t, err)
+	gates, err = features.New(nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"hostNetworkAcceleration.enable: this version does not have the feature",
+		"featureGates.Egress: Egresses need trafficEncapMode encap, without it Pods keep their Node's address outside",
 	}, c.WithoutEffect(gates))
 
 	c, err = validate("hostNetworkMode: nftables\nantreaProxy: {defaultLoadBalancerMode: dsr}")

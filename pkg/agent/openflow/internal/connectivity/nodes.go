@@ -166,7 +166,7 @@ func nodeFlows(g *pipeline.Generator, peers map[netip.Prefix]Peer) ([]of.Flow, e
 		case reach.Tunnel:
 			flows = append(flows, tunnelPeerFlows(g, cidr, peer)...)
 		case reach.Direct, reach.Routed:
-			flows = append(flows, plainPeerFlows(g, cidr, peer)...)
+			flows = append(flows, plainPeerFlows(g, cidr)...)
 		default:
 			return nil, fmt.Errorf("the Pod network %v: %w", cidr, peer.Reach.NotBuilt("flows"))
 		}
@@ -207,21 +207,14 @@ func movedPeerFlow(g *pipeline.Generator, f pipeline.Family, cidr netip.Prefix, 
 		throughTunnel(g, peer)...)
 }
 
-// plainPeerFlows leave packets to a Pod network to the host, which routes them as they are. The host decrements their TTL, and so does this bridge. With
-// Egress, answers from outside to a Pod whose Egress address this Node has return through the tunnel, by which their connection was opened.
-func plainPeerFlows(g *pipeline.Generator, cidr netip.Prefix, peer Peer) (flows []of.Flow) {
-	const category = pipeline.CookiePodConnectivity
+// plainPeerFlows leave packets to a Pod network to the host, which routes them as they are. The host decrements their TTL, and so does this bridge.
+func plainPeerFlows(g *pipeline.Generator, cidr netip.Prefix) (flows []of.Flow) {
 	for _, f := range g.Families() {
 		if !f.Contains(cidr.Addr()) {
 			continue
 		}
-		flows = append(flows, g.Flow(category, pipeline.TableL3Forwarding, pipeline.PriorityNormal, pipeline.Matches(f.EthType, f.Dst(cidr)),
+		flows = append(flows, g.Flow(pipeline.CookiePodConnectivity, pipeline.TableL3Forwarding, pipeline.PriorityNormal, pipeline.Matches(f.EthType, f.Dst(cidr)),
 			of.SetEthDst{MAC: g.Node.Gateway.MAC}, pipeline.ToGateway.Load(), g.ToTable(pipeline.TableL3DecTTL)))
-		if g.Features.Egress {
-			flows = append(flows, g.Flow(category, pipeline.TableL3Forwarding, pipeline.PriorityHigh,
-				pipeline.Matches(f.EthType, of.CTState("+rpl+trk"), pipeline.ConnFromTunnel.Match(), pipeline.FromGateway.Match(), f.Dst(cidr)),
-				throughTunnel(g, peer)...))
-		}
 	}
 	return flows
 }

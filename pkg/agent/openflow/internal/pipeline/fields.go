@@ -155,7 +155,6 @@ var (
 	// cutCTField is this project's, in bits that Antrea does not use: the agent sets it for connections that current policy forbids.
 	cutCTField = ctMark(8, 8)
 
-	ConnFromTunnel  = ConnSourceField.Is(1)
 	ConnFromGateway = ConnSourceField.Is(2)
 	ServiceCT       = ServiceCTField.Is(1)
 	NotServiceCT    = ServiceCTField.Is(0)

@@ -1,0 +1,231 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
+)
+
+// The suites of traffic modes without a tunnel run with `make suite S=e2e-all`: captures on the network say how packets travel.
+
+func TestNoEncapGateOff(t *testing.T) { testNoEncapSuite(t, false) }
+func TestNoEncapGateOn(t *testing.T)  { testNoEncapSuite(t, true) }
+func TestHybridGateOff(t *testing.T)  { testHybridSuite(t, false) }
+func TestHybridGateOn(t *testing.T)   { testHybridSuite(t, true) }
+
+// newModeSuite makes a cluster with a traffic mode, without kube-proxy.
+func newModeSuite(t *testing.T, mode string, oncache bool, change ...func(*cluster.Options)) *suite {
+	t.Helper()
+	if !all {
+		t.Skip("runs with `make suite S=e2e-all`")
+	}
+	s := newSuite(t, "geneve", oncache, append(change, func(o *cluster.Options) {
+		o.AgentConfig = func(node int, conf map[string]any) {
+			smallCache(node, conf)
+			conf["trafficEncapMode"] = mode
+			conf["antreaProxy"] = map[string]any{"proxyAll": true}
+		}
+	})...)
+	s.mode = mode
+	return s
+}
+
+func testNoEncapSuite(t *testing.T, oncache bool) {
+	s := newModeSuite(t, "noEncap", oncache, families(dualStack, dualStack))
+	s.run(t,
+		area{"Way", testDirectWay},
+		area{"Connectivity", testConnectivity},
+		area{"PolicyAcrossNodes", testPolicyAcrossNodes},
+		area{"ProxyAll", testProxyAll},
+		area{"Injection", testInjection},
+		area{"NoSNAT", testNoSNAT},
+	)
+	s.useIPv6(t)
+	s.run(t, area{"WayIPv6", testDirectWay}, area{"ConnectivityIPv6", testConnectivity}, area{"PolicyAcrossNodesIPv6", testPolicyAcrossNodes})
+	s.run(t, area{"Cleanup", testCleanup}) // last: it leaves no cluster
+}
+
+func testHybridSuite(t *testing.T, oncache bool) {
+	s := newModeSuite(t, "hybrid", oncache)
+	s.run(t,
+		area{"Way", testDirectWay},
+		area{"Connectivity", testConnectivity},
+		area{"PolicyAcrossNodes", testPolicyAcrossNodes},
+		area{"MovingNode", testMovingNode},
+	)
+}
+
+// testDirectWay: no packet between Pods of the two Nodes is in the tunnel, and with the gate on the cache says why it has no hits between them.
+func testDirectWay(t *testing.T, s *suite) {
+	s.requireWay(t, true, func() { s.requireConnectivity(t, s.client.Space, s.far.Space, s.far.IP) })
+	if !s.oncache {
+		return
+	}
+	for _, n := range s.Nodes {
+		status := oncacheStatus(t, n)
+		require.Zero(t, status.Nodes)
+		require.Equal(t, 1, status.NodesOnOVS)
+		require.Equal(t, status.Egress.Hits, status.Egress.LocalHits)
+		require.Zero(t, status.Ingress.Hits)
+		for _, info := range askAgent[[]api.NodeInfo](t, n, "/oncache?view=nodes") {
+			require.Equal(t, "reached without the tunnel (direct)", info.OnOVS)
+		}
+	}
+}
+
+// requireWay sends packets between Pods of the two Nodes, and compares with what is on the network.
+func (s *suite) requireWay(t *testing.T, plain bool, send func()) {
+	t.Helper()
+	capture := func(n *cluster.Node, what ...string) *cluster.Process {
+		return startServer(t, s.Fabric, append([]string{"capture", "--device=" + n.Name, "--limit=10"}, what...)...)
+	}
+	tunnel := []*cluster.Process{
+		capture(s.node1, "--proto=udp", fmt.Sprint("--port=", s.tunnelPort())), capture(s.node2, "--proto=udp", fmt.Sprint("--port=", s.tunnelPort())),
+	}
+	asTheyAre := []*cluster.Process{
+		capture(s.node1, "--source="+s.client.IP.String(), "--destination="+s.far.IP.String()),
+		capture(s.node2, "--source="+s.far.IP.String(), "--destination="+s.client.IP.String()),
+	}
+	send()
+	for i, n := range s.Nodes[:2] {
+		encapsulated, direct := stop[report.Capture](t, tunnel[i]), stop[report.Capture](t, asTheyAre[i])
+		if !plain {
+			require.NotZero(t, encapsulated.Matched, n.Name)
+			require.Zero(t, direct.Matched, n.Name)
+			continue
+		}
+		require.Zero(t, encapsulated.Matched, "%s: %+v", n.Name, encapsulated.Packets)
+		require.NotZero(t, direct.Matched, n.Name)
+		for _, p := range direct.Packets {
+			// Open vSwitch and the host's router each decrement it.
+			if p.FragmentOffset == 0 {
+				require.Equal(t, 62, int(p.TTL), "%s: %+v", n.Name, direct.Packets)
+			}
+		}
+	}
+}
+
+// testPolicyAcrossNodes: policies about Pods hold for packets that come by the host's routes, in both directions.
+func testPolicyAcrossNodes(t *testing.T, s *suite) {
+	for app, p := range map[string]*cluster.Pod{"client": s.client, "neighbor": s.neighbor, "server": s.far} {
+		s.label(t, p, map[string]string{"app": app})
+		defer s.label(t, p, nil)
+	}
+	startSink(t, s.far.Space)
+	address := netip.AddrPortFrom(s.far.IP, sinkPort)
+	remove := s.applyPolicy(t, ingressTo("allow-client", "server", networkingv1.NetworkPolicyIngressRule{
+		From: []networkingv1.NetworkPolicyPeer{{PodSelector: selector("client")}}}))
+	requireNoConnection(t, s.neighbor.Space, address)
+	requireConnects(t, s.client.Space, address)
+	requireNoConnection(t, s.node1.Space, address)
+	remove()
+	requireConnects(t, s.neighbor.Space, address)
+	remove = s.applyPolicy(t, &networkingv1.NetworkPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "no-egress"},
+		Spec:       networkingv1.NetworkPolicySpec{PodSelector: *selector("client"), PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress}},
+	})
+	requireNoConnection(t, s.client.Space, address)
+	requireConnects(t, s.neighbor.Space, address)
+	remove()
+	requireConnects(t, s.client.Space, address)
+}
+
+// testNoSNAT: with noSNAT, a host outside the cluster sees Pods' own addresses, and without it again their Node's.
+func testNoSNAT(t *testing.T, s *suite) {
+	outside := netip.AddrPortFrom(s.internet(), egressPort)
+	var l net.Listener
+	require.NoError(t, s.Internet.Do(func() (err error) {
+		l, err = net.Listen("tcp4", outside.String())
+		return err
+	}))
+	defer l.Close()
+	go sayWho(l)
+	route := []string{s.node1.PodCIDR.String(), "via", s.node1.IP.String()}
+	succeeds(t, s.Fabric, append([]string{"ip", "route", "add"}, route...)...)
+	defer succeeds(t, s.Fabric, append([]string{"ip", "route", "del"}, route...)...)
+	set := func(noSNAT bool) {
+		require.NoError(t, s.node1.WriteAgentConfig(func(conf map[string]any) { conf["noSNAT"] = noSNAT }))
+		s.restartAgent(t, s.node1)
+	}
+	require.Equal(t, s.node1.IP, seenAs(t, s.client.Space, outside))
+	set(true)
+	s.eventuallySeenAs(t, s.client.Space, outside, s.client.IP)
+	set(false)
+	s.eventuallySeenAs(t, s.client.Space, outside, s.node1.IP)
+}
+
+// testMovingNode moves the second Node to another subnet, behind a router, and back, under traffic: packets go through the tunnel while it is there,
+// and established connections continue.
+func testMovingNode(t *testing.T, s *suite) {
+	near, far, router := s.node2.IP, netip.MustParseAddr("192.168.78.12"), netip.MustParseAddr("192.168.78.1")
+	succeeds(t, s.Fabric, "ip", "address", "add", router.String()+"/24", "dev", "fabric0")
+	r := s.startStream(t)
+	pings := func() {
+		pingICMP(t, s.client.Space, s.far.IP)
+		pingICMP(t, s.far.Space, s.client.IP, "-s2000")
+	}
+	move := func(from, to, gateway netip.Addr) {
+		require.NoError(t, s.node2.StopAgent())
+		succeeds(t, s.node2.Space, "ip", "address", "add", to.String()+"/24", "dev", cluster.Uplink)
+		succeeds(t, s.node2.Space, "ip", "route", "replace", "default", "via", gateway.String())
+		s.setNodeAddress(t, s.node2, to)
+		succeeds(t, s.node2.Space, "ip", "address", "del", from.String()+"/24", "dev", cluster.Uplink)
+		s.node2.IP, s.node2.IPv4, s.node2.IPs[0] = to, to, to
+		s.startAgent(t, s.node2)
+		s.waitRoundsComplete(t)
+	}
+	for range 2 {
+		move(near, far, router)
+		r.requireFlowing(t)
+		s.requireWay(t, false, pings)
+		requireOwnRoutes(t, s.node1, s.node2.PodCIDR, "dev antrea-gw0")
+		requireOwnRoutes(t, s.node2, s.node1.PodCIDR, "dev antrea-gw0")
+		move(far, near, cluster.FabricGateway)
+		r.requireFlowing(t)
+		s.requireWay(t, true, pings)
+		requireOwnRoutes(t, s.node1, s.node2.PodCIDR, "via "+near.String())
+		requireOwnRoutes(t, s.node2, s.node1.PodCIDR, "via "+s.node1.IP.String())
+	}
+	r.end(t, 1<<30) // the Node was not reachable at times; TCP has lost nothing
+}
+
+func (s *suite) setNodeAddress(t *testing.T, n *cluster.Node, address netip.Addr) {
+	t.Helper()
+	nodes := s.Client.CoreV1().Nodes()
+	object, err := nodes.Get(t.Context(), n.Name, metav1.GetOptions{})
+	require.NoError(t, err)
+	for i, a := range object.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP && strings.Contains(a.Address, ".") {
+			object.Status.Addresses[i].Address = address.String()
+		}
+	}
+	_, err = nodes.UpdateStatus(context.WithoutCancel(t.Context()), object, metav1.UpdateOptions{})
+	require.NoError(t, err)
+}
+
+// requireOwnRoutes waits until the agent's only route to the Pod network is this one.
+func requireOwnRoutes(t *testing.T, n *cluster.Node, to netip.Prefix, route string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("the route of %s to %s to be %q", n.Name, to, route), func() error {
+		routes := strings.TrimSpace(succeeds(t, n.Space, "ip", "route", "show", "exact", to.String()))
+		if strings.Contains(routes, "\n") || !strings.Contains(routes, route) {
+			return fmt.Errorf("it is %q", routes)
+		}
+		return nil
+	})
+}
