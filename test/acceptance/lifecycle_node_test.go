@@ -83,7 +83,8 @@ func (l *life) requireNoObjects(t *testing.T) {
 	l.command(t, l.kubectl, "delete", "crd", "antreaagentinfos.crd.antrea.io", "antreacontrollerinfos.crd.antrea.io", "traceflows.crd.antrea.io",
 		"clusternetworkpolicies.crd.antrea.io", "networkpolicies.crd.antrea.io", "tiers.crd.antrea.io", "clustergroups.crd.antrea.io", "groups.crd.antrea.io",
 		"egresses.crd.antrea.io", "externalippools.crd.antrea.io")
-	l.command(t, l.kubectl, "-n", systemNamespace, "delete", "configmap/antrea-ca", "configmap/antrea-cluster-identity", "secret/antrea-controller-tls", "lease/antrea-controller")
+	l.command(t, l.kubectl, "-n", systemNamespace, "delete", "configmap/antrea-ca", "configmap/antrea-cluster-identity", "secret/antrea-controller-tls",
+		"secret/antrea-memberlist-keys", "lease/antrea-controller")
 	l.command(t, l.kubectl, "annotate", "nodes", "--all", "node.antrea.io/transport-addresses-")
 	for _, kinds := range []string{
 		"configmaps,secrets,services,serviceaccounts,daemonsets,deployments,pods,leases,roles,rolebindings",
