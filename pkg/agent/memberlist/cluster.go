@@ -211,6 +211,13 @@ func (c *Cluster) publish(alive []string, unknown error) {
 	}
 }
 
+// hasPools reports whether the members matter to anything.
+func (c *Cluster) hasPools() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.pools) > 0
+}
+
 // Run takes part until ctx ends. The informers of Nodes and pools run elsewhere.
 func (c *Cluster) Run(ctx context.Context) {
 	var running sync.WaitGroup
@@ -228,7 +235,7 @@ func (c *Cluster) Run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil {
+		if err != nil && c.hasPools() {
 			c.Problems.Report(ReasonMembersUnknown, subject, err.Error())
 		} else {
 			c.Problems.Resolve(ReasonMembersUnknown, subject)

@@ -110,15 +110,19 @@ func startCluster(t *testing.T, silent bool) *testCluster {
 	}
 	c.Pools, c.heard = syncedInformer{pools}, make(chan struct{}, 100)
 	c.Subscribe(func() { c.heard <- struct{}{} })
-	c.setPool(&v1beta1.ExternalIPPool{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1beta1.ExternalIPPoolSpec{
-		NodeSelector: metav1.LabelSelector{MatchLabels: map[string]string{"name": "node-2"}},
-	}})
+	c.setPool(poolOfNode2())
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	factory.Start(ctx.Done())
 	running.Go(func() { c.Run(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait() })
 	return c
+}
+
+func poolOfNode2() *v1beta1.ExternalIPPool {
+	return &v1beta1.ExternalIPPool{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1beta1.ExternalIPPoolSpec{
+		NodeSelector: metav1.LabelSelector{MatchLabels: map[string]string{"name": "node-2"}},
+	}}
 }
 
 // syncedInformer is one whose objects the test sets.
@@ -138,6 +142,9 @@ func TestNoKeyNoMembers(t *testing.T) {
 	require.Eventually(t, func() bool { return c.count() == 1 }, 15*time.Second, 5*time.Millisecond)
 	require.Contains(t, c.first().Message, gossipkey.Secret)
 	require.Error(t, c.Snapshot().Unknown)
+	c.removePool("p")
+	require.Eventually(t, func() bool { return c.count() == 0 }, 15*time.Second, 5*time.Millisecond, "without pools it is no problem")
+	c.setPool(poolOfNode2())
 	secrets := c.kube.CoreV1().Secrets(apis.DefaultNamespace)
 	_, err := secrets.Create(t.Context(), makeSecret(testKey[:5]), metav1.CreateOptions{})
 	require.NoError(t, err)
