@@ -12,7 +12,7 @@
 // compile.go makes rules for the switch from a policy and its groups (effects.go: their order and actions, and the rules that close in place
 // of unknown ones; targets.go, applied.go: their Pods and Services; ports.go; prefixes.go: from its IP blocks; names.go: from names of hosts; ids.go:
 // their ids; unbuilt.go: the parts that this version does not implement), reconciler.go computes the changes. These do no I/O.
-// controller.go and realize.go apply them: all changes that are known at a time in one atomic bundle. realize.go finds the
+// controller.go and realize.go apply them: all changes that are known at a time in one atomic bundle. search.go finds the
 // parts that the switch refuses, refusal.go reports and retries them, and guard.go computes what is in force instead. close.go
 // disconnects, at start, Pods for which even that is refused. enforcement.go waits until the datapath follows. cutter.go ends
 // established connections that are no longer allowed, if the user wants that; connections.go finds them in conntrack. status.go reports to

@@ -115,15 +115,18 @@ func (c *Controller) separate(refused *operations, cause error) error {
 	c.onTop = !c.initialDone
 	defer func() { c.onTop = false }()
 	names := slices.Sorted(maps.Keys(refused.versions))
-	open, err := c.bisect(names, nil, always)
+	open, err := (&search{Controller: c, isGuarded: always}).bisect(names, nil)
 	if err != nil {
 		return err
 	}
-	rest := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return refused.guarded.Has(name) || open[name] != nil })
+	// Rules of deleted policies are gone by now.
+	rest := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return refused.guarded.Has(name) || open[name] != nil || refused.versions[name] == nil
+	})
 	if len(open) > 0 {
 		cause = nil // It may be about their guards.
 	}
-	bad, err := c.bisect(rest, cause, never)
+	bad, err := (&search{Controller: c, isGuarded: never, limited: true, end: time.Now().Add(searchTime)}).bisect(rest, cause)
 	if err != nil {
 		return err
 	}
@@ -168,37 +171,6 @@ func (c *Controller) refuseAll(versions map[string]*v1beta2.NetworkPolicy, open,
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// bisect realizes the policies, or their guards, that the switch accepts, and returns the reasons why it refuses the
-// others. cause is why it refuses all of them together, nil if it was not asked. It needs about 2 log2(n) changes for each
-// that is refused.
-func (c *Controller) bisect(names []string, cause error, isGuarded func(string, *v1beta2.NetworkPolicy) bool) (map[string]error, error) {
-	if len(names) == 0 {
-		return nil, nil
-	}
-	if cause == nil {
-		if _, cause = c.attempt(sets.New(names...), isGuarded); !isRefused(cause) {
-			return nil, cause
-		}
-	}
-	if len(names) == 1 {
-		return map[string]error{names[0]: cause}, nil
-	}
-	left, right := names[:len(names)/2], names[len(names)/2:]
-	refused, err := c.bisect(left, nil, isGuarded)
-	if err != nil {
-		return nil, err
-	}
-	if len(refused) > 0 || len(right) == 1 {
-		cause = nil // Otherwise it is about the right ones.
-	}
-	others, err := c.bisect(right, cause, isGuarded)
-	if refused == nil {
-		return others, err
-	}
-	maps.Copy(refused, others)
-	return refused, err
 }
 
 // tryAgain retries a refused policy, first its guard if the switch has also refused that. It fails only if the switch does

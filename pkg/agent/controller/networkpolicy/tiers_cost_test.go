@@ -52,8 +52,8 @@ func TestCostOfOneChangeOfTiers(t *testing.T) {
 			require.NoError(t, r.realize())
 		})
 	})
-	t.Run("a member of a group in 40 rules at 40 places", func(t *testing.T) {
-		for i := range 40 {
+	t.Run("a member of a group in 50 rules at 50 places", func(t *testing.T) {
+		for i := range 50 {
 			r.set(tierPolicy(fmt.Sprint("many", i), 100, float64(1+i), "Drop", "b", in(groups("few"), service(v1beta2.ProtocolTCP, i))))
 		}
 		r.set(addressGroup("few", memberOf("p1", "10.0.1.1")))
@@ -63,7 +63,7 @@ func TestCostOfOneChangeOfTiers(t *testing.T) {
 			r.patch(changeOf("few", i))
 			require.NoError(t, r.realize())
 		})
-		require.Equal(t, before+6*40, sw.mods, "a flow for each place")
+		require.Equal(t, before+6*50, sw.mods, "a flow for each place")
 	})
 	t.Run("the action of a rule", func(t *testing.T) {
 		requireCheap(t, 6, func(i int) {

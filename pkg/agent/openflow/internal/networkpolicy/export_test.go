@@ -44,6 +44,17 @@ func SetMaxUsers(c any, rules int) { policiesOf(c).maxUsers = rules }
 // SetMaxFlows replaces MaxSharedFlows.
 func SetMaxFlows(c any, flows int) { policiesOf(c).maxFlows = flows }
 
+// SetMaxConjunctions replaces MaxSharedConjunctions.
+func SetMaxConjunctions(c any, conjunctions int) { policiesOf(c).maxConjunctions = conjunctions }
+
+// Conjunctions returns the number of rules of all shared flows, as it is counted and as it is.
+func Conjunctions(c any) (counted, present int) {
+	for _, u := range policiesOf(c).users {
+		present += len(u)
+	}
+	return policiesOf(c).conjunctions, present
+}
+
 // SharedFlows returns the number of flows that rules share.
 func SharedFlows(c any) int { return len(policiesOf(c).users) }
 

@@ -58,7 +58,7 @@ func (c *policyChange) keptFlow(key clauseKey, u users) (flow of.Flow, borrows, 
 	}
 	for _, action := range former {
 		conjunction, is := action.(of.Conjunction)
-		if _, present := u[conjunction.ID]; is && !present {
+		if is && !u.has(conjunction.ID) {
 			flow.Actions, borrows = append(flow.Actions, conjunction), true
 		}
 	}
@@ -71,7 +71,7 @@ func (c *policyChange) keptFlow(key clauseKey, u users) (flow of.Flow, borrows, 
 func (c *policyChange) giveBack() bool {
 	c.replaces = true
 	for key := range c.state.borrowing {
-		c.usersOf(key)
+		c.touch(key)
 	}
 	return len(c.state.borrowing) > 0
 }

@@ -17,6 +17,9 @@ const (
 	// MaxSharedFlows is the maximum number of flows that rules share, one for each address, Pod and service at each place in the order of rules. A
 	// flow takes 1 KB of the agent and 1.2 KB of Open vSwitch.
 	MaxSharedFlows = 500_000
+	// MaxSharedConjunctions is the maximum number of rules of all these flows: a flow names each rule that shares it, and is sent again when one of
+	// them comes or goes. A conjunction takes some 40 bytes of the agent.
+	MaxSharedConjunctions = 5_000_000
 	// smallRule is the number of flows up to which a rule is never refused for the number of all: a rule that isolates must find room.
 	smallRule = 100
 )
@@ -74,7 +77,7 @@ func (c *policyChange) crowded(id uint32, t Level, keys map[clauseKey]dimension)
 	for key := range keys {
 		placed := key.at(t)
 		u := c.usersAt(placed)
-		if _, has := u[id]; has || key.drop || len(u) < c.state.maxUsers {
+		if key.drop || len(u) < c.state.maxUsers || u.has(id) {
 			continue
 		}
 		if c.firstFree(key) == t {
@@ -126,11 +129,19 @@ func (c *policyChange) applyLevels() {
 	}
 }
 
-// room returns an error if a rule, which joins a number of flows more than it leaves, makes the flows of rules too many.
-func (c *policyChange) room(id uint32, joined int) error {
-	if total := len(c.state.users) + c.more; joined > smallRule && total > c.state.maxFlows {
+// room returns an error if a rule, which joins a number of flows more than it leaves, makes the flows of rules, or the rules of all flows, too many.
+// Rules that close and rules that only isolate always have room.
+func (c *policyChange) room(id uint32, r *policy.Rule, joined int) error {
+	if joined <= smallRule || r.Closes || c.g.layout(r) == (layout{}) {
+		return nil
+	}
+	if total := len(c.state.users) + c.more; total > c.state.maxFlows {
 		return fmt.Errorf("policy rule %d joins %d flows, and the rules of this Node have %d with it, but at most %d: each address of a group is "+
 			"a flow at each place in the order of rules; want fewer rules of different priority with such groups, or smaller groups", id, joined, total, c.state.maxFlows)
+	}
+	if total := c.state.conjunctions + c.moreUsers; total > c.state.maxConjunctions {
+		return fmt.Errorf("policy rule %d joins %d flows, and the flows of this Node name %d rules with it, but at most %d: each address of a group names "+
+			"each rule with the group; want fewer rules with such groups, or smaller groups", id, joined, total, c.state.maxConjunctions)
 	}
 	return nil
 }

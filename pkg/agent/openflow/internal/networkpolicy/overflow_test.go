@@ -51,6 +51,8 @@ func TestTiers(t *testing.T) {
 			require.ErrorIs(t, err, oftest.ErrRefused)
 		}
 		requireTiers(t, c, fake)
+		counted, present := networkpolicy.Conjunctions(c)
+		require.Equal(t, present, counted)
 	}
 	var all []uint32
 	for id := range networkpolicy.RuleMap(c) {

@@ -4,6 +4,8 @@
 package networkpolicy_test
 
 import (
+	"fmt"
+	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,4 +62,37 @@ func TestTooManyFlowsOfGroups(t *testing.T) {
 	require.Error(t, install(toGroup(9, 5, group)))
 	require.NoError(t, c.UpdatePolicyRules(nil, []uint32{2, 4, 5, 6, 7, 8}))
 	require.Zero(t, networkpolicy.SharedFlows(c))
+}
+
+// The same for the rules that all flows name: rules at one place share flows without a limit of their number.
+func TestTooManyConjunctions(t *testing.T) {
+	c, fake := oftest.NewTestClient(t, oftest.DefaultFeatures)
+	networkpolicy.SetMaxConjunctions(c, 1000)
+	group := firstOf(300)
+	install := func(rules ...*policy.Rule) error { return c.UpdatePolicyRules(rules, nil) }
+	require.NoError(t, install(toGroup(2, 0, group), toGroup(3, 0, group), toGroup(4, 0, group)))
+	full := fake.Flows()
+	err := install(toGroup(5, 0, group))
+	require.ErrorContains(t, err, "policy rule 5 joins 301 flows, and the flows of this Node name 1204 rules with it, but at most 1000")
+	require.Equal(t, full, fake.Flows())
+
+	closing := policy.Closing(toGroup(5, 0, group).Effect, policy.Egress, nil)
+	closing.FlowID = 5
+	isolating := policy.Closing(policy.Kubernetes, policy.Ingress, nil)
+	isolating.FlowID = 6
+	for i := range 150 {
+		pod := policy.Pod{InterfaceName: fmt.Sprint("pod", i), OFPort: uint32(100 + i), IPs: []netip.Addr{oftest.NthPeer(1<<18 + i)}}
+		closing.AppliedTo, isolating.AppliedTo = append(closing.AppliedTo, pod), append(isolating.AppliedTo, pod)
+	}
+	require.NoError(t, install(&closing, &isolating), "rules that close find room at any number of Pods")
+	edit := group.Edit()
+	edit.Add(oftest.NthPeer(1 << 19))
+	require.NoError(t, install(toGroup(2, 0, edit.Set()), toGroup(7, 0, firstOf(1))))
+	counted, present := networkpolicy.Conjunctions(c)
+	require.Equal(t, present, counted)
+	require.NoError(t, c.UpdatePolicyRules([]*policy.Rule{toGroup(8, 3, group)}, []uint32{3, 4, 5, 6}), "removed rules leave room")
+	require.NoError(t, c.UpdatePolicyRules(nil, []uint32{2, 7, 8}))
+	counted, present = networkpolicy.Conjunctions(c)
+	require.Zero(t, counted)
+	require.Zero(t, present)
 }

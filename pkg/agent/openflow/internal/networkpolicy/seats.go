@@ -167,10 +167,10 @@ func (c *policyChange) move(id uint32, from, to Level) {
 	}
 	keys := c.g.keyDelta(nil, r).added
 	for key := range keys {
-		delete(c.usersOf(key.at(from)), id)
+		c.removeUser(key.at(from), id)
 	}
 	for key, d := range keys {
-		c.usersOf(key.at(to))[id] = d
+		c.addUser(key.at(to), id, d)
 	}
 	c.rules[id], c.levels[id] = r, to
 	c.moves++

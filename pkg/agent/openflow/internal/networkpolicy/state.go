@@ -21,14 +21,13 @@ type dimension struct {
 	logged bool
 }
 
-// users are the rules that share a flow, by flow id.
-type users map[uint32]dimension
-
 // policyState records which rules the switch holds, and which of them use each shared flow. The flows themselves are in the flow
 // cache. It is changed within changes, under the feature's mu.
 type policyState struct {
 	rules map[uint32]*policy.Rule
 	users map[clauseKey]users
+	// conjunctions is the number of all users.
+	conjunctions int
 	// levels contains the levels of the rules that are not at level 0.
 	levels map[uint32]Level
 	// free maps a key at level 0 to the first level at which a flow may have room, unless that is level 0.
@@ -47,8 +46,8 @@ type policyState struct {
 	// removed. borrowing are the flows of this round that have parts of them (former.go).
 	formerClauses map[string][]of.Action
 	borrowing     map[clauseKey]bool
-	// maxUsers is MaxConjunctions, and maxFlows MaxSharedFlows, except in tests.
-	maxUsers, maxFlows int
+	// maxUsers is MaxConjunctions, maxFlows MaxSharedFlows, and maxConjunctions MaxSharedConjunctions, except in tests.
+	maxUsers, maxFlows, maxConjunctions int
 }
 
 func newPolicyState() *policyState {
@@ -56,7 +55,7 @@ func newPolicyState() *policyState {
 		rules: map[uint32]*policy.Rule{}, users: map[clauseKey]users{}, levels: map[uint32]Level{}, free: map[clauseKey]Level{},
 		counters: map[uint32]uint32{}, nextCounter: 1,
 		seats: map[string][]seat{}, places: map[uint32]tablePlace{}, seated: map[tablePlace]map[uint32]bool{}, former: map[uint32]uint16{}, borrowing: map[clauseKey]bool{},
-		maxUsers: MaxConjunctions, maxFlows: MaxSharedFlows,
+		maxUsers: MaxConjunctions, maxFlows: MaxSharedFlows, maxConjunctions: MaxSharedConjunctions,
 	}
 }
 
@@ -66,8 +65,8 @@ type policyChange struct {
 	g     policyFlows
 	// users holds the flows whose users change, in their new state.
 	users map[clauseKey]users
-	// more is the number of flows by which the change makes them more.
-	more int
+	// more and moreUsers are the numbers of flows and of their users by which the change makes them more.
+	more, moreUsers int
 	// rules holds the new state of changed rules; nil for removed ones.
 	rules map[uint32]*policy.Rule
 	// levels and free contain the new values of the state's changed ones.
@@ -135,7 +134,7 @@ func (c *policyChange) set(id uint32, r *policy.Rule) error {
 		delta = &keyDelta{removed: c.g.keyDelta(old, nil).removed, added: c.g.keyDelta(nil, r).added, fixed: delta.fixed}
 	}
 	c.exchange(id, delta, from, to)
-	if err := c.room(id, len(delta.added)-len(delta.removed)); err != nil {
+	if err := c.room(id, r, len(delta.added)-len(delta.removed)); err != nil {
 		return err
 	}
 	c.affects(old, r, delta)
@@ -166,19 +165,11 @@ func (c *policyChange) levelFor(id uint32, old, r *policy.Rule, delta *keyDelta)
 // exchange removes a rule from flows at one level, and adds it to flows at another one.
 func (c *policyChange) exchange(id uint32, delta *keyDelta, from, to Level) {
 	for _, key := range delta.removed {
-		u := c.usersOf(key.at(from))
-		if _, only := u[id]; only && len(u) == 1 {
-			c.more--
-		}
-		delete(u, id)
+		c.removeUser(key.at(from), id)
 		c.vacate(key, from)
 	}
 	for key, d := range delta.added {
-		u := c.usersOf(key.at(to))
-		if len(u) == 0 {
-			c.more++
-		}
-		u[id] = d
+		c.addUser(key.at(to), id, d)
 	}
 }
 
@@ -196,18 +187,6 @@ func (c *policyChange) affects(old, r *policy.Rule, delta *keyDelta) {
 			}
 		}
 	}
-}
-
-// usersOf returns the users of a flow, for modification.
-func (c *policyChange) usersOf(key clauseKey) users {
-	u, cloned := c.users[key]
-	if !cloned {
-		if u = maps.Clone(c.state.users[key]); u == nil {
-			u = users{}
-		}
-		c.users[key] = u
-	}
-	return u
 }
 
 // plans returns the change as plans of the flow cache.
@@ -270,25 +249,6 @@ func (c *policyChange) applyCounters() {
 // ruleObject names a rule's own flows in the flow cache.
 func ruleObject(id uint32) string { return fmt.Sprintf("rule %d", id) }
 
-// conjunctions are the actions of a rule table's flow, in the order of ids.
-func (u users) conjunctions() []of.Action {
-	actions := make([]of.Action, 0, len(u))
-	for _, id := range slices.Sorted(maps.Keys(u)) {
-		actions = append(actions, of.Conjunction{ID: id, Clause: u[id].clause, NClauses: u[id].clauses})
-	}
-	return actions
-}
-
-// logged reports whether one of the rules that share a flow of a default rule table logs what it drops.
-func (u users) logged() bool {
-	for _, d := range u {
-		if d.logged {
-			return true
-		}
-	}
-	return false
-}
-
 // interfaces returns the affected interfaces, sorted.
 func (c *policyChange) interfaces() []string { return slices.Sorted(maps.Keys(c.affected)) }
 
@@ -301,6 +261,7 @@ func (c *policyChange) apply() {
 			c.state.rules[id] = r
 		}
 	}
+	c.state.conjunctions += c.moreUsers
 	for key, u := range c.users {
 		if len(u) == 0 {
 			delete(c.state.users, key)
