@@ -4,7 +4,6 @@
 package route
 
 import (
-	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -308,9 +307,13 @@ func TestBadInputChangesNothing(t *testing.T) {
 		require.Equal(t, map[string]string{"10.10.0.0/24": "connected"}, gatewayRoutes(t), name)
 		require.Equal(t, []string{"10.10.0.0/24"}, setEntries(t), name)
 	}
-	for _, kind := range []reach.Kind{reach.Direct, 77, 0} {
+	for kind, want := range map[reach.Kind]string{
+		reach.Direct: "add route 10.10.1.0/24 via 192.168.77.102", // which is in no network of this Node
+		77:           `routes cannot lead to a peer by "kind 77" (kind 77 to 192.168.77.102)`,
+		0:            `routes cannot lead to a peer by "kind 0" (kind 0 to 192.168.77.102)`,
+	} {
 		err := c.AddRoutes(peerCIDR, "node2", reach.Reach{Kind: kind, Address: peerIP}, peerGateway)
-		require.ErrorContains(t, err, fmt.Sprintf(`add routes to Node node2: routes cannot lead to a peer by "%v" (%v to 192.168.77.102)`, kind, kind))
+		require.ErrorContains(t, err, "add routes to Node node2: "+want)
 		require.Equal(t, map[string]string{"10.10.0.0/24": "connected"}, gatewayRoutes(t), kind)
 		require.Equal(t, []string{"10.10.0.0/24"}, setEntries(t), kind)
 	}

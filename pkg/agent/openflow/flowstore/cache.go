@@ -28,6 +28,8 @@ type Cache struct {
 // object is the state of the switch for one object.
 type object struct {
 	flows []of.Flow
+	// keys are the flows' keys, in the same order: they are used more often than they change, and cost more than the rest of a plan.
+	keys []string
 	// groups are ordered: each points only to earlier groups.
 	groups []of.GroupEntry
 }
@@ -63,27 +65,26 @@ func (p *Plan) AddOnce(flows []of.Flow) { p.once = append(p.once, flows...) }
 // PlanWithGroups is Plan for an object with groups, whose ids come from Turn.NewGroupID or from its former state. Flows and buckets
 // may point only to groups of their own object, buckets only to groups before theirs.
 func (c *Cache) PlanWithGroups(name string, flows []of.Flow, groups []of.GroupEntry) Plan {
-	p := Plan{cache: c, name: name, object: object{flows, groups}, removes: flows == nil && groups == nil}
+	p := Plan{cache: c, name: name, object: object{flows, keysOf(flows), groups}, removes: flows == nil && groups == nil}
 	wanted := make(map[string]bool, len(flows))
-	for i := range flows {
-		wanted[flows[i].Key()] = true
+	for _, key := range p.object.keys {
+		wanted[key] = true
 	}
 	former, known := c.objects[name]
-	current := make(map[string]of.Flow, len(former.flows))
-	for _, flow := range former.flows {
-		key := flow.Key()
+	current := make(map[string]int, len(former.flows)) // indices of former.flows
+	for i, key := range former.keys {
 		if c.owners[key] != name {
 			continue
 		}
-		current[key] = flow
+		current[key] = i
 		if !wanted[key] {
-			p.mods = append(p.mods, of.FlowMod{Command: of.DeleteStrict, Flow: flow})
+			p.mods = append(p.mods, of.FlowMod{Command: of.DeleteStrict, Flow: former.flows[i]})
 		}
 	}
-	for _, flow := range flows {
-		key := flow.Key()
+	for i, flow := range flows {
+		key := p.object.keys[i]
 		old, exists := current[key]
-		if exists && equalFlows(old, flow) {
+		if exists && equalFlows(former.flows[old], flow) {
 			continue
 		}
 		p.mods = append(p.mods, of.FlowMod{Command: of.Add, Flow: flow})
@@ -96,12 +97,21 @@ func (c *Cache) PlanWithGroups(name string, flows []of.Flow, groups []of.GroupEn
 	return p
 }
 
+func keysOf(flows []of.Flow) []string {
+	keys := make([]string, len(flows))
+	for i := range flows {
+		keys[i] = flows[i].Key()
+	}
+	return keys
+}
+
 // apply enters a plan that the switch has accepted. The cache must not have changed since Plan.
 func (p Plan) apply() {
-	for _, flow := range p.cache.objects[p.name].flows {
-		if key := flow.Key(); p.cache.owners[key] == p.name {
+	former := p.cache.objects[p.name]
+	for i, key := range former.keys {
+		if p.cache.owners[key] == p.name {
 			delete(p.cache.owners, key)
-			p.cache.count(flow, -1)
+			p.cache.count(former.flows[i], -1)
 		}
 	}
 	if p.removes {
@@ -109,10 +119,9 @@ func (p Plan) apply() {
 		return
 	}
 	p.cache.objects[p.name] = p.object
-	for _, flow := range p.object.flows {
-		key := flow.Key()
+	for i, key := range p.object.keys {
 		if _, owned := p.cache.owners[key]; !owned {
-			p.cache.count(flow, 1)
+			p.cache.count(p.object.flows[i], 1)
 		}
 		p.cache.owners[key] = p.name
 	}
@@ -129,9 +138,9 @@ func (c *Cache) count(flow of.Flow, change int) {
 func (c *Cache) all() []of.Flow {
 	var flows []of.Flow
 	for _, name := range slices.Sorted(maps.Keys(c.objects)) {
-		for _, flow := range c.objects[name].flows {
-			if c.owners[flow.Key()] == name {
-				flows = append(flows, flow)
+		for i, key := range c.objects[name].keys {
+			if c.owners[key] == name {
+				flows = append(flows, c.objects[name].flows[i])
 			}
 		}
 	}
