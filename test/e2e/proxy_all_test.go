@@ -133,7 +133,7 @@ func everyServer(t *testing.T, what string, space *cluster.Space, to netip.AddrP
 	})
 }
 
-// isRefused requires that a connection is rejected at once, and isDropped that there is no answer.
+// isRefused requires that a connection comes to be rejected at once, and isDropped that none is answered and that it comes to be dropped.
 func isRefused(t *testing.T, what string, space *cluster.Space, to netip.AddrPort) {
 	t.Helper()
 	eventually(t, what+": rejected", func() error {
@@ -147,9 +147,15 @@ func isRefused(t *testing.T, what string, space *cluster.Space, to netip.AddrPor
 
 func isDropped(t *testing.T, what string, space *cluster.Space, to netip.AddrPort) {
 	t.Helper()
-	a, err := ask(space, to)
-	require.True(t, errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, unix.ETIMEDOUT) || isTimeout(err),
-		"%s: answer %+v, error %v", what, a, err)
+	// Until the Node has the Service, its host refuses the connection.
+	eventually(t, what+": dropped", func() error {
+		a, err := ask(space, to)
+		require.Error(t, err, "%s: answer %+v", what, a)
+		if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, unix.ETIMEDOUT) || isTimeout(err) {
+			return nil
+		}
+		return err
+	})
 }
 
 // isLeftToTheHost requires that no server answers. The host's treatment of an address that it does not have depends on
