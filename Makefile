@@ -379,7 +379,7 @@ test-e2e: build ### Run the end-to-end tests on two-Node clusters (root)
 
 .PHONY: e2e
 e2e: build ## Run one area of the end-to-end tests, on all its paths, on one kind of cluster: AREA=FastPath, SUITE=TestNetkitGateOn (root)
-	@grep -q '{"$(AREA)", ' test/e2e/*_test.go || { echo 'e2e: name an area, as test/e2e/matrix_test.go has them: make e2e AREA=FastPath'; exit 1; }
+	@[ -n "$(AREA)" ] && grep -q '{"$(AREA)", ' test/e2e/*_test.go || { echo 'e2e: name an area, as test/e2e/matrix_test.go has them: make e2e AREA=FastPath'; exit 1; }
 	@grep -qE '^func $(SUITE)\(' test/e2e/*_test.go || { echo 'e2e: there is no suite $(SUITE), see test/e2e/matrix_test.go: make e2e AREA=FastPath SUITE=TestNetkitGateOn'; exit 1; }
 	$(GO) test -c -o bin/e2e.test ./test/e2e
 	bin/lab prepare --functional
