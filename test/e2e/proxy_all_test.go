@@ -133,7 +133,7 @@ func everyServer(t *testing.T, what string, space *cluster.Space, to netip.AddrP
 	})
 }
 
-// isRefused requires that a connection comes to be rejected at once, and isDropped that none is answered and that it comes to be dropped.
+// isRefused requires that a connection is rejected at once, and isDropped that there is no answer.
 func isRefused(t *testing.T, what string, space *cluster.Space, to netip.AddrPort) {
 	t.Helper()
 	eventually(t, what+": rejected", func() error {
@@ -147,14 +147,19 @@ func isRefused(t *testing.T, what string, space *cluster.Space, to netip.AddrPor
 
 func isDropped(t *testing.T, what string, space *cluster.Space, to netip.AddrPort) {
 	t.Helper()
-	// Until the Node has the Service, its host refuses the connection.
-	eventually(t, what+": dropped", func() error {
-		a, err := ask(space, to)
-		require.Error(t, err, "%s: answer %+v", what, a)
-		if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, unix.ETIMEDOUT) || isTimeout(err) {
-			return nil
+	a, err := ask(space, to)
+	require.True(t, errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, unix.ETIMEDOUT) || isTimeout(err),
+		"%s: answer %+v, error %v", what, a, err)
+}
+
+// waitForNodePort waits until a Node leads the NodePort of a Service to Open vSwitch: before that, its host refuses connections.
+func waitForNodePort(t *testing.T, n *cluster.Node, s *corev1.Service) {
+	t.Helper()
+	eventually(t, n.Name+" to have the NodePort", func() error {
+		if set := succeeds(t, n.Space, "ipset", "list", "ANTREA-NODEPORT-IP"); !strings.Contains(set, fmt.Sprint(s.Spec.Ports[0].NodePort)) {
+			return errors.New(set)
 		}
-		return err
+		return nil
 	})
 }
 
@@ -283,6 +288,7 @@ func testPolicyLocal(t *testing.T, s *suite, remote endpointOn) {
 		s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
 	}, remote)
 	everyServer(t, "from outside, where the Endpoint is", s.Internet, nodePortAt(s.node2, web), map[string]netip.Addr{"remote": cluster.InternetAddress})
+	waitForNodePort(t, s.node1, web)
 	isDropped(t, "from outside, where no Endpoint is", s.Internet, nodePortAt(s.node1, web))
 	everyServer(t, "from the Node without Endpoint", s.node1.Space, nodePortAt(s.node1, web), map[string]netip.Addr{"remote": s.translatedBy(s.node1)})
 	require.NotZero(t, web.Spec.HealthCheckNodePort)
