@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package announce tells the machines of a network that an address has a new place: by gratuitous ARP, and by unsolicited neighbor
-// advertisements.
+// advertisements. It also answers who asks for an IPv6 address that is not on the device of the network.
 package announce
 
 import (
@@ -43,9 +43,8 @@ func gratuitousARPFrame(ip netip.Addr, mac net.HardwareAddr) []byte {
 // makes them forget any other (RFC 4861, 7.2.6).
 func unsolicitedNeighborAdvertisement(ip netip.Addr, mac net.HardwareAddr) []byte {
 	const (
-		ipv6Header  = 40
-		icmpLen     = 32 // header and flags (8), target (16), option (8)
-		flagReplace = 0x20
+		ipv6Header = 40
+		icmpLen    = 32 // header and flags (8), target (16), option (8)
 	)
 	src, allNodes := ip.As16(), netip.IPv6LinkLocalAllNodes().As16()
 	frame := []byte{0x33, 0x33, 0, 0, 0, 1}
@@ -55,10 +54,7 @@ func unsolicitedNeighborAdvertisement(ip netip.Addr, mac net.HardwareAddr) []byt
 	frame = append(frame, 0x60, 0, 0, 0, 0, icmpLen, unix.IPPROTO_ICMPV6, 255)
 	frame = append(frame, src[:]...)
 	frame = append(frame, allNodes[:]...)
-	frame = append(frame, 136, 0, 0, 0, flagReplace, 0, 0, 0)
-	frame = append(frame, src[:]...)
-	frame = append(frame, 2, 1) // target link-layer address, in units of 8 bytes
-	frame = append(frame, mac...)
+	frame = append(frame, advertisement(ip, mac, flagOverride)...)
 	sum := InternetSum(frame[ip6+8:]) + icmpLen + unix.IPPROTO_ICMPV6 // pseudo-header: RFC 8200, 8.1
 	for sum>>16 != 0 {
 		sum = sum&0xffff + sum>>16

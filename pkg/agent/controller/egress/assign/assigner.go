@@ -63,8 +63,12 @@ type Assigner struct {
 		Remove(addr netip.Addr) error
 	}
 	announcer *announce.Announcer
-	wake      chan struct{}
-	failures  atomic.Pointer[map[string]error]
+	responder interface {
+		Set(addrs sets.Set[netip.Addr])
+		Run(ctx context.Context)
+	}
+	wake     chan struct{}
+	failures atomic.Pointer[map[string]error]
 
 	// The rest belongs to Run. alive are the members at the last announcement.
 	waiting map[netip.Addr]time.Time
@@ -73,7 +77,8 @@ type Assigner struct {
 
 // New returns an Assigner that does nothing before Run.
 func New(config Config) (*Assigner, error) {
-	a := &Assigner{Config: config, device: device{}, announcer: announce.New(config.Uplink), wake: make(chan struct{}, 1)}
+	a := &Assigner{Config: config, device: device{}, wake: make(chan struct{}, 1)}
+	a.announcer, a.responder = announce.New(config.Uplink), announce.NewResponder(config.Uplink)
 	a.failures.Store(&map[string]error{})
 	config.Members.Subscribe(a.poke)
 	poke := func(any) { a.poke() }
@@ -128,6 +133,7 @@ func (a *Assigner) Run(ctx context.Context) {
 		return
 	}
 	go recovery.Keep(ctx, "announcements of Egress addresses", a.announcer.Run)
+	go recovery.Keep(ctx, "answers to who asks for Egress addresses", a.responder.Run)
 	go recovery.Keep(ctx, "addresses of "+DeviceName, func(ctx context.Context) { rtnl.WatchAddresses(ctx, a.poke) })
 	task := retry.NewTask("The assignment of Egress addresses", checkInterval, backoff)
 	for {
@@ -174,16 +180,19 @@ func (a *Assigner) sync(members *memberlist.Snapshot) (again time.Duration, err 
 		present.Delete(addr)
 		a.tell(egresses, addr, a.Events.Unassigned)
 	}
+	added := sets.New[netip.Addr]()
 	for _, addr := range d.add {
 		if err := a.device.Add(addr); err != nil {
 			errs = append(errs, err)
 			a.fail(d, egresses, addr, err)
 			continue
 		}
+		added.Insert(addr)
 		a.announcer.Announce(addr)
 		a.tell(egresses, addr, a.Events.Assigned)
 	}
 	a.renew(members, present)
+	a.responder.Set(present.Union(added))
 	a.publish(d.failures)
 	return d.again, errors.Join(errs...)
 }

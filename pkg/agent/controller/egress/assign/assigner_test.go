@@ -58,6 +58,8 @@ type fakeDevice struct {
 	addrs sets.Set[netip.Addr]
 	fail  bool
 	told  []string
+	// answered are the addresses for which neighbours get answers.
+	answered sets.Set[netip.Addr]
 }
 
 func (d *fakeDevice) List() (sets.Set[netip.Addr], error) {
@@ -92,6 +94,22 @@ func (d *fakeDevice) tell(sign string, e *v1beta1.Egress, addr netip.Addr) {
 	d.told = append(d.told, sign+e.Name+" "+addr.String())
 }
 
+// Set and Run are the answers to neighbours.
+func (d *fakeDevice) Set(addrs sets.Set[netip.Addr]) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.answered = addrs
+}
+
+func (d *fakeDevice) Run(ctx context.Context) { <-ctx.Done() }
+
+// answers reports whether neighbours get answers for the address, and for no other.
+func (d *fakeDevice) answers(addr netip.Addr) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.answered.Equal(sets.New(addr))
+}
+
 func (d *fakeDevice) has(addr netip.Addr) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -118,7 +136,7 @@ func startAssigner(t *testing.T, node string, addr netip.Addr, members *fakeMemb
 		NodeName: node, Limit: 255, Uplink: "none", Members: members, Objects: objects, Nodes: factory.Core().V1().Nodes(), Changed: func() {}, Events: d,
 	})
 	require.NoError(t, err)
-	a.device = d
+	a.device, a.responder = d, d
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	factory.Start(ctx.Done())
@@ -150,9 +168,9 @@ func TestAssigner(t *testing.T) {
 	d.mu.Lock()
 	d.fail = false
 	d.mu.Unlock()
-	eventually("the address comes", func() bool { return d.has(addr) && len(a.Failures()) == 0 })
+	eventually("the address comes", func() bool { return d.has(addr) && d.answers(addr) && len(a.Failures()) == 0 })
 	members.set(membersOf(other))
-	eventually("the address goes", func() bool { return !d.has(addr) })
+	eventually("the address goes", func() bool { return !d.has(addr) && !d.answers(addr) })
 	members.set(membersOf(owner))
 	eventually("the address is back", func() bool { return d.has(addr) })
 	end()
