@@ -28,6 +28,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/noderoute"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/traceflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/dependency/occupied"
 	"github.com/antrea-oncache/antrea/pkg/agent/flowexporter"
 	"github.com/antrea-oncache/antrea/pkg/agent/fqdn"
 	"github.com/antrea-oncache/antrea/pkg/agent/memberlist"
@@ -88,8 +89,9 @@ type controllers struct {
 	healthAddress string
 	// flowExporter is nil unless flow records are exported.
 	flowExporter *flowexporter.Exporter
-	// members and egressObjects are nil without Egress, which is the only part that needs them.
+	// members, egressObjects and occupied are nil without Egress, which is the only part that needs them.
 	members       *memberlist.Cluster
+	occupied      *occupied.Addresses
 	egressObjects *crd.EgressObjects
 	egress        *egress.Controller
 	assigner      *assign.Assigner

@@ -91,6 +91,9 @@ func (c *controllers) followDependencies(s *dependency.Sources) start.Part {
 		if c.proxy != nil {
 			c.proxy.SetNeeded(sourceName, now)
 		}
+		if c.occupied != nil {
+			c.occupied.SetNeeded(now)
+		}
 	}
 	set(s.Addresses())
 	return start.Part{Name: "dependencies", Run: func(ctx context.Context) { s.Run(ctx, set) }}

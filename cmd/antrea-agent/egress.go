@@ -12,6 +12,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/cniserver"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/egress"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/egress/assign"
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/noderoute"
+	"github.com/antrea-oncache/antrea/pkg/agent/dependency/occupied"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/memberlist"
 	"github.com/antrea-oncache/antrea/pkg/agent/start"
@@ -54,14 +56,17 @@ func (c *controllers) addEgress(o *options, n *node) (err error) {
 	if err := c.addMembers(o, n); err != nil {
 		return err
 	}
+	c.occupied = occupied.New()
 	c.egressEvents = assign.NewEvents(n.clients.Kube, n.name)
 	config := assign.Config{
 		NodeName: n.name, Limit: o.config.Egress.MaxEgressIPsPerNode, Uplink: n.Node.Uplink.Name, Members: c.members, Objects: c.egressObjects,
 		Nodes: c.nodes.Core().V1().Nodes(), Events: c.egressEvents, Changed: func() { c.egress.FailuresChanged() },
+		Occupied: c.occupied, OccupiedSynced: c.accepted.HasSynced,
 	}
 	if c.assigner, err = assign.New(config); err != nil {
 		return err
 	}
+	c.accepted.Watch(func(node string, now noderoute.Accepted) { c.occupied.SetNode(node, now.Addresses, now.Networks) })
 	c.egress, err = egress.New(egress.Config{
 		NodeName: n.name, PodNetworks: podNetworks(n.Node), Flows: n.flows, Host: n.host, Interfaces: n.store, Objects: c.egressObjects,
 		Statuses: n.clients.Dynamic, Groups: egress.NewGroups(c.antrea.Client, n.name), Failures: c.assigner.Failures, Problems: n.problems, File: o.egressFile,

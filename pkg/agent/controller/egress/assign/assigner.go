@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/announce"
+	"github.com/antrea-oncache/antrea/pkg/agent/dependency/occupied"
 	"github.com/antrea-oncache/antrea/pkg/agent/memberlist"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
@@ -52,6 +53,9 @@ type Config struct {
 	Changed func()
 	// Events tells users of addresses that came and went.
 	Events Events
+	// Occupied are the addresses that this Node must not take. They are known once OccupiedSynced says so.
+	Occupied       *occupied.Addresses
+	OccupiedSynced cache.InformerSynced
 }
 
 // Assigner gives this Node the addresses of Egresses that it should have.
@@ -80,6 +84,7 @@ func New(config Config) (*Assigner, error) {
 	a := &Assigner{Config: config, device: device{}, wake: make(chan struct{}, 1)}
 	a.announcer, a.responder = announce.New(config.Uplink), announce.NewResponder(config.Uplink)
 	a.failures.Store(&map[string]error{})
+	config.Occupied.Subscribe(a.poke)
 	config.Members.Subscribe(a.poke)
 	poke := func(any) { a.poke() }
 	handler := cache.ResourceEventHandlerFuncs{AddFunc: poke, UpdateFunc: func(_, object any) { poke(object) }, DeleteFunc: poke}
@@ -129,7 +134,7 @@ func (a *Assigner) limit(node string) int {
 
 // Run works until ctx ends, and then gives up the addresses that another Node takes. The informers run elsewhere.
 func (a *Assigner) Run(ctx context.Context) {
-	if !cache.WaitForCacheSync(ctx.Done(), a.Objects.Egresses.HasSynced, a.Objects.ExternalIPPools.HasSynced, a.Nodes.Informer().HasSynced) {
+	if !cache.WaitForCacheSync(ctx.Done(), a.Objects.Egresses.HasSynced, a.Objects.ExternalIPPools.HasSynced, a.Nodes.Informer().HasSynced, a.OccupiedSynced) {
 		return
 	}
 	go recovery.Keep(ctx, "announcements of Egress addresses", a.announcer.Run)
@@ -167,7 +172,7 @@ func (a *Assigner) sync(members *memberlist.Snapshot) (again time.Duration, err 
 		pools[pool.Name] = pool
 	}
 	d := decide(input{
-		node: a.NodeName, egresses: egresses, pools: pools, members: members, limit: a.limit, present: present, waiting: a.waiting, now: time.Now(),
+		node: a.NodeName, egresses: egresses, pools: pools, members: members, limit: a.limit, refuse: a.Occupied.Refuse, present: present, waiting: a.waiting, now: time.Now(),
 	})
 	a.waiting = d.waiting
 	var errs []error

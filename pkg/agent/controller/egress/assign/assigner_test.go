@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/informers"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/dependency"
+	"github.com/antrea-oncache/antrea/pkg/agent/dependency/occupied"
 	"github.com/antrea-oncache/antrea/pkg/agent/memberlist"
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
@@ -133,7 +135,7 @@ func startAssigner(t *testing.T, node string, addr netip.Addr, members *fakeMemb
 	factory := informers.NewSharedInformerFactory(kubefake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}), 0)
 	d = &fakeDevice{addrs: sets.New(netip.MustParseAddr("10.9.9.9"))} // a former agent's
 	a, err = New(Config{
-		NodeName: node, Limit: 255, Uplink: "none", Members: members, Objects: objects, Nodes: factory.Core().V1().Nodes(), Changed: func() {}, Events: d,
+		Occupied: occupied.New(), OccupiedSynced: func() bool { return true }, NodeName: node, Limit: 255, Uplink: "none", Members: members, Objects: objects, Nodes: factory.Core().V1().Nodes(), Changed: func() {}, Events: d,
 	})
 	require.NoError(t, err)
 	a.device, a.responder = d, d
@@ -185,6 +187,23 @@ func TestAssigner(t *testing.T) {
 	require.Empty(t, a.Failures())
 }
 
+// TestOccupiedAddresses: a pool has the address of the Node's router. The Node that should take it says why it does not; it gives it up if it had it.
+func TestOccupiedAddresses(t *testing.T) {
+	addr := netip.MustParseAddr("169.254.100.1")
+	members := &fakeMembers{now: membersOf("node-2")}
+	a, d, _ := startAssigner(t, "node-2", addr, members)
+	eventually := func(what string, condition func() bool) {
+		t.Helper()
+		require.Eventually(t, condition, 20*time.Second, 5*time.Millisecond, what)
+	}
+	eventually("the address comes", func() bool { return d.has(addr) })
+	a.Occupied.SetNeeded([]dependency.Address{{Addr: addr, Kind: dependency.Host, What: "a next hop of the Node"}})
+	eventually("the address goes", func() bool { return !d.has(addr) && a.Failures()["e"] != nil })
+	require.ErrorContains(t, a.Failures()["e"], "169.254.100.1 is a next hop of the Node")
+	a.Occupied.SetNeeded(nil)
+	eventually("the address is back", func() bool { return d.has(addr) && len(a.Failures()) == 0 })
+}
+
 // TestNoNode: one Node says that none can have an address.
 func TestNoNode(t *testing.T) {
 	full := membersOf("node-1", "node-2")
@@ -192,7 +211,7 @@ func TestNoNode(t *testing.T) {
 	reported := 0
 	for _, node := range []string{"node-1", "node-2"} {
 		d := decide(input{
-			node: node, members: full, limit: func(string) int { return 1 }, present: sets.New[netip.Addr](), pools: map[string]*v1beta1.ExternalIPPool{"p": {}},
+			node: node, members: full, limit: func(string) int { return 1 }, refuse: func(netip.Addr) error { return nil }, present: sets.New[netip.Addr](), pools: map[string]*v1beta1.ExternalIPPool{"p": {}},
 			egresses: []*v1beta1.Egress{{ObjectMeta: metav1.ObjectMeta{Name: "e"}, Spec: v1beta1.EgressSpec{EgressIP: "169.254.100.1", ExternalIPPool: "p"}}},
 		})
 		if err := d.failures["e"]; err != nil {

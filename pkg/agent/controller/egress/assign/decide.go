@@ -27,6 +27,8 @@ type input struct {
 	members  *memberlist.Snapshot
 	// limit is the number of addresses that a Node may have.
 	limit func(node string) int
+	// refuse returns why no Node may take an address, nil if one may.
+	refuse func(netip.Addr) error
 	// present are the addresses of pools that this Node has.
 	present sets.Set[netip.Addr]
 	// waiting has the time since which this Node waits for an address.
@@ -113,7 +115,7 @@ func (d *decision) own(in input) sets.Set[netip.Addr] {
 	mine := sets.New[netip.Addr]()
 	for _, e := range scheduled {
 		node, ok := nodes[e.Name]
-		unbuilt := unbuilt(in.pools[e.Pool])
+		refused := in.refused(e)
 		switch {
 		case !ok && in.held(e.Addr):
 			// An administrator has given it to a Node.
@@ -127,13 +129,21 @@ func (d *decision) own(in input) sets.Set[netip.Addr] {
 				d.failures[e.Name] = reason
 			}
 		case node != in.node:
-		case unbuilt != nil:
-			d.failures[e.Name] = unbuilt
+		case refused != nil:
+			d.failures[e.Name] = refused
 		default:
 			mine.Insert(e.Addr)
 		}
 	}
 	return mine
+}
+
+// refused returns why no Node may have the address of an Egress, nil if one may.
+func (in input) refused(e Egress) error {
+	if err := unbuilt(in.pools[e.Pool]); err != nil {
+		return err
+	}
+	return in.refuse(e.Addr)
 }
 
 // unbuilt says why no Node has addresses of a pool.

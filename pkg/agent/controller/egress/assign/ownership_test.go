@@ -170,7 +170,7 @@ func (s *simulation) act(n *simNode) {
 		egresses = append(egresses, e)
 	}
 	d := decide(input{
-		node: n.name, egresses: egresses, pools: map[string]*v1beta1.ExternalIPPool{"p": {}}, members: s.snapshot(n),
+		refuse: func(netip.Addr) error { return nil }, node: n.name, egresses: egresses, pools: map[string]*v1beta1.ExternalIPPool{"p": {}}, members: s.snapshot(n),
 		limit: func(string) int { return 255 }, present: n.device, waiting: n.waiting, now: time.Unix(0, 0).Add(time.Duration(s.now) * tick),
 	})
 	n.waiting = d.waiting
