@@ -89,11 +89,13 @@ type controllers struct {
 	healthAddress string
 	// flowExporter is nil unless flow records are exported.
 	flowExporter *flowexporter.Exporter
-	// members, egressObjects and occupied are nil without Egress, which is the only part that needs them.
+	// members and occupied are nil without Egress, egressObjects without its gate.
 	members       *memberlist.Cluster
 	occupied      *occupied.Addresses
 	egressObjects *crd.EgressObjects
 	egress        *egress.Controller
+	// noEgress is nil unless the traffic mode has no Egress.
+	noEgress      *egress.Off
 	assigner      *assign.Assigner
 	egressEvents  *assign.KubeEvents
 	nodePortLocal *nodeportlocal.Controller

@@ -51,7 +51,7 @@ func (c *controllers) addEgress(o *options, n *node) (err error) {
 		if err := assign.RemoveDevice(); err != nil {
 			klog.ErrorS(err, "Addresses of a former agent's Egresses stay on the Node")
 		}
-		return nil
+		return c.addNoEgress(o, n)
 	}
 	if err := c.addMembers(o, n); err != nil {
 		return err
@@ -74,8 +74,23 @@ func (c *controllers) addEgress(o *options, n *node) (err error) {
 	return err
 }
 
+// addNoEgress lets the statuses of Egresses say that they have no effect, if the traffic mode is the reason.
+func (c *controllers) addNoEgress(o *options, n *node) (err error) {
+	if !o.gates.Enabled(features.Egress) {
+		return nil
+	}
+	if c.egressObjects, err = crd.NewEgressObjects(n.clients.Dynamic); err != nil {
+		return err
+	}
+	c.noEgress, err = egress.NewOff(n.name, o.config.TrafficEncapMode, c.egressObjects.Egresses, c.nodes.Core().V1().Nodes(), n.clients.Dynamic)
+	return err
+}
+
 // egressParts returns what runs for Egress beside its controller.
 func (c *controllers) egressParts() []start.Part {
+	if c.noEgress != nil {
+		return []start.Part{{Name: "Egress objects", Run: c.egressObjects.Run}, {Name: "statuses of Egresses", Run: c.noEgress.Run}}
+	}
 	if c.egress == nil {
 		return nil
 	}

@@ -5,7 +5,8 @@
 //
 // decide.go is the plan for what is known, without I/O. realize.go brings plans into force, in an order in which no packet gets a source that
 // it should not have: what cannot be given a source is dropped. marks.go numbers addresses. groups.go follows the Pods of Egresses,
-// addresses.go the addresses of this Node, storage.go keeps both for an agent that starts without them, status.go writes which Node has an address; controller.go combines them. A new Pod has
+// addresses.go the addresses of this Node, storage.go keeps both for an agent that starts without them, status.go writes which Node has an address; controller.go combines them. off.go is
+// for traffic modes without Egress. A new Pod has
 // its Egress before it can send anything, if antrea-controller has named the Pod before.
 //
 // Of several Egresses of a Pod, the oldest decides, for each IP version. In Antrea, it is the first one that the agent has seen.

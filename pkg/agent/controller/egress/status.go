@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
@@ -35,12 +36,10 @@ const (
 func statusOf(e *v1beta1.Egress, p *plan, w *world, node string, failure error) (status v1beta1.EgressStatus, changed bool) {
 	addr := addrOf(e)
 	here, refused := p.marks[addr] != 0, p.refused[addr]
-	if !here && e.Status.EgressNode != node && failure == nil && (refused == nil || !w.local.Has(addr)) {
+	if !here && e.Status.EgressNode != node && failure == nil && (refused == nil || !w.local.Has(addr)) && !isOff(e) {
 		return e.Status, false
 	}
-	status = v1beta1.EgressStatus{Conditions: slices.DeleteFunc(slices.Clone(e.Status.Conditions), func(c v1beta1.EgressCondition) bool {
-		return c.Type == v1beta1.IPAssigned
-	})}
+	status = withoutAssigned(e)
 	condition := v1beta1.EgressCondition{Type: v1beta1.IPAssigned, Status: corev1.ConditionFalse, Reason: assignmentError}
 	switch {
 	case refused != nil:
@@ -55,8 +54,19 @@ func statusOf(e *v1beta1.Egress, p *plan, w *world, node string, failure error) 
 	if condition.Message != "" && (refused != nil || e.Spec.ExternalIPPool != "") {
 		status.Conditions = slices.Insert(status.Conditions, 0, keepTime(e, condition))
 	}
-	changed = status.EgressNode != e.Status.EgressNode || status.EgressIP != e.Status.EgressIP || !slices.Equal(status.Conditions, e.Status.Conditions)
-	return status, changed
+	return status, differs(e, status)
+}
+
+// withoutAssigned returns the status of an Egress without Node, address and the condition about them.
+func withoutAssigned(e *v1beta1.Egress) v1beta1.EgressStatus {
+	return v1beta1.EgressStatus{Conditions: slices.DeleteFunc(slices.Clone(e.Status.Conditions), func(c v1beta1.EgressCondition) bool {
+		return c.Type == v1beta1.IPAssigned
+	})}
+}
+
+// differs reports whether a status is not the present one.
+func differs(e *v1beta1.Egress, status v1beta1.EgressStatus) bool {
+	return status.EgressNode != e.Status.EgressNode || status.EgressIP != e.Status.EgressIP || !slices.Equal(status.Conditions, e.Status.Conditions)
 }
 
 // keepTime gives a condition the time of the present one, if that has the same status.
@@ -83,15 +93,16 @@ func (c *Controller) writeStatuses(ctx context.Context, w *world, p *plan) error
 	for _, e := range w.egresses {
 		status, changed := statusOf(e, p, w, c.NodeName, failures[e.Name])
 		if changed && c.mayTake(e, time.Now()) {
-			errs = append(errs, c.writeStatus(ctx, e, status))
+			errs = append(errs, writeStatus(ctx, c.Statuses, e, status))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// mayTake reports whether this Node may write the status now. Where two Nodes have an address, each writes itself over the other now and then only.
+// mayTake reports whether this Node may write the status now. Where two Nodes have an address, or some have another traffic mode, each writes over
+// the other now and then only.
 func (c *Controller) mayTake(e *v1beta1.Egress, now time.Time) bool {
-	if e.Status.EgressNode == "" || e.Status.EgressNode == c.NodeName {
+	if e.Status.EgressNode == "" && !isOff(e) || e.Status.EgressNode == c.NodeName {
 		return true
 	}
 	if at, ok := c.taken[e.Name]; ok && now.Sub(at) < takeInterval {
@@ -101,7 +112,7 @@ func (c *Controller) mayTake(e *v1beta1.Egress, now time.Time) bool {
 	return true
 }
 
-func (c *Controller) writeStatus(ctx context.Context, e *v1beta1.Egress, status v1beta1.EgressStatus) error {
+func writeStatus(ctx context.Context, statuses dynamic.Interface, e *v1beta1.Egress, status v1beta1.EgressStatus) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	object := crd.New(v1beta1.EgressKind, e.Name)
@@ -110,7 +121,7 @@ func (c *Controller) writeStatus(ctx context.Context, e *v1beta1.Egress, status 
 	if err := crd.Fill(object, &v1beta1.Egress{Spec: e.Spec, Status: status}); err != nil {
 		return err
 	}
-	_, err := c.Statuses.Resource(crd.Egresses).UpdateStatus(ctx, object, metav1.UpdateOptions{})
+	_, err := statuses.Resource(crd.Egresses).UpdateStatus(ctx, object, metav1.UpdateOptions{})
 	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("writing the status of Egress %s: %w", e.Name, err)
 	}
