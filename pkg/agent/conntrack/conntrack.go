@@ -124,6 +124,21 @@ func (c *Connection) Delete() error {
 	return nil
 }
 
+// End ends the connections of a zone for which ended returns true. A kernel without ctnetlink ends none, without an error.
+func End(zone uint16, ended func(*Connection) bool) error {
+	var errs []error
+	err := List([]uint16{zone}, func(c *Connection) bool {
+		if ended(c) {
+			errs = append(errs, c.Delete())
+		}
+		return true
+	})
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EPROTONOSUPPORT) {
+		return nil
+	}
+	return errors.Join(append(errs, err)...)
+}
+
 // SetMark sets the bits mask of the connection's mark to the bits of value. It succeeds if the connection has ended.
 func (c *Connection) SetMark(value, mask uint32) error {
 	request := newRequest(nl.IPCTNL_MSG_CT_NEW, c.family, unix.NLM_F_ACK)

@@ -4,7 +4,6 @@
 package nodeportlocal
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -29,20 +28,13 @@ func endConnections(gone, begun map[route.PodPort]bool) error {
 	for rule := range begun {
 		early[nodePort{familyOf(rule.Pod.Addr()), rule.Protocol, rule.NodePort}] = rule.Protocol == "udp"
 	}
-	var errs []error
-	err = conntrack.List([]uint16{hostZone}, func(c *conntrack.Connection) bool {
+	err = conntrack.End(hostZone, func(c *conntrack.Connection) bool {
 		_, dialed, server := c.Ends()
 		protocol := protocolName(c.Original.Protocol)
 		led := dialed != server && gone[route.PodPort{Protocol: protocol, NodePort: dialed.Port(), Pod: server}]
-		if led || dialed == server && local[dialed.Addr()] && early[nodePort{familyOf(dialed.Addr()), protocol, dialed.Port()}] {
-			errs = append(errs, c.Delete())
-		}
-		return true
+		return led || dialed == server && local[dialed.Addr()] && early[nodePort{familyOf(dialed.Addr()), protocol, dialed.Port()}]
 	})
-	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EPROTONOSUPPORT) {
-		return nil // the kernel has no ctnetlink
-	}
-	if err = errors.Join(append(errs, err)...); err != nil {
+	if err != nil {
 		return fmt.Errorf("end connections to Pods through ports of the Node: %w", err)
 	}
 	return nil

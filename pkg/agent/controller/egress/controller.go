@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
@@ -94,7 +95,7 @@ func New(config Config) (*Controller, error) {
 			egresses: map[string]*v1beta1.Egress{}, groups: map[string]sets.Set[types.NamespacedName]{}, interfaces: map[string]podInterface{},
 			local: sets.New[netip.Addr](),
 		},
-		realizer: newRealizer(config.Flows, config.Host, time.Now), reported: map[string]bool{}, taken: map[string]time.Time{},
+		realizer: newRealizer(config.Flows, config.Host, time.Now, conntrack.End), reported: map[string]bool{}, taken: map[string]time.Time{},
 	}
 	c.endStart = sync.OnceFunc(func() { close(c.synced) })
 	c.storage.file = config.File
@@ -150,7 +151,7 @@ func (c *Controller) setInterface(i *interfacestore.InterfaceConfig) {
 		return
 	}
 	c.change(func(w *world) {
-		w.interfaces[i.InterfaceName] = podInterface{types.NamespacedName{Namespace: i.PodNamespace, Name: i.PodName}, uint32(i.OFPort)}
+		w.interfaces[i.InterfaceName] = podInterface{types.NamespacedName{Namespace: i.PodNamespace, Name: i.PodName}, uint32(i.OFPort), i.IPs}
 	})
 }
 
@@ -240,7 +241,7 @@ func (c *Controller) keep(ctx context.Context) {
 		if delay = backoff.Min; !c.known() {
 			continue
 		}
-		w, p, _, err := c.realize(ctx)
+		w, p, again, err := c.realize(ctx)
 		if w.stored {
 			if err != nil {
 				delay = task.Done(err)
@@ -251,17 +252,24 @@ func (c *Controller) keep(ctx context.Context) {
 			c.endStart()
 		}
 		delay = task.Done(errors.Join(err, c.storage.save(w), c.writeStatuses(ctx, w, p)))
+		if again > 0 {
+			delay = min(delay, again)
+		}
 	}
 }
 
-// realize brings the plan for what is known into force, and returns both. failed are the interfaces without their flows.
-func (c *Controller) realize(ctx context.Context) (w *world, p *plan, failed map[string]error, err error) {
+// realize brings the plan for what is known into force, and returns both. again is the time after which it has to be called again; 0 if only events
+// matter.
+func (c *Controller) realize(ctx context.Context) (w *world, p *plan, again time.Duration, err error) {
 	c.realizing.Lock()
 	defer c.realizing.Unlock()
 	w = c.snapshot()
-	p, failed, err = c.realizer.realize(ctx, w, c.PodNetworks)
+	p, _, err = c.realizer.realize(ctx, w, c.PodNetworks)
 	c.report(w, p)
-	return w, p, failed, err
+	if err == nil && !w.stored {
+		again, err = c.realizer.endConnections(w)
+	}
+	return w, p, again, err
 }
 
 // report makes problems of Egresses whose packets are dropped.

@@ -22,6 +22,7 @@ import (
 type podInterface struct {
 	pod    types.NamespacedName
 	ofPort uint32
+	addrs  []netip.Addr
 }
 
 // world has everything that the agent knows. Maps are by name.

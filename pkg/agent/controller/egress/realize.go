@@ -6,11 +6,15 @@ package egress
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 )
 
@@ -36,10 +40,13 @@ type realizer struct {
 	// tunnel are the addresses to which other Nodes send, pods the Egresses of interfaces.
 	tunnel map[netip.Addr]bool
 	pods   map[string]podFlows
+
+	connections *connections
 }
 
-func newRealizer(flows Flows, host Host, now func() time.Time) *realizer {
-	return &realizer{flows: flows, host: host, now: now, tunnel: map[netip.Addr]bool{}, pods: map[string]podFlows{}}
+// newRealizer returns a realizer that has brought nothing into force. end ends connections of a zone.
+func newRealizer(flows Flows, host Host, now func() time.Time, end func(uint16, func(*conntrack.Connection) bool) error) *realizer {
+	return &realizer{flows: flows, host: host, now: now, tunnel: map[netip.Addr]bool{}, pods: map[string]podFlows{}, connections: newConnections(end)}
 }
 
 // realize decides, and makes the Node do it. A source is there before the packets that need it, and goes after them. A Pod's packets are dropped
@@ -47,7 +54,7 @@ func newRealizer(flows Flows, host Host, now func() time.Time) *realizer {
 func (r *realizer) realize(ctx context.Context, w *world, podNetworks []netip.Prefix) (p *plan, failed map[string]error, err error) {
 	r.begin()
 	p, err = r.makeSources(ctx, w, podNetworks)
-	if failed = r.setPods(p); len(failed) > 0 {
+	if failed = r.setPods(w, p); len(failed) > 0 {
 		return p, failed, errors.Join(append(slices.Collect(maps.Values(failed)), err)...)
 	}
 	if w.stored {
@@ -128,22 +135,29 @@ func (r *realizer) setRules(ctx context.Context, wanted map[uint8]netip.Addr) er
 }
 
 // setPods changes the flows of interfaces.
-func (r *realizer) setPods(p *plan) (failed map[string]error) {
+func (r *realizer) setPods(w *world, p *plan) (failed map[string]error) {
 	failed = map[string]error{}
-	for name := range p.pods {
+	names := sets.KeySet(p.pods).Union(sets.KeySet(r.pods))
+	for name := range names {
+		former := r.pods[name]
 		if err := r.setPod(name, p); err != nil {
 			failed[name] = err
-		}
-	}
-	for name := range r.pods {
-		if _, wanted := p.pods[name]; wanted {
 			continue
 		}
-		if err := r.setPod(name, p); err != nil {
-			failed[name] = err
+		if now := r.pods[name]; !slices.Equal(former.sources, now.sources) {
+			r.connections.change(w.interfaces[name].addrs, former.sources, now.sources, r.now())
 		}
 	}
 	return failed
+}
+
+// endConnections ends connections with sources that are not in force any more. again is the time after which it has to be called again.
+func (r *realizer) endConnections(w *world) (again time.Duration, err error) {
+	given := func(addr netip.Addr) bool { return r.tunnel[addr] }
+	if again, err = r.connections.look(r.now(), given, w.local); err != nil {
+		return again, fmt.Errorf("end connections with former sources: %w", err)
+	}
+	return again, nil
 }
 
 // setPod changes the flows of one interface.
@@ -186,8 +200,14 @@ func (r *realizer) cleanUp(ctx context.Context, p *plan) error {
 	for addr, mark := range p.marks {
 		wanted[mark] = addr
 	}
+	former := r.rules
 	if err := r.setRules(ctx, wanted); err != nil {
 		return err
+	}
+	for _, addr := range former {
+		if p.marks[addr] == 0 {
+			r.connections.leave(addr, r.now())
+		}
 	}
 	for addr := range maps.Clone(r.marks.byAddr) {
 		if p.marks[addr] == 0 && p.refused[addr] == nil {

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
@@ -52,6 +53,8 @@ func newFakeNode(t *testing.T) *fakeNode {
 		stale: map[uint8]staleMark{}, now: time.Unix(0, 0),
 	}
 }
+
+func (*fakeNode) endNone(uint16, func(*conntrack.Connection) bool) error { return nil }
 
 // marked notes that packets may have the mark for an address from now on, and requires that it is not another's.
 func (n *fakeNode) marked(mark uint8, addr netip.Addr) {
@@ -163,7 +166,7 @@ func TestDecide(t *testing.T) {
 	}
 	w.groups["young"].Insert(podNamed("remote"))
 	w.groups["loopback"].Insert(podNamed("refused"))
-	w.interfaces = map[string]podInterface{"a": {podNamed("all"), 1}, "r": {podNamed("remote"), 2}, "x": {podNamed("refused"), 3}, "n": {podNamed("none"), 4}}
+	w.interfaces = map[string]podInterface{"a": {pod: podNamed("all"), ofPort: 1}, "r": {pod: podNamed("remote"), ofPort: 2}, "x": {pod: podNamed("refused"), ofPort: 3}, "n": {pod: podNamed("none"), ofPort: 4}}
 	next := uint8(0)
 	p := decide(w, testNetworks, func(netip.Addr) (uint8, error) { next++; return next, nil })
 	require.Equal(t, map[netip.Addr]uint8{local: 1, local6: 2}, p.marks)
@@ -206,10 +209,10 @@ func TestPodsNeverHaveAnotherSource(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 37))
 		n := newFakeNode(t)
-		r := newRealizer(n, n, func() time.Time { return n.now })
+		r := newRealizer(n, n, func() time.Time { return n.now }, n.endNone)
 		w := newTestWorld()
 		for i := range 4 {
-			w.interfaces[fmt.Sprint("if", i)] = podInterface{podNamed(fmt.Sprint("pod", i)), uint32(10 + i)}
+			w.interfaces[fmt.Sprint("if", i)] = podInterface{pod: podNamed(fmt.Sprint("pod", i)), ofPort: uint32(10 + i)}
 		}
 		for range 150 {
 			name, addr := fmt.Sprint("e", rng.IntN(4)), netip.AddrFrom4([4]byte{192, 168, 1, byte(rng.IntN(4))})
@@ -228,7 +231,7 @@ func TestPodsNeverHaveAnotherSource(t *testing.T) {
 			if rng.IntN(30) == 0 { // the agent starts again: flows are deleted, rules stay
 				clear(n.tunnel)
 				clear(n.pods)
-				r = newRealizer(n, n, func() time.Time { return n.now })
+				r = newRealizer(n, n, func() time.Time { return n.now }, n.endNone)
 			}
 			n.fail = func() bool { return rng.IntN(4) == 0 }
 			_, _, _ = r.realize(t.Context(), w, testNetworks)
@@ -250,11 +253,11 @@ func TestPodsNeverHaveAnotherSource(t *testing.T) {
 // TestRefusedSourceDrops: while a source cannot be made, packets of its Pods are dropped.
 func TestRefusedSourceDrops(t *testing.T) {
 	n := newFakeNode(t)
-	r := newRealizer(n, n, time.Now)
+	r := newRealizer(n, n, time.Now, n.endNone)
 	w := newTestWorld()
 	addr := netip.MustParseAddr("192.168.1.1")
 	w.egresses["e"], w.groups["e"] = makeEgress("e", 0, addr.String()), sets.New(podNamed("p"))
-	w.interfaces["i"] = podInterface{podNamed("p"), 1}
+	w.interfaces["i"] = podInterface{pod: podNamed("p"), ofPort: 1}
 	w.local.Insert(addr)
 	calls := 0
 	n.fail = func() bool { calls++; return calls == 1 }
@@ -271,18 +274,18 @@ func TestRefusedSourceDrops(t *testing.T) {
 // TestOneInterface: a new interface gets the flows that it has in the whole plan, and other interfaces keep what they have.
 func TestOneInterface(t *testing.T) {
 	n := newFakeNode(t)
-	r := newRealizer(n, n, time.Now)
+	r := newRealizer(n, n, time.Now, n.endNone)
 	w := newTestWorld()
 	local, remote := netip.MustParseAddr("192.168.1.1"), netip.MustParseAddr("192.168.1.2")
 	w.local.Insert(local)
 	w.egresses["l"], w.groups["l"] = makeEgress("l", 0, local.String()), sets.New(podNamed("p"), podNamed("q"))
 	w.egresses["r"], w.groups["r"] = makeEgress("r", 1, remote.String()), sets.New(podNamed("p"), podNamed("s"))
-	w.interfaces["p"] = podInterface{podNamed("p"), 1}
+	w.interfaces["p"] = podInterface{pod: podNamed("p"), ofPort: 1}
 	_, _, err := r.realize(t.Context(), w, testNetworks)
 	require.NoError(t, err)
 	before := maps.Clone(n.pods)
 	for i, name := range []string{"q", "s", "none"} {
-		w.interfaces[name] = podInterface{podNamed(name), uint32(2 + i)}
+		w.interfaces[name] = podInterface{pod: podNamed(name), ofPort: uint32(2 + i)}
 		require.NoError(t, r.realizeOne(t.Context(), w.of(name), testNetworks, name))
 	}
 	require.Equal(t, before["p"], n.pods["p"])
@@ -293,7 +296,7 @@ func TestOneInterface(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, p.pods, n.pods)
 	n.fail = func() bool { return true }
-	w.interfaces["s"] = podInterface{podNamed("s"), 9}
+	w.interfaces["s"] = podInterface{pod: podNamed("s"), ofPort: 9}
 	require.ErrorIs(t, r.realizeOne(t.Context(), w.of("s"), testNetworks, "s"), errFake)
 }
 
@@ -331,7 +334,7 @@ func TestStorage(t *testing.T) {
 func TestStoredWorld(t *testing.T) {
 	n := newFakeNode(t)
 	n.rules[7] = netip.MustParseAddr("192.168.1.7")
-	r := newRealizer(n, n, time.Now)
+	r := newRealizer(n, n, time.Now, n.endNone)
 	w := newTestWorld()
 	w.stored = true
 	_, _, err := r.realize(t.Context(), w, testNetworks)

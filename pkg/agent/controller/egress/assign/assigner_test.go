@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/informers"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	"github.com/antrea-oncache/antrea/pkg/agent/dependency"
 	"github.com/antrea-oncache/antrea/pkg/agent/dependency/occupied"
 	"github.com/antrea-oncache/antrea/pkg/agent/memberlist"
@@ -221,4 +222,16 @@ func TestNoNode(t *testing.T) {
 		require.Empty(t, d.add)
 	}
 	require.Equal(t, 1, reported)
+}
+
+// TestHasSource: only translated connections have a source of the device.
+func TestHasSource(t *testing.T) {
+	pod, addr, server := netip.MustParseAddr("10.10.0.5"), netip.MustParseAddr("169.254.100.1"), netip.MustParseAddr("203.0.113.9")
+	for _, test := range []struct {
+		from, source netip.Addr
+		want         bool
+	}{{pod, addr, true}, {pod, server, false}, {addr, addr, false}} {
+		c := &conntrack.Connection{Original: conntrack.Tuple{Source: test.from, Destination: server}, Reply: conntrack.Tuple{Source: server, Destination: test.source}}
+		require.Equal(t, test.want, hasSource(c, sets.New(addr)))
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	"github.com/antrea-oncache/antrea/pkg/agent/leftover"
 	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
@@ -22,8 +23,12 @@ import (
 // DeviceName is the name of the device that has the addresses, as in Antrea. The kernel answers for them on all devices; this one is down.
 const DeviceName = "antrea-egress0"
 
-// dummy is the kind of DeviceName.
-const dummy = "dummy"
+const (
+	// dummy is the kind of DeviceName.
+	dummy = "dummy"
+	// hostZone is the zone of the host's own connections.
+	hostZone uint16 = 0
+)
 
 // device is the device of the network namespace of the calling thread.
 type device struct{}
@@ -99,16 +104,28 @@ func (d device) Remove(addr netip.Addr) error {
 	return nil
 }
 
-// RemoveDevice removes the device of a former agent, and its addresses.
+// RemoveDevice removes the device of a former agent, and its addresses. Connections with these sources end: another Node may have the addresses next.
 func RemoveDevice() error {
 	link, err := device{}.find()
 	if link == nil {
 		return err
 	}
+	addrs, err := device{}.List()
+	if err != nil {
+		return err
+	}
 	if err := netlink.LinkDel(link); err != nil {
 		return fmt.Errorf("delete device %s: %w", DeviceName, err)
 	}
+	if err := conntrack.End(hostZone, func(c *conntrack.Connection) bool { return hasSource(c, addrs) }); err != nil {
+		return fmt.Errorf("end connections with addresses of %s: %w", DeviceName, err)
+	}
 	return nil
+}
+
+// hasSource reports whether the kernel gives the connection's packets one of these sources.
+func hasSource(c *conntrack.Connection, addrs sets.Set[netip.Addr]) bool {
+	return c.Original.Source != c.Reply.Destination && addrs.Has(c.Reply.Destination)
 }
 
 // Leftovers finds what a former agent has left on the Node.

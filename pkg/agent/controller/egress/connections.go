@@ -1,0 +1,138 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package egress
+
+import (
+	"net/netip"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+)
+
+const (
+	// hostZone is the zone of the host's own connections.
+	hostZone uint16 = 0
+	// endInterval is the least time between two looks at all connections of the host.
+	endInterval = 2 * time.Second
+)
+
+// connections ends connections of the host with a source that their packets should not have any more: the kernel keeps it while packets come,
+// without a rule, even if another Node has the address by then. It looks several times, for as long as the datapath may set a former mark.
+//
+// A TCP connection keeps its source while this Node has the address, as in Antrea: its server knows no other. Others get the new one.
+type connections struct {
+	end func(zone uint16, ended func(*conntrack.Connection) bool) error
+	// left are the addresses that this Node gives to no new connections any more. pods are the Pods with another Egress than before, by address.
+	left map[netip.Addr]leftSource
+	pods map[netip.Addr]sourceChange
+	// last is the time of the last look.
+	last time.Time
+}
+
+// leftSource is the state of an address. While this Node has it, local is set and only connections that are not TCP end.
+type leftSource struct {
+	local bool
+	// until is the time from which one more look is enough; zero after that.
+	until time.Time
+}
+
+// sourceChange has the Egress address of a Pod before and after a change; invalid for the Node's.
+type sourceChange struct {
+	former, now netip.Addr
+	until       time.Time
+}
+
+func newConnections(end func(uint16, func(*conntrack.Connection) bool) error) *connections {
+	return &connections{end: end, left: map[netip.Addr]leftSource{}, pods: map[netip.Addr]sourceChange{}}
+}
+
+// leave notes that new connections do not get the address any more.
+func (c *connections) leave(addr netip.Addr, now time.Time) {
+	c.left[addr] = leftSource{local: true, until: now.Add(markRest)}
+}
+
+// change notes that a Pod has another Egress than before.
+func (c *connections) change(pod []netip.Addr, former, sources []openflow.EgressSource, now time.Time) {
+	for _, addr := range pod {
+		c.pods[addr] = sourceChange{sourceFor(addr, former), sourceFor(addr, sources), now.Add(markRest)}
+	}
+}
+
+// sourceFor returns the source of the IP version of addr; invalid if there is none.
+func sourceFor(addr netip.Addr, sources []openflow.EgressSource) netip.Addr {
+	for _, s := range sources {
+		if s.Addr.Is4() == addr.Is4() {
+			return s.Addr
+		}
+	}
+	return netip.Addr{}
+}
+
+// look ends what has to end. given are the addresses that new connections get, local the Node's. again is the time after which to look again; 0 if
+// no connection can be left.
+func (c *connections) look(now time.Time, given func(netip.Addr) bool, local sets.Set[netip.Addr]) (again time.Duration, err error) {
+	due := len(c.pods) > 0
+	for addr, l := range c.left {
+		if given(addr) {
+			delete(c.left, addr)
+			continue
+		}
+		if l.local && !local.Has(addr) {
+			l = leftSource{until: now.Add(markRest)}
+			c.left[addr] = l
+		}
+		due = due || !l.until.IsZero()
+	}
+	switch wait := c.last.Add(endInterval).Sub(now); {
+	case !due:
+		return 0, nil
+	case wait > 0:
+		return wait, nil
+	}
+	if err := c.end(hostZone, c.mustEnd); err != nil {
+		return endInterval, err
+	}
+	c.last = now
+	return c.settle(now), nil
+}
+
+// settle forgets what is done.
+func (c *connections) settle(now time.Time) (again time.Duration) {
+	for addr, l := range c.left {
+		switch {
+		case now.Before(l.until):
+			again = endInterval
+		case l.local:
+			c.left[addr] = leftSource{local: true}
+		default:
+			delete(c.left, addr)
+		}
+	}
+	for addr, change := range c.pods {
+		if now.Before(change.until) {
+			again = endInterval
+		} else {
+			delete(c.pods, addr)
+		}
+	}
+	return again
+}
+
+// mustEnd reports whether a connection has a source that its packets should not have.
+func (c *connections) mustEnd(connection *conntrack.Connection) bool {
+	pod, source := connection.Original.Source, connection.Reply.Destination
+	if pod == source {
+		return false // it is not translated
+	}
+	tcp := connection.Original.Protocol == unix.IPPROTO_TCP
+	if l, left := c.left[source]; left && !(tcp && l.local) {
+		return true
+	}
+	change, changed := c.pods[pod]
+	return changed && !tcp && source != change.now && (change.now.IsValid() || source == change.former)
+}

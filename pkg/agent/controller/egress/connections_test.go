@@ -1,0 +1,132 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package egress
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
+)
+
+// fakeTable has the connections of the host: the packets of each come all the time, and make it again with the source that they get then.
+type fakeTable struct {
+	fakeNode
+	connections map[string]*conntrack.Connection
+	looks       int
+	err         error
+}
+
+func (f *fakeTable) end(_ uint16, ended func(*conntrack.Connection) bool) error {
+	f.looks++
+	if f.err != nil {
+		return f.err
+	}
+	for name, c := range f.connections {
+		if ended(c) {
+			delete(f.connections, name)
+		}
+	}
+	return nil
+}
+
+// open adds a connection of a Pod with a source.
+func (f *fakeTable) open(name string, protocol uint8, pod, source string) {
+	p, s, server := netip.MustParseAddr(pod), netip.MustParseAddr(source), netip.MustParseAddr("203.0.113.9")
+	f.connections[name] = &conntrack.Connection{
+		Original: conntrack.Tuple{Source: p, Destination: server, Protocol: protocol}, Reply: conntrack.Tuple{Source: server, Destination: s, Protocol: protocol},
+	}
+}
+
+// TestFormerSourcesEnd: connections of the host whose source an Egress has changed end, also those that a slow datapath makes again; TCP
+// connections end only when the Node does not have their source any more. Connections of other Pods do not end.
+func TestFormerSourcesEnd(t *testing.T) {
+	const pod, other, node, addr, next = "10.10.0.5", "10.10.0.6", "192.168.1.1", "192.168.1.9", "192.168.1.10"
+	f := &fakeTable{fakeNode: *newFakeNode(t), connections: map[string]*conntrack.Connection{}}
+	now := time.Unix(1000, 0)
+	f.now = now
+	r := newRealizer(f, f, func() time.Time { return now }, f.end)
+	w := newTestWorld()
+	w.interfaces["i"] = podInterface{pod: podNamed("p"), ofPort: 1, addrs: []netip.Addr{netip.MustParseAddr(pod)}}
+	w.local.Insert(netip.MustParseAddr(addr), netip.MustParseAddr(next))
+	var again time.Duration
+	realize := func() {
+		t.Helper()
+		_, _, err := r.realize(t.Context(), w, testNetworks)
+		require.NoError(t, err)
+		again, err = r.endConnections(w)
+		require.NoError(t, err)
+	}
+	// settle lets time pass until no connection can be left.
+	settle := func() {
+		t.Helper()
+		for range 10 {
+			if again == 0 {
+				return
+			}
+			now = now.Add(again)
+			f.now = now
+			realize()
+		}
+		require.Fail(t, "it looks again for ever")
+	}
+	names := func() []string { return sets.List(sets.KeySet(f.connections)) }
+	realize()
+	require.Zero(t, f.looks, "nothing has changed")
+
+	f.open("udp", unix.IPPROTO_UDP, pod, node)
+	f.open("tcp", unix.IPPROTO_TCP, pod, node)
+	f.open("other", unix.IPPROTO_UDP, other, node)
+	f.open("untranslated", unix.IPPROTO_UDP, pod, pod)
+	w.egresses["e"], w.groups["e"] = makeEgress("e", 0, addr), sets.New(podNamed("p"))
+	realize()
+	require.Equal(t, []string{"other", "tcp", "untranslated"}, names())
+	f.open("udp", unix.IPPROTO_UDP, pod, node)
+	settle()
+	require.Equal(t, []string{"other", "tcp", "untranslated"}, names(), "also what came while the datapath knew the former flows")
+	f.open("udp", unix.IPPROTO_UDP, pod, addr)
+	f.open("egress tcp", unix.IPPROTO_TCP, pod, addr)
+	looks := f.looks
+	realize()
+	require.Equal(t, looks, f.looks, "nothing has changed")
+
+	// Another address; the Node keeps the former one.
+	w.egresses["e"] = makeEgress("e", 0, next)
+	realize()
+	settle()
+	require.Equal(t, []string{"egress tcp", "other", "tcp", "untranslated"}, names())
+	w.local.Delete(netip.MustParseAddr(addr))
+	realize()
+	settle()
+	require.Equal(t, []string{"other", "tcp", "untranslated"}, names(), "the Node does not have the source any more")
+
+	// No Egress any more.
+	f.open("udp", unix.IPPROTO_UDP, pod, next)
+	f.open("of another node", unix.IPPROTO_UDP, "10.10.1.5", next)
+	f.open("masqueraded", unix.IPPROTO_UDP, pod, node)
+	delete(w.egresses, "e")
+	realize()
+	settle()
+	require.Equal(t, []string{"masqueraded", "other", "tcp", "untranslated"}, names())
+	require.Len(t, r.connections.left, 1, "of an address that the Node has")
+
+	// A failure is told and tried again.
+	w.egresses["e"] = makeEgress("e", 0, next)
+	f.err, now = errFake, now.Add(endInterval)
+	_, _, err := r.realize(t.Context(), w, testNetworks)
+	require.NoError(t, err)
+	_, err = r.endConnections(w)
+	require.ErrorIs(t, err, errFake)
+	f.err = nil
+	realize()
+	require.Equal(t, []string{"other", "tcp", "untranslated"}, names())
+	require.Empty(t, r.connections.left)
+	settle()
+	require.Empty(t, r.connections.pods)
+}
