@@ -16,11 +16,14 @@ import (
 )
 
 const (
-	// probeInterval and suspicionMult bound the time after which a Node whose agent does not answer counts as dead: two intervals and
-	// suspicionMult of them, 2.5 s. Of three or more Nodes of which several end at once, it may take suspicionMax times that.
-	probeInterval = 500 * time.Millisecond
-	probeTimeout  = 200 * time.Millisecond
-	suspicionMult = 3
+	// A Node whose agent does not answer counts as dead after two probeIntervals and suspicionMult of them, 2 s; after 2.5 s if this Node has missed other
+	// answers shortly before (slowProbes). A Node that is only slow has suspicionMult of them, 1.5 s, to answer the suspicion, of which all tell it: what
+	// shortens that makes two owners of an address likely, and short intervals do not. Of six or more Nodes of which several end at once, it may take
+	// suspicionMax times that.
+	probeInterval = 250 * time.Millisecond
+	probeTimeout  = 125 * time.Millisecond
+	slowProbes    = 3
+	suspicionMult = 6
 	suspicionMax  = 3
 	// reclaim is the time after which a dead Node may come back with another address, as in Antrea.
 	reclaim = 10 * time.Millisecond
@@ -69,6 +72,7 @@ func newSWIM(c gossipConfig) (gossip, error) {
 	config.BindPort, config.AdvertisePort = c.port, c.port
 	config.ProbeInterval, config.ProbeTimeout = probeInterval, probeTimeout
 	config.SuspicionMult, config.SuspicionMaxTimeoutMult = suspicionMult, suspicionMax
+	config.AwarenessMaxMultiplier = slowProbes
 	config.DeadNodeReclaimTime = reclaim
 	config.Keyring = keys
 	config.GossipVerifyIncoming, config.GossipVerifyOutgoing = c.verifyIncoming, c.verifyOutgoing

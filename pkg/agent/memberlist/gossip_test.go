@@ -64,7 +64,15 @@ func requireAlive(t *testing.T, s *swim, limit time.Duration, n int) time.Durati
 	return time.Since(began)
 }
 
-// TestDeath: a Node that ends without a word is dead for the others after some 2.5 s (the limit is for busy machines), one that says so at once.
+// TestTimes: a dead Node is noticed soon enough for a failover within 3 s, and a slow one has time to answer.
+func TestTimes(t *testing.T) {
+	require.LessOrEqual(t, (2+suspicionMult)*probeInterval, 2*time.Second)
+	require.LessOrEqual(t, (1+slowProbes+suspicionMult)*probeInterval, 2500*time.Millisecond)
+	require.GreaterOrEqual(t, suspicionMult*probeInterval, 1500*time.Millisecond)
+	require.Less(t, 2*probeTimeout, probeInterval+1, "an indirect probe has as long as a direct one")
+}
+
+// TestDeath: a Node that ends without a word is dead for the others after some 2 s (the limit is for busy machines), one that says so at once.
 func TestDeath(t *testing.T) {
 	members := startSWIM(t, 3)
 	require.NoError(t, members[2].list.Shutdown())
