@@ -36,6 +36,7 @@ type injectionNet struct {
 	iptables                string
 	podCIDR                 netip.Prefix
 	gateway, pod            string
+	forged                  string // the address of another Pod, which host2 uses
 	service                 string // an address that is translated to node2's
 	transport, second       string // second is an address that other Nodes do not know
 	node2, host2            string
@@ -45,12 +46,12 @@ type injectionNet struct {
 
 var (
 	injectionIPv4 = injectionNet{
-		iptables: "iptables", prefix: "/24", podCIDR: localCIDR, gateway: "10.10.0.1", pod: "10.10.0.5", service: "10.96.0.9",
+		iptables: "iptables", prefix: "/24", podCIDR: localCIDR, gateway: "10.10.0.1", pod: "10.10.0.5", forged: "10.10.0.77", service: "10.96.0.9",
 		transport: "192.168.77.101", second: "192.168.77.201", node2: "192.168.77.102", host2: "192.168.77.10",
 		transport3: "192.168.78.101", node3: "192.168.78.103", host: "192.168.78.10",
 	}
 	injectionIPv6 = injectionNet{
-		iptables: "ip6tables", prefix: "/64", podCIDR: localCIDR6, gateway: "fd00:10:10::1", pod: "fd00:10:10::5", service: "fd00:96::9",
+		iptables: "ip6tables", prefix: "/64", podCIDR: localCIDR6, gateway: "fd00:10:10::1", pod: "fd00:10:10::5", forged: "fd00:10:10::77", service: "fd00:96::9",
 		transport: "fd00:77::101", second: "fd00:77::201", node2: "fd00:77::102", host2: "fd00:77::10",
 		transport3: "fd00:78::101", node3: "fd00:78::103", host: "fd00:78::10",
 	}
@@ -93,6 +94,7 @@ func newInjectionBed(t *testing.T, n injectionNet, port int) *injectionBed {
 	} {
 		*space.handle = newSpace(t, home, space.device, space.router, n.prefix, space.addresses)
 	}
+	within(t, b.near, home, func() { configureDevice(t, "lo", n.forged) })
 	b.client = b.newClient(t, Options{})
 	require.NoError(t, b.client.Initialize())
 	require.NoError(t, b.client.SetNodeAddresses("node2", []netip.Addr{netip.MustParseAddr(n.node2)}))
@@ -266,6 +268,7 @@ func testPodsCannotInject(t *testing.T, n injectionNet, tunnelPort int) {
 		forwarded   = "ANTREA-FORWARD: drop tunnel packets that Pods have made"
 		translated  = "ANTREA-FORWARD: drop translated packets to the tunnel of a Node"
 		translated0 = "ANTREA-INPUT: drop translated packets to the tunnel"
+		forged      = "ANTREA-PREROUTING: drop packets from elsewhere with addresses of local Pods"
 	)
 	for name, c := range map[string]struct {
 		from, to   string
@@ -288,6 +291,9 @@ func testPodsCannotInject(t *testing.T, n injectionNet, tunnelPort int) {
 		"Node, to the Node, in fragments":                {n.node2, n.transport, tunnelPort, 5000, arrives},
 		"unknown address, to the Node":                   {n.host2, n.transport, tunnelPort, 0, arrives},
 		"Node, to another Node by way of this one":       {n.node2, n.node3, tunnelPort, 0, arrives},
+		"host as a Pod, to another host":                 {n.forged, n.host, tunnelPort, 0, forged},
+		"host as a Pod, to a Pod":                        {n.forged, n.pod, 53, 0, forged},
+		"host as a Pod, to the Node":                     {n.forged, n.transport, tunnelPort, 0, forged},
 		"Pod, to a host that is no Node":                 {n.pod, n.host, tunnelPort, 0, arrives},
 		"Pod, to a host that is no Node, next to a Node": {n.pod, n.host2, tunnelPort, 5000, arrives},
 	} {

@@ -33,7 +33,7 @@ var everyPacket = [][]string{nil}
 // matches.
 func desiredJumps(p ruleParams) []jump {
 	all := []jump{
-		{table: tableRaw, chain: chainPrerouting, first: true, matches: tunnelMatches(p)},
+		{table: tableRaw, chain: chainPrerouting, first: true, matches: rawMatches(p)},
 		{table: tableRaw, chain: chainOutput, matches: tunnelMatches(p)},
 		{table: tableMangle, chain: chainForward, first: true, matches: forwardMatches(p)},
 		{table: tableMangle, chain: chainOutput, matches: [][]string{{"-o", p.gateway}}},

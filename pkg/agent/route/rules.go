@@ -161,6 +161,7 @@ func desiredTables(p ruleParams) []table {
 func rawTable(p ruleParams) table {
 	in, out := chainPrefix+chainPrerouting, chainPrefix+chainOutput
 	t := table{name: tableRaw, chains: []string{in, out}}
+	t.dropForgedPods(p)
 	if p.tunnelProtocol != "udp" {
 		return t
 	}

@@ -19,11 +19,11 @@ func TestExplainRestore(t *testing.T) {
 		want   []string
 	}{
 		"nf_tables backend names the rule's line": {
-			stderr: "iptables-restore v1.8.9 (nf_tables): \nline 8: RULE_APPEND failed (No such file or directory): rule in chain ANTREA-PREROUTING",
+			stderr: "iptables-restore v1.8.9 (nf_tables): \nline 9: RULE_APPEND failed (No such file or directory): rule in chain ANTREA-PREROUTING",
 			want:   []string{"table raw", "chain ANTREA-PREROUTING", "-j NOTRACK", "xt_CT", "xt_addrtype", "RULE_APPEND failed"},
 		},
 		"legacy backend names the COMMIT line": {
-			stderr: "iptables-restore: line 10 failed",
+			stderr: "iptables-restore: line 11 failed",
 			want:   []string{"table raw", "ANTREA-PREROUTING, ANTREA-OUTPUT", "xt_CT"},
 		},
 		"no such table": {
@@ -31,11 +31,11 @@ func TestExplainRestore(t *testing.T) {
 			want:   []string{"table raw", "iptable_raw", "nf_tables"},
 		},
 		"table in the middle": {
-			stderr: "Error occurred at line: 11",
+			stderr: "Error occurred at line: 12",
 			want:   []string{"table mangle", "iptable_mangle"},
 		},
 		"missing set match": {
-			stderr: "Error occurred at line: 31",
+			stderr: "Error occurred at line: 32",
 			want:   []string{"table nat", "chain ANTREA-POSTROUTING", "ANTREA-POD-IP", "xt_set", "xt_MASQUERADE"},
 		},
 		"no line number": {stderr: "Permission denied (you must be root)", want: []string{"iptables-restore", "Permission denied"}},
