@@ -359,6 +359,7 @@ func (c *controllers) parts(ctx context.Context) []start.Part {
 	if c.services != nil {
 		c.services.Start(ctx.Done())
 	}
+	parts = append(parts, start.Part{Name: "subnets of the Node", Run: c.nodeRoutes.FollowSubnets})
 	parts = append(parts, c.egressParts()...)
 	if c.policyNames {
 		parts = append(parts, start.Part{Name: "names in policies", Serve: c.names.Run, Saves: true})

@@ -30,13 +30,13 @@ type local struct {
 	reach func(cidr netip.Prefix, address netip.Addr) reach.Reach
 }
 
-func newLocal(network *config.NetworkConfig, node *config.NodeConfig) local {
+func newLocal(network *config.NetworkConfig, node *config.NodeConfig, transport *subnets) local {
 	l := local{
 		name:      node.Name,
 		addresses: slices.Clone(node.Addresses),
 		pods:      families{ipv4: network.IPv4Enabled, ipv6: network.IPv6Enabled},
 		uplink:    families{ipv4: node.Uplink.IPv4.IsValid(), ipv6: node.Uplink.IPv6.IsValid()},
-		reach:     reachIn(network.TrafficEncapMode, node.Uplink.IPv4, node.Uplink.IPv6),
+		reach:     reachIn(network.TrafficEncapMode, transport),
 	}
 	for _, cidr := range []netip.Prefix{node.PodIPv4CIDR, node.PodIPv6CIDR} {
 		if cidr.IsValid() {
@@ -51,12 +51,12 @@ func newLocal(network *config.NetworkConfig, node *config.NodeConfig) local {
 	return l
 }
 
-// reachIn returns how peers are reached in a traffic mode by a Node whose transport addresses have these subnets (the zero Prefix for none). As in
+// reachIn returns how peers are reached in a traffic mode by a Node with these subnets. As in
 // Antrea, hosts of one subnet can reach each other without a router, and routes have the IP version of their next hop.
-func reachIn(mode config.TrafficEncapMode, subnets ...netip.Prefix) func(netip.Prefix, netip.Addr) reach.Reach {
+func reachIn(mode config.TrafficEncapMode, transport *subnets) func(netip.Prefix, netip.Addr) reach.Reach {
 	return func(cidr netip.Prefix, address netip.Addr) reach.Reach {
 		plain := mode == config.TrafficEncapModeNoEncap || mode == config.TrafficEncapModeHybrid
-		near := cidr.Addr().Is4() == address.Is4() && slices.ContainsFunc(subnets, func(s netip.Prefix) bool { return s.Contains(address) })
+		near := cidr.Addr().Is4() == address.Is4() && slices.ContainsFunc(transport.list(), func(s netip.Prefix) bool { return s.Contains(address) })
 		switch {
 		case plain && near:
 			return reach.Reach{Kind: reach.Direct, Address: address}

@@ -55,6 +55,8 @@ type RouteClient interface {
 // Controller keeps flows and routes to all other Nodes.
 type Controller struct {
 	local    local
+	uplink   string
+	subnets  *subnets
 	flows    FlowClient
 	routes   RouteClient
 	problems problem.Reporter
@@ -77,8 +79,11 @@ type Controller struct {
 // Nodes are reported to problems.
 func New(nodes coreinformers.NodeInformer, flows FlowClient, routes RouteClient, network *config.NetworkConfig, node *config.NodeConfig,
 	problems problem.Reporter) (*Controller, error) {
+	transport := newSubnets(node.Uplink.IPv4, node.Uplink.IPv6)
 	c := &Controller{
-		local:    newLocal(network, node),
+		local:    newLocal(network, node, transport),
+		uplink:   node.Uplink.Name,
+		subnets:  transport,
 		flows:    flows,
 		routes:   routes,
 		problems: problems,
@@ -111,9 +116,12 @@ func New(nodes coreinformers.NodeInformer, flows FlowClient, routes RouteClient,
 // SetNeeded replaces what this Node depends on: no Pod network of another Node may have that in it.
 func (c *Controller) SetNeeded(now []dependency.Address) {
 	former := c.needed.Swap(&now)
-	if former != nil && slices.Equal(*former, now) {
-		return
+	if former == nil || !slices.Equal(*former, now) {
+		c.enqueueAll()
 	}
+}
+
+func (c *Controller) enqueueAll() {
 	nodes, err := c.lister.List(labels.Everything())
 	if err != nil {
 		klog.ErrorS(err, "Could not list Nodes")

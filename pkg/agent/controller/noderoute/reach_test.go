@@ -93,10 +93,10 @@ func TestReachIn(t *testing.T) {
 		{config.TrafficEncapModeNoEncap, cidr6, near4, reach.Routed},
 	} {
 		address := netip.MustParseAddr(tc.address)
-		got := reachIn(tc.mode, uplink4, uplink6)(netip.MustParsePrefix(tc.cidr), address)
+		got := reachIn(tc.mode, newSubnets(uplink4, uplink6))(netip.MustParsePrefix(tc.cidr), address)
 		require.Equal(t, reach.Reach{Kind: tc.want, Address: address}, got, "%s: %s at %s", tc.mode, tc.cidr, tc.address)
 	}
-	alone := reachIn(config.TrafficEncapModeHybrid, netip.Prefix{}, netip.Prefix{})
+	alone := reachIn(config.TrafficEncapModeHybrid, newSubnets(netip.Prefix{}, netip.Prefix{}))
 	require.Equal(t, reach.Tunnel, alone(netip.MustParsePrefix(cidr4), netip.MustParseAddr(near4)).Kind, "a Node without subnet is near no other")
 }
 
@@ -114,7 +114,7 @@ func TestNodeMovesBetweenSubnets(t *testing.T) {
 		quiet()
 		cidr, near := honest(1)
 		far := netip.MustParseAddr("192.168.99.11")
-		a.local.reach = reachIn(config.TrafficEncapModeHybrid, netip.PrefixFrom(near, 24))
+		a.local.reach = reachIn(config.TrafficEncapModeHybrid, newSubnets(netip.PrefixFrom(near, 24)))
 		move := func(to netip.Addr) {
 			_, err := client.CoreV1().Nodes().Update(t.Context(), node(nodeName(1), to.String(), cidr.String()), metav1.UpdateOptions{})
 			require.NoError(t, err)
@@ -135,4 +135,52 @@ func TestNodeMovesBetweenSubnets(t *testing.T) {
 		}
 		require.Equal(t, before, a.host.sw.Flows())
 	})
+}
+
+// TestSubnetChanges: in mode hybrid, a peer is reached in another way when this Node's own subnet grows or shrinks; other addresses of the device, and
+// one that is missing for a moment, change nothing.
+func TestSubnetChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		for i := range 2 {
+			cidr, address := honest(i)
+			require.NoError(t, client.Tracker().Add(node(nodeName(i), address.String(), cidr.String())))
+		}
+		a := startAgent(t, client, 0)
+		defer a.stop()
+		quiet()
+		cidr, peer := honest(1)
+		_, own := honest(0)
+		other := netip.MustParsePrefix("10.0.0.1/8")
+		a.Controller.subnets = newSubnets(netip.PrefixFrom(own, 32), netip.Prefix{})
+		a.local.reach = reachIn(config.TrafficEncapModeHybrid, a.Controller.subnets)
+		for _, step := range []struct {
+			device []netip.Prefix
+			want   reach.Kind
+		}{
+			{[]netip.Prefix{other, netip.PrefixFrom(own, 24)}, reach.Direct},
+			{[]netip.Prefix{other}, reach.Direct},
+			{[]netip.Prefix{netip.PrefixFrom(own, 32), netip.PrefixFrom(own, 24)}, reach.Direct}, // while it is being replaced
+			{[]netip.Prefix{netip.PrefixFrom(own, 32)}, reach.Tunnel},
+		} {
+			before := a.Controller.subnets.list()
+			changed := a.Controller.subnets.update(step.device)
+			require.Equal(t, changed, before[0] != a.Controller.subnets.list()[0])
+			if changed {
+				a.enqueueAll()
+			}
+			quiet()
+			require.Equal(t, []Peer{{Name: nodeName(1), Networks: []Network{{cidr, reach.Reach{Kind: step.want, Address: peer}}}}}, a.Peers())
+			require.Equal(t, netip.Prefix{}, a.Controller.subnets.list()[1])
+		}
+	})
+}
+
+// TestAddressesOf: addresses have the lengths of their prefixes.
+func TestAddressesOf(t *testing.T) {
+	found, err := addressesOf("lo")
+	require.NoError(t, err)
+	require.Contains(t, found, netip.MustParsePrefix("127.0.0.1/8"))
+	_, err = addressesOf("missing")
+	require.ErrorContains(t, err, "find device missing")
 }
