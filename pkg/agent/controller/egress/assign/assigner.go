@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/announce"
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/dependency/occupied"
 	"github.com/antrea-oncache/antrea/pkg/agent/memberlist"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
@@ -80,12 +81,12 @@ type Assigner struct {
 }
 
 // New returns an Assigner that does nothing before Run.
-func New(config Config) (*Assigner, error) {
-	a := &Assigner{Config: config, device: device{}, wake: make(chan struct{}, 1)}
-	a.announcer, a.responder = announce.New(config.Uplink), announce.NewResponder(config.Uplink)
+func New(c Config) (*Assigner, error) {
+	a := &Assigner{Config: c, device: device{}, wake: make(chan struct{}, 1)}
+	a.announcer, a.responder = announce.New(c.Uplink), announce.NewResponder(c.Uplink)
 	a.failures.Store(&map[string]error{})
-	config.Occupied.Subscribe(a.poke)
-	config.Members.Subscribe(a.poke)
+	c.Occupied.Subscribe(a.poke)
+	c.Members.Subscribe(a.poke)
 	poke := func(any) { a.poke() }
 	handler := cache.ResourceEventHandlerFuncs{AddFunc: poke, UpdateFunc: func(_, object any) { poke(object) }, DeleteFunc: poke}
 	nodeHandler := cache.ResourceEventHandlerFuncs{AddFunc: poke, DeleteFunc: poke, UpdateFunc: func(old, object any) {
@@ -100,8 +101,8 @@ func New(config Config) (*Assigner, error) {
 		informer cache.SharedIndexInformer
 		handler  cache.ResourceEventHandler
 	}{
-		{v1beta1.EgressKind, config.Objects.Egresses, handler}, {v1beta1.ExternalIPPoolKind, config.Objects.ExternalIPPools, handler},
-		{"Node", config.Nodes.Informer(), nodeHandler},
+		{v1beta1.EgressKind, c.Objects.Egresses, handler}, {v1beta1.ExternalIPPoolKind, c.Objects.ExternalIPPools, handler},
+		{"Node", c.Nodes.Informer(), nodeHandler},
 	} {
 		if _, err := follow.informer.AddEventHandler(recovery.Handler(controllerName, follow.kind, follow.handler)); err != nil {
 			return nil, fmt.Errorf("watch %s objects: %w", follow.kind, err)
@@ -120,16 +121,15 @@ func (a *Assigner) poke() {
 	}
 }
 
-// limit returns the number of addresses that a Node may have.
+// limit returns the number of addresses that a Node may have: no more than it can give to packets, for which Antrea has a mark more.
 func (a *Assigner) limit(node string) int {
-	object, err := a.Nodes.Lister().Get(node)
-	if err != nil {
-		return a.Limit
+	limit := a.Limit
+	if object, err := a.Nodes.Lister().Get(node); err == nil {
+		if annotated, err := strconv.Atoi(object.Annotations[LimitAnnotation]); err == nil {
+			limit = annotated
+		}
 	}
-	if limit, err := strconv.Atoi(object.Annotations[LimitAnnotation]); err == nil {
-		return limit
-	}
-	return a.Limit
+	return min(limit, config.ServiceMark-1)
 }
 
 // Run works until ctx ends, and then gives up the addresses that another Node takes. The informers run elsewhere.

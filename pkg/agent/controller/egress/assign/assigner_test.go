@@ -224,6 +224,24 @@ func TestNoNode(t *testing.T) {
 	require.Equal(t, 1, reported)
 }
 
+// TestLimit: the annotation of a Node counts before the configuration, and no Node has more addresses than marks for packets.
+func TestLimit(t *testing.T) {
+	annotated := func(name, limit string) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{LimitAnnotation: limit}}}
+	}
+	factory := informers.NewSharedInformerFactory(kubefake.NewClientset(), 0)
+	nodes := factory.Core().V1().Nodes()
+	for _, node := range []*corev1.Node{annotated("few", "3"), annotated("many", "255"), annotated("wrong", "x")} {
+		require.NoError(t, nodes.Informer().GetStore().Add(node))
+	}
+	a := &Assigner{Config: Config{Limit: 100, Nodes: nodes}}
+	for name, want := range map[string]int{"few": 3, "many": 254, "wrong": 100, "unknown": 100} {
+		require.Equal(t, want, a.limit(name), name)
+	}
+	a.Limit = 255
+	require.Equal(t, 254, a.limit("unknown"))
+}
+
 // TestHasSource: only translated connections have a source of the device.
 func TestHasSource(t *testing.T) {
 	pod, addr, server := netip.MustParseAddr("10.10.0.5"), netip.MustParseAddr("169.254.100.1"), netip.MustParseAddr("203.0.113.9")
