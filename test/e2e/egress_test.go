@@ -19,7 +19,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
 
-// testEgress: Pods of both Nodes reach the host outside the cluster with the address that the second Node has, until the Egress ends.
+// testEgress: Pods of both Nodes reach the host outside the cluster with the address that the second Node has, until the Egress ends. A steady flow
+// that is older than the Egress gets the address, and loses it.
 func testEgress(t *testing.T, s *suite) {
 	addr := netip.MustParseAddr("192.168.77.200")
 	s.label(t, s.client, map[string]string{"egress": "yes"})
@@ -27,6 +28,8 @@ func testEgress(t *testing.T, s *suite) {
 	defer s.label(t, s.client, nil)
 	defer s.label(t, s.far, nil)
 	outside := s.askWhoOutside(t)
+	flow := s.startSteadyFlow(t, s.far.Space, outside)
+	flow.eventuallyFrom(t, s.node2.IP)
 	succeeds(t, s.node2.Space, "ip", "address", "add", addr.String()+"/32", "dev", "lo")
 	client, err := dynamic.NewForConfig(s.Config)
 	require.NoError(t, err)
@@ -56,6 +59,7 @@ func testEgress(t *testing.T, s *suite) {
 	}, 20*time.Second, 50*time.Millisecond, "node-2 says that it has the address")
 	s.eventuallySeenAs(t, s.client.Space, outside, addr)
 	s.eventuallySeenAs(t, s.far.Space, outside, addr)
+	flow.eventuallyFrom(t, addr)
 	for range 20 {
 		require.Equal(t, addr, seenAs(t, s.client.Space, outside))
 		require.Equal(t, addr, seenAs(t, s.far.Space, outside))
@@ -74,6 +78,7 @@ func testEgress(t *testing.T, s *suite) {
 	remove()
 	s.eventuallySeenAs(t, s.client.Space, outside, s.node1.IP)
 	s.eventuallySeenAs(t, s.far.Space, outside, s.node2.IP)
+	flow.eventuallyFrom(t, s.node2.IP)
 }
 
 // askWhoOutside returns the address of a server outside the cluster that tells each client its address.
