@@ -10,13 +10,17 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+	"github.com/antrea-oncache/antrea/pkg/client/crd"
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
 )
@@ -54,6 +58,7 @@ func testNoEncapSuite(t *testing.T, oncache bool) {
 		area{"ProxyAll", testProxyAll},
 		area{"Injection", testInjection},
 		area{"NoSNAT", testNoSNAT},
+		area{"NoEgress", testNoEgress},
 	)
 	s.useIPv6(t)
 	s.run(t, area{"WayIPv6", testDirectWay}, area{"ConnectivityIPv6", testConnectivity}, area{"PolicyAcrossNodesIPv6", testPolicyAcrossNodes})
@@ -167,6 +172,33 @@ func testNoSNAT(t *testing.T, s *suite) {
 	s.eventuallySeenAs(t, s.client.Space, outside, s.client.IP)
 	set(false)
 	s.eventuallySeenAs(t, s.client.Space, outside, s.node1.IP)
+}
+
+// testNoEgress: the status of an Egress says that this mode has none, and its Pods keep the address of their Node.
+func testNoEgress(t *testing.T, s *suite) {
+	outside := s.askWhoOutside(t)
+	s.label(t, s.client, map[string]string{"egress": "none"})
+	defer s.label(t, s.client, nil)
+	client, err := dynamic.NewForConfig(s.Config)
+	require.NoError(t, err)
+	object := crd.New(v1beta1.EgressKind, "none")
+	require.NoError(t, crd.Fill(object, &v1beta1.Egress{Spec: v1beta1.EgressSpec{
+		EgressIP: "192.168.77.200", AppliedTo: v1beta1.AppliedTo{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"egress": "none"}}},
+	}}))
+	object.Object["status"] = nil
+	_, err = client.Resource(crd.Egresses).Create(t.Context(), object, metav1.CreateOptions{})
+	require.NoError(t, err)
+	defer func() {
+		require.NoError(t, client.Resource(crd.Egresses).Delete(context.Background(), "none", metav1.DeleteOptions{}))
+	}()
+	require.Eventually(t, func() bool {
+		shown, err := client.Resource(crd.Egresses).Get(t.Context(), "none", metav1.GetOptions{})
+		require.NoError(t, err)
+		e, err := crd.Read[v1beta1.Egress](shown)
+		require.NoError(t, err)
+		return len(e.Status.Conditions) == 1 && strings.Contains(e.Status.Conditions[0].Message, "Egress needs trafficEncapMode encap, but is noEncap")
+	}, 20*time.Second, 50*time.Millisecond)
+	require.Equal(t, s.node1.IP, seenAs(t, s.client.Space, outside))
 }
 
 // testMovingNode moves the second Node to another subnet, behind a router, and back, under traffic: packets go through the tunnel while it is there,

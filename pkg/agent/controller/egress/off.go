@@ -93,13 +93,7 @@ func (o *Off) report(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var ready []string
-	for _, node := range nodes {
-		if isReady(node) {
-			ready = append(ready, node.Name)
-		}
-	}
-	slices.Sort(ready)
+	ready := readyNames(nodes)
 	var errs []error
 	for _, e := range crd.Stored[v1beta1.Egress](o.egresses) {
 		status, changed := o.statusOf(e)
@@ -108,6 +102,22 @@ func (o *Off) report(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// readyNames returns the names of the Nodes that are ready, in order; of all if none is.
+func readyNames(nodes []*corev1.Node) (ready []string) {
+	var all []string
+	for _, node := range nodes {
+		all = append(all, node.Name)
+		if isReady(node) {
+			ready = append(ready, node.Name)
+		}
+	}
+	if len(ready) == 0 {
+		ready = all
+	}
+	slices.Sort(ready)
+	return ready
 }
 
 // writes reports whether this Node writes the status: the Node that it names, which another mode may still have, or else one of those that are ready.

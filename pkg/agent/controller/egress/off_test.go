@@ -114,4 +114,7 @@ func TestOneNodeWrites(t *testing.T) {
 		require.Empty(t, writers(name, "node-2"))
 	}
 	require.Greater(t, all.Len(), 1, "the work is divided")
+	some := []*corev1.Node{readyNode("node-2", corev1.ConditionTrue), readyNode("node-1", corev1.ConditionTrue), readyNode("node-3", corev1.ConditionFalse)}
+	require.Equal(t, []string{"node-1", "node-2"}, readyNames(some))
+	require.Equal(t, []string{"node-3"}, readyNames(some[2:]), "none is ready")
 }
