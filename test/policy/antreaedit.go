@@ -5,18 +5,20 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	crd "github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
 
-// EditAntrea returns a World that differs in one ClusterNetworkPolicy: it is new, gone or edited. Its tier exists.
+// EditAntrea returns a World that differs in one ClusterNetworkPolicy: it is new, gone or edited, perhaps such that it cannot be read. The tier of what takes
+// effect exists.
 func (g *Generator) EditAntrea(w *World) *World {
 	next := *w
-	next.ClusterNetworkPolicies = slices.Clone(w.ClusterNetworkPolicies)
+	next.ClusterNetworkPolicies, next.Damaged = slices.Clone(w.ClusterNetworkPolicies), maps.Clone(w.Damaged)
 	g.set++
 	n := len(next.ClusterNetworkPolicies)
-	switch part := g.rng.IntN(6); {
+	switch part := g.rng.IntN(7); {
 	case n == 0 || part == 0 && n < policyNames:
 		name := fmt.Sprint("new", g.set)
 		p := &crd.ClusterNetworkPolicy{ObjectMeta: g.meta("cnp", "", name), Spec: g.antreaSpec("")}
@@ -28,13 +30,19 @@ func (g *Generator) EditAntrea(w *World) *World {
 	default:
 		i := g.rng.IntN(n)
 		p := copied(next.ClusterNetworkPolicies[i])
-		if p.Generation++; part <= 3 && len(p.Spec.AppliedTo) > 0 {
+		p.Generation++
+		delete(next.Damaged, p.UID)
+		next.ClusterNetworkPolicies[i] = p
+		if part == 6 {
+			g.damage(&next, &p.ObjectMeta)
+			break
+		}
+		if part <= 3 && len(p.Spec.AppliedTo) > 0 {
 			p.Spec.AppliedTo = g.appliedTo("")
 		} else {
 			g.editSpec("", &p.Spec)
 		}
 		p.Spec.Tier = next.knownTier(p.Spec.Tier)
-		next.ClusterNetworkPolicies[i] = p
 	}
 	return &next
 }

@@ -36,7 +36,7 @@ func NewAntreaGenerator(g *Generator) *Generator {
 
 // addAntrea adds policies of Antrea and what they name.
 func (g *Generator) addAntrea(w *World) {
-	w.NodeLabels = map[string]map[string]string{}
+	w.NodeLabels, w.Damaged = map[string]map[string]string{}, map[types.UID]Damage{}
 	for i := range nodes {
 		w.NodeLabels[nodeName(i)] = g.labels("zone", "a", "b")
 	}
@@ -48,13 +48,15 @@ func (g *Generator) addAntrea(w *World) {
 		}
 		for i := range groupNames {
 			if g.chance(70) {
-				w.Groups = append(w.Groups, &crd.Group{ObjectMeta: g.meta("", namespaceName(n), fmt.Sprint("g", i)), Spec: g.nextSpec(namespaceName(n), i)})
+				meta := g.meta("", namespaceName(n), fmt.Sprint("g", i))
+				w.Groups = append(w.Groups, &crd.Group{ObjectMeta: meta, Spec: g.nextSpec(w, &meta, i)})
 			}
 		}
 	}
 	for i := range clusterGroupNames {
 		if g.chance(75) {
-			w.ClusterGroups = append(w.ClusterGroups, &crd.ClusterGroup{ObjectMeta: g.meta("", "", fmt.Sprint("g", i)), Spec: g.nextSpec("", i)})
+			meta := g.meta("", "", fmt.Sprint("g", i))
+			w.ClusterGroups = append(w.ClusterGroups, &crd.ClusterGroup{ObjectMeta: meta, Spec: g.nextSpec(w, &meta, i)})
 		}
 	}
 	if g.placed = nil; !g.quiet() {
@@ -82,12 +84,15 @@ func (g *Generator) tiers() (tiers []*crd.Tier) {
 
 // meta returns the metadata of an object. The prefix is for UIDs of policies, which change with each object.
 func (g *Generator) meta(prefix, namespace, name string) metav1.ObjectMeta {
-	uid := namespace + "-" + name
+	uid := groupUID(namespace, name)
 	if prefix != "" {
-		uid = fmt.Sprintf("%s-%d-%s", prefix, g.set, uid)
+		uid = types.UID(fmt.Sprintf("%s-%d-%s", prefix, g.set, uid))
 	}
-	return metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(uid)}
+	return metav1.ObjectMeta{Namespace: namespace, Name: name, UID: uid}
 }
+
+// groupUID returns the UID of a group, which is the same in all Worlds.
+func groupUID(namespace, name string) types.UID { return types.UID(namespace + "-" + name) }
 
 func (g *Generator) groupService(namespace string, i int) *corev1.Service {
 	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint("svc", i)}}
@@ -97,17 +102,18 @@ func (g *Generator) groupService(namespace string, i int) *corev1.Service {
 	return s
 }
 
-// exceptions contain some of the Pods.
-var exceptions = []netip.Prefix{netip.MustParsePrefix("10.10.1.8/29"), netip.MustParsePrefix("10.10.2.8/29"), netip.MustParsePrefix("fd00:10:10:1::/124")}
-
-// nextSpec returns a spec of the ith group: another one, or the last one's blocks with other exceptions.
-func (g *Generator) nextSpec(namespace string, i int) crd.GroupSpec {
-	if g.last == nil || g.chance(50) {
-		return g.groupSpec(namespace, i)
+// nextSpec returns a spec of the ith group: another one, the last one if its edit cannot be read, or the last one's blocks with other exceptions.
+func (g *Generator) nextSpec(w *World, meta *metav1.ObjectMeta, i int) crd.GroupSpec {
+	if g.last == nil {
+		return g.groupSpec(meta.Namespace, i)
 	}
-	last := g.last.group(namespace, fmt.Sprint("g", i))
-	if last == nil || len(last.IPBlocks) == 0 {
-		return g.groupSpec(namespace, i)
+	last := g.last.group(meta.Namespace, meta.Name)
+	switch {
+	case last != nil && g.chance(10):
+		g.damage(w, meta)
+		return *copied(last)
+	case last == nil || len(last.IPBlocks) == 0 || g.chance(30):
+		return g.groupSpec(meta.Namespace, i)
 	}
 	next := copied(last)
 	block := &next.IPBlocks[g.rng.IntN(len(next.IPBlocks))]
@@ -115,12 +121,25 @@ func (g *Generator) nextSpec(namespace string, i int) crd.GroupSpec {
 		block.Except = nil
 		return *next
 	}
-	for _, except := range exceptions {
-		if prefix := netip.MustParsePrefix(block.CIDR); prefix.Bits() < except.Bits() && prefix.Contains(except.Addr()) {
-			block.Except = append(block.Except, except.String())
+	block.Except = g.exceptions(w, netip.MustParsePrefix(block.CIDR))
+	return *next
+}
+
+// exceptions returns a half, or a smaller part, of a block, with one of the Pods in it.
+func (g *Generator) exceptions(w *World, block netip.Prefix) []string {
+	var inside []netip.Addr
+	for _, pod := range w.Pods {
+		for _, address := range []netip.Addr{pod.IPv4, pod.IPv6} {
+			if block.Contains(address) {
+				inside = append(inside, address)
+			}
 		}
 	}
-	return *next
+	bits := block.Bits() + 1 + g.rng.IntN(3)
+	if len(inside) == 0 || bits > inside[0].BitLen() {
+		return nil
+	}
+	return []string{netip.PrefixFrom(pick(g.rng, inside), bits).Masked().String()}
 }
 
 // groupSpec returns the spec of the ith group. The last one has children, the others may be its children.
@@ -138,17 +157,17 @@ func (g *Generator) groupSpec(namespace string, i int) (spec crd.GroupSpec) {
 		return spec
 	}
 	switch n := g.rng.IntN(10); {
-	case n < 3:
+	case n < 4:
 		for range 1 + g.rng.IntN(2) {
 			block := g.block()
 			spec.IPBlocks = append(spec.IPBlocks, crd.IPBlock{CIDR: block.CIDR, Except: block.Except})
 		}
-	case n < 5:
+	case n < 6:
 		spec.ServiceReference = &crd.NamespacedName{Namespace: namespace, Name: fmt.Sprint("svc", g.rng.IntN(serviceNames))}
 		if namespace == "" {
 			spec.ServiceReference.Namespace = namespaceName(g.rng.IntN(namespaces))
 		}
-	case n < 6 && namespace == "":
+	case n < 7 && namespace == "":
 		spec.NodeSelector = g.nodeSelector()
 	case n < 8:
 		spec.NamespaceSelector = g.namespaceSelector()
@@ -176,9 +195,15 @@ func (g *Generator) addAntreaPolicies(w *World) {
 		if n >= 70 {
 			return false
 		}
-		if n < 30 {
+		switch {
+		case n < 30:
 			meta.Generation++
 			g.editSpec(namespace, spec)
+		case n < 40:
+			g.damage(w, meta)
+			meta.Generation++
+		case g.last.Damaged[meta.UID] != 0:
+			meta.Generation++
 		}
 		taken[namespace+"/"+name] = true
 		return true

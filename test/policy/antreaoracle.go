@@ -200,7 +200,7 @@ func (w *World) Realizable(namespace string, spec *crd.NetworkPolicySpec) bool {
 		})
 	}
 	_, exists := w.tierPriority(spec.Tier)
-	return exists && !slices.ContainsFunc(allAppliedTo(spec), foreign)
+	return exists && !w.damagedGroups(namespace, spec) && !slices.ContainsFunc(allAppliedTo(spec), foreign)
 }
 
 // IsOfNodes reports whether a ClusterNetworkPolicy is also applied to Nodes, by a ClusterGroup.

@@ -80,12 +80,16 @@ func (g *Generator) addPorts(rule *crd.Rule) {
 	}
 }
 
-// groupName returns the name of a group that may exist.
+// groupName returns the name of a group that may exist, more often of the one with children.
 func (g *Generator) groupName(namespace string) string {
+	names := groupNames
 	if namespace == "" {
-		return fmt.Sprint("g", g.rng.IntN(clusterGroupNames))
+		names = clusterGroupNames
 	}
-	return fmt.Sprint("g", g.rng.IntN(groupNames))
+	if g.chance(30) {
+		return fmt.Sprint("g", names-1)
+	}
+	return fmt.Sprint("g", g.rng.IntN(names))
 }
 
 func (g *Generator) serviceAccount() *crd.NamespacedName {
@@ -115,17 +119,17 @@ func (g *Generator) appliedTo(namespace string) (entries []crd.AppliedTo) {
 }
 
 func (g *Generator) antreaPeer(namespace string) (peer crd.NetworkPolicyPeer) {
-	switch n := g.rng.IntN(20); {
+	switch n := g.rng.IntN(24); {
 	case n < 3:
 		block := g.block()
 		peer.IPBlock = &crd.IPBlock{CIDR: block.CIDR, Except: block.Except}
-	case n < 6:
+	case n < 8:
 		peer.Group = g.groupName(namespace)
-	case n < 7:
+	case n < 9:
 		peer.NodeSelector = g.nodeSelector()
-	case n < 8 && namespace == "":
+	case n < 10 && namespace == "":
 		peer.ServiceAccount = g.serviceAccount()
-	case n < 13 && namespace == "":
+	case n < 15 && namespace == "":
 		peer.Namespaces = &crd.PeerNamespaces{Match: crd.NamespaceMatchSelf}
 		if g.chance(72) {
 			peer.Namespaces = &crd.PeerNamespaces{SameLabels: pick(g.rng, [][]string{{"team"}, {"env"}, {"team", "env"}, {"env", "team"}, {"team", "env"}, {"env", "team"}, {"team", "env"}, {"env", "team"}})}
@@ -133,9 +137,9 @@ func (g *Generator) antreaPeer(namespace string) (peer crd.NetworkPolicyPeer) {
 		if g.chance(40) {
 			peer.PodSelector = ptr.To(g.selector())
 		}
-	case n < 14:
+	case n < 16:
 		// An empty peer is all Pods.
-	case n < 17:
+	case n < 20:
 		peer.NamespaceSelector = g.namespaceSelector()
 		if g.chance(50) {
 			peer.PodSelector = ptr.To(g.selector())

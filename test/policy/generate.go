@@ -40,6 +40,9 @@ func NewGenerator(rng *rand.Rand) *Generator { return &Generator{rng: rng} }
 // ports of their own; policies are edited; and there are Pods in the network of their Node.
 func NewGeneratorWithTurnover(rng *rand.Rand) *Generator { return &Generator{rng: rng, turnover: true} }
 
+// Follow makes the next World one that follows w instead of the last one that Next made.
+func (g *Generator) Follow(w *World) { g.last = w }
+
 // Next makes a World.
 func (g *Generator) Next() *World {
 	g.set++

@@ -11,6 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	crd "github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
 
 func TestGeneratorIsReproducibleAndVaried(t *testing.T) {
@@ -116,6 +119,7 @@ func TestAntreaIsVaried(t *testing.T) {
 	}
 	for _, what := range []string{
 		"a name decides", "a fresh name decides", "the second of sameLabels decides", "a policy of the Kubernetes network policy API decides",
+		"Pods of child groups decide", "changed exceptions decide", "an edit that cannot be read would decide",
 		"Allow", "Drop", "Reject", "Pass", "toServices", "names", "asker", "missing tier", "baseline", "equal places", "allowed", "dropped", "rejected",
 		"dialed allowed", "dialed dropped", "dialed rejected",
 	} {
@@ -128,6 +132,7 @@ func seenOfSeed(t *testing.T, seen map[string]int, seed uint64) {
 		return NewAntreaGenerator(NewGeneratorWithTurnover(rand.New(rand.NewPCG(seed, 2))))
 	}
 	a, b := newGenerator(), newGenerator()
+	var last *World
 	for range 40 {
 		w := a.Next()
 		require.Equal(t, w, b.Next())
@@ -140,23 +145,27 @@ func seenOfSeed(t *testing.T, seen map[string]int, seed uint64) {
 				}
 			}
 			if i%5 == 0 { // because it judges each probe five times
-				seenToDecide(seen, w, p)
+				seenToDecide(seen, last, w, p)
 			}
 			if p.Via != nil {
 				seen["dialed "+opinion.String()]++
 			}
 		}
 		b.Probes(w)
+		last = w
 	}
 }
 
 // seenToDecide counts a probe by what its treatment depends on.
-func seenToDecide(seen map[string]int, w *World, p *Probe) {
+func seenToDecide(seen map[string]int, last, w *World, p *Probe) {
 	for what, without := range map[string]func(*World){
 		"a name decides":       func(w *World) { w.Names = nil },
 		"a fresh name decides": func(w *World) { w.Names = constantNames },
 		"a policy of the Kubernetes network policy API decides": func(w *World) { w.AdminPolicies = nil },
 		"the second of sameLabels decides":                      firstOfSameLabels,
+		"Pods of child groups decide":                           withoutPodsOfChildren,
+		"changed exceptions decide":                             func(w *World) { formerExceptions(last, w) },
+		"an edit that cannot be read would decide":              withoutDamaged,
 	} {
 		other := *w
 		without(&other)
@@ -164,6 +173,62 @@ func seenToDecide(seen map[string]int, w *World, p *Probe) {
 			seen[what]++
 		}
 	}
+}
+
+// withoutPodsOfChildren takes the children that select Pods out of all groups.
+func withoutPodsOfChildren(w *World) {
+	w.ClusterGroups, w.Groups = slices.Clone(w.ClusterGroups), slices.Clone(w.Groups)
+	for i, group := range w.ClusterGroups {
+		w.ClusterGroups[i] = copied(group)
+		w.ClusterGroups[i].Spec.ChildGroups = w.childrenWithoutPods("", group.Spec.ChildGroups)
+	}
+	for i, group := range w.Groups {
+		w.Groups[i] = copied(group)
+		w.Groups[i].Spec.ChildGroups = w.childrenWithoutPods(group.Namespace, group.Spec.ChildGroups)
+	}
+}
+
+func (w *World) childrenWithoutPods(namespace string, children []crd.ClusterGroupReference) (left []crd.ClusterGroupReference) {
+	for _, child := range children {
+		if spec := w.group(namespace, string(child)); spec == nil || spec.IPBlocks != nil || spec.NodeSelector != nil {
+			left = append(left, child)
+		}
+	}
+	if len(children) > 0 && len(left) == 0 {
+		left = []crd.ClusterGroupReference{"none"}
+	}
+	return left
+}
+
+// formerExceptions gives groups whose blocks differ from the last World's in their exceptions only the last World's.
+func formerExceptions(last, w *World) {
+	if last == nil {
+		return
+	}
+	former := func(namespace, name string, blocks []crd.IPBlock) []crd.IPBlock {
+		if spec := last.group(namespace, name); spec != nil && slices.EqualFunc(spec.IPBlocks, blocks, func(a, b crd.IPBlock) bool { return a.CIDR == b.CIDR }) {
+			return spec.IPBlocks
+		}
+		return blocks
+	}
+	w.ClusterGroups, w.Groups = slices.Clone(w.ClusterGroups), slices.Clone(w.Groups)
+	for i, group := range w.ClusterGroups {
+		w.ClusterGroups[i] = copied(group)
+		w.ClusterGroups[i].Spec.IPBlocks = former("", group.Name, group.Spec.IPBlocks)
+	}
+	for i, group := range w.Groups {
+		w.Groups[i] = copied(group)
+		w.Groups[i].Spec.IPBlocks = former(group.Namespace, group.Name, group.Spec.IPBlocks)
+	}
+}
+
+// withoutDamaged takes out the policies and groups whose last edit cannot be read.
+func withoutDamaged(w *World) {
+	damaged := func(uid types.UID) bool { return w.Damaged[uid] != 0 }
+	w.ClusterNetworkPolicies = slices.DeleteFunc(slices.Clone(w.ClusterNetworkPolicies), func(p *crd.ClusterNetworkPolicy) bool { return damaged(p.UID) })
+	w.AntreaNetworkPolicies = slices.DeleteFunc(slices.Clone(w.AntreaNetworkPolicies), func(p *crd.NetworkPolicy) bool { return damaged(p.UID) })
+	w.ClusterGroups = slices.DeleteFunc(slices.Clone(w.ClusterGroups), func(g *crd.ClusterGroup) bool { return damaged(g.UID) })
+	w.Groups = slices.DeleteFunc(slices.Clone(w.Groups), func(g *crd.Group) bool { return damaged(g.UID) })
 }
 
 func firstOfSameLabels(w *World) {

@@ -27,7 +27,7 @@ func (d RuleDoubts) Error() string {
 
 // ReadParts returns what can be read of an object, and what is in doubt: RuleDoubts if only parts of rules are, which do not say what the rules
 // apply to; otherwise any part of the spec may be missing. A rule without its unreadable fields stands for one in doubt, a rule without any field
-// for a list of rules that is none.
+// for a list of rules that is none, or for a missing one beside an unknown field of the spec, which may be its name misspelt.
 func ReadParts[T any](object *unstructured.Unstructured) (*T, error) {
 	content, doubt := ReadStrictly[T](object)
 	if doubt == nil {
@@ -70,17 +70,24 @@ type parts[T any] struct {
 }
 
 func (p *parts[T]) readSpec(spec map[string]any) {
+	unknown := false
 	for _, field := range slices.Sorted(maps.Keys(spec)) {
 		in := func(value any) map[string]any { return map[string]any{field: value} }
 		list, isList := spec[field].([]any)
 		switch {
 		case field != "ingress" && field != "egress":
+			unknown = unknown || p.decode(in(nil)) != nil
 			p.keep(p.kept, field, spec[field], "spec."+field, in)
 		case isList:
 			p.readRules(field, list)
 		default:
 			p.kept[field] = []any{map[string]any{}}
 			p.elsewhere = errors.Join(p.elsewhere, located("spec."+field, p.decode(in(spec[field]))))
+		}
+	}
+	for _, field := range []string{"ingress", "egress"} {
+		if unknown && spec[field] == nil {
+			p.kept[field] = []any{map[string]any{}}
 		}
 	}
 }

@@ -36,9 +36,14 @@ func TestReadParts(t *testing.T) {
 		},
 		{
 			name: "outside of rules", object: `{spec: {priority: high, tier: 5, ingres: [], appliedTo: {group: g}, ingress: {action: Drop}}}`,
-			want:  `{priority: 0, tier: "5", ingress: [{}]}`,
+			want:  `{priority: 0, tier: "5", ingress: [{}], egress: [{}]}`,
 			doubt: `spec.appliedTo: `,
 		},
+		{
+			name: "unknown field beside a list", object: `{spec: {priority: 1, ingress: [], egresss: [{action: Drop}]}}`,
+			want: `{priority: 1, ingress: [], egress: [{}]}`, doubt: `unknown field "spec.egresss"`,
+		},
+		{name: "list that cannot be read", object: `{spec: {priority: 1, egress: none}}`, want: `{priority: 1, egress: [{}]}`, doubt: "spec.egress: "},
 		{name: "no spec", object: `{spec: [x]}`, want: `{priority: 0, ingress: [{}], egress: [{}]}`, doubt: "spec: must be an object"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -4,6 +4,7 @@
 package networkpolicy
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,6 +37,8 @@ var outsideOfRules = []string{
 	`{priority: 1, appliedTo: all, ingress: []}`,
 	`{priority: 1, appliedTo: [{podSelector: {}}], ingress: none}`,
 	`{priority: 1, ingress: [{action: Allow, appliedTo: [{pods: {}}]}]}`,
+	`{priority: 1, appliedTo: [{podSelector: {}}], ingress: [{action: Allow, from: [{podSelector: {}}]}], egresss: [{action: Drop}]}`,
+	`{priority: 1, appliedTo: [{podSelector: {}}], ingress: [{action: Drop}], egress: [], later: 1}`,
 	`[]`,
 }
 
@@ -75,12 +78,14 @@ func TestFirstVersionThatCannotBeRead(t *testing.T) {
 	all := " at " + allText + " "
 	for i, want := range [][]string{
 		{"250/1 " + allText, in + anyone, out + anyone},
-		{"250/1 ", "In0 Drop" + all + anyone},
+		{"250/1 ", "In0 Drop" + all + anyone, "Out0 Drop" + all + anyone},
 		{"250/0 " + allText, in + anyone, out + anyone},
 		{"0/1 " + allText, in + anyone, out + anyone},
 		{"250/1 ", "In0 Drop" + all + anyone, "Out0 Drop" + all + anyone},
 		{"250/1 " + allText, in + anyone},
 		{"250/1 "},
+		{"250/1 " + allText, out + anyone},
+		{"250/1 " + allText, in + anyone},
 		{"250/0 ", "In0 Drop" + all + anyone, "Out0 Drop" + all + anyone},
 	} {
 		c := antreaWorld(t)
@@ -126,6 +131,12 @@ func TestAdminEditThatCannotBeRead(t *testing.T) {
 		}
 		_, err = setAdminText(t, c, kind, good)
 		require.NoError(t, err)
+
+		// Without a former version, the missing list may be behind the unknown field.
+		c := antreaWorld(t)
+		p, err = setAdminText(t, c, kind, strings.Replace(good, "{", "{egresss: [], ", 1))
+		require.ErrorContains(t, err, `unknown field "spec.egresss"`)
+		require.Contains(t, antreaText(c, p), "Out0 Drop "+anyone)
 	}
 }
 

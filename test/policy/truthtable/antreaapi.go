@@ -85,8 +85,9 @@ func (c *cluster) changeAntrea(ctx context.Context, before, after *policy.World)
 		}
 	}
 	for key, object := range has {
-		if old := had[key]; !reflect.DeepEqual(old, object) {
-			if err := c.setAntrea(ctx, key.resource, object, old == nil); err != nil {
+		damage := after.Damaged[object.GetUID()]
+		if old := had[key]; !reflect.DeepEqual(old, object) || damage != before.Damaged[object.GetUID()] {
+			if err := c.setAntrea(ctx, key.resource, object, damage, old == nil); err != nil {
 				return err
 			}
 		}
@@ -95,11 +96,12 @@ func (c *cluster) changeAntrea(ctx context.Context, before, after *policy.World)
 }
 
 // setAntrea creates or updates an object.
-func (c *cluster) setAntrea(ctx context.Context, resource schema.GroupVersionResource, object metav1.Object, create bool) error {
+func (c *cluster) setAntrea(ctx context.Context, resource schema.GroupVersionResource, object metav1.Object, damage policy.Damage, create bool) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
 		return err
 	}
+	damage.Apply(content)
 	u := &unstructured.Unstructured{Object: content}
 	u.SetGroupVersionKind(resource.GroupVersion().WithKind(kinds[resource]))
 	client := c.antrea.Resource(resource).Namespace(object.GetNamespace())

@@ -66,6 +66,7 @@ func runKills(ctx context.Context, t ovstest.TB, kills int, seed uint64, r *kill
 		return err
 	}
 	for r.kills < kills {
+		k.generator.Follow(world)
 		next, exact := k.generator.Next(), false
 		switch k.rng.IntN(4) {
 		case 0:

@@ -56,12 +56,12 @@ func (c *cluster) wrongStatus(world *policy.World) string {
 		if world.IsOfNodes(&p.Spec) {
 			continue // The gate of such policies is off, and one of the Nodes has no agent.
 		}
-		if wrong := c.wrongStatusOf(&p.ObjectMeta, world.Realizable("", &p.Spec)); wrong != "" {
+		if wrong := c.wrongStatusOf(&p.ObjectMeta, world.Damaged[p.UID] == 0 && world.Realizable("", &p.Spec)); wrong != "" {
 			return wrong
 		}
 	}
 	for _, p := range world.AntreaNetworkPolicies {
-		if wrong := c.wrongStatusOf(&p.ObjectMeta, world.Realizable(p.Namespace, &p.Spec)); wrong != "" {
+		if wrong := c.wrongStatusOf(&p.ObjectMeta, world.Damaged[p.UID] == 0 && world.Realizable(p.Namespace, &p.Spec)); wrong != "" {
 			return wrong
 		}
 	}
