@@ -196,6 +196,7 @@ func (c *controllers) addPolicies(o *options, n *node, cache *onCache) (err erro
 		connections = cache.manager
 		c.fastStats = networkpolicy.NewFastStats(stats.FlowCounters{Flows: cache.manager}, networkpolicy.PodConnections{})
 		cache.manager.BeforeTakeover(c.readFastStats)
+		cache.manager.ExpectRetiredWatcher()
 	}
 	if o.cutsConnections() {
 		c.cutter = c.policies.Cutter(connections)

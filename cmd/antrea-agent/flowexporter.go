@@ -60,6 +60,7 @@ func (c *controllers) addFlowExporter(o *options, n *node, cache *onCache) error
 		Denied: &flowexporter.Denied{PacketIns: n.openFlow.PacketIns, ParsePolicyPacket: n.flows.ParsePolicyPacket},
 	}
 	if cache.manager != nil {
+		cache.manager.ExpectRetiredWatcher()
 		c.flowExporter.Cache = flowexporter.CacheOf(cache.manager)
 	}
 	return nil

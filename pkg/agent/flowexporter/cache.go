@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"time"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	"github.com/antrea-oncache/antrea/pkg/agent/flowexporter/flows"
@@ -32,8 +31,8 @@ const ethernetHeader = 14
 type FlowMaps interface {
 	Started() <-chan struct{}
 	EachFlow(yield func(datapath.Flow) bool) error
-	// NewRetiredReader returns nil if the cache is not available. It is called when Started is closed.
-	NewRetiredReader(removed func(datapath.Retired)) (*datapath.RetiredReader, error)
+	// WatchRetired is called when Started is closed. It returns nil when ctx has ended, or if the cache is not available.
+	WatchRetired(ctx context.Context, drained func(), yield func(datapath.Retired)) error
 }
 
 // CacheOf reads the cache.
@@ -71,20 +70,8 @@ func (c cache) Started() <-chan struct{} { return c.maps.Started() }
 
 // WatchRetired implements Cache.
 func (c cache) WatchRetired(ctx context.Context, drained func(), yield func(flows.Entry)) error {
-	retired := func(r datapath.Retired) { yield(entryOf(r)) }
-	reader, err := c.maps.NewRetiredReader(retired)
-	if err != nil || reader == nil {
-		return err
+	if err := c.maps.WatchRetired(ctx, drained, func(r datapath.Retired) { yield(entryOf(r)) }); err != nil {
+		return fmt.Errorf("read what entries of the cache have counted that are gone: %w", err)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = reader.Close() })
-	defer stop()
-	err = reader.Drain(retired)
-	drained()
-	for err == nil {
-		err = reader.Wait(time.Time{}, retired)
-	}
-	if ctx.Err() != nil {
-		return nil
-	}
-	return fmt.Errorf("read what entries of the cache have counted that are gone: %w", err)
+	return nil
 }

@@ -4,6 +4,7 @@
 package flowexporter
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"testing"
@@ -107,9 +108,7 @@ func (m flowMaps) EachFlow(yield func(datapath.Flow) bool) error {
 
 func (flowMaps) Started() <-chan struct{} { return nil }
 
-func (flowMaps) NewRetiredReader(func(datapath.Retired)) (*datapath.RetiredReader, error) {
-	return nil, nil
-}
+func (flowMaps) WatchRetired(context.Context, func(), func(datapath.Retired)) error { return nil }
 
 // The cache counts frames, conntrack IP packets.
 func TestCache(t *testing.T) {

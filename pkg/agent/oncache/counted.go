@@ -36,16 +36,3 @@ func (m *Manager) EachFlow(yield func(datapath.Flow) bool) error {
 	}
 	return m.dp.Flows(yield)
 }
-
-// NewRetiredReader reads the counts of entries that were removed or replaced. removed gets the same for entries that the agent itself
-// removes. It returns nil if the cache is not available: there are no entries.
-func (m *Manager) NewRetiredReader(removed func(datapath.Retired)) (*datapath.RetiredReader, error) {
-	if m.Unavailable() != nil {
-		return nil, nil
-	}
-	reader, err := m.dp.NewRetiredReader()
-	if err == nil {
-		m.dp.OnRemoved(removed)
-	}
-	return reader, err
-}

@@ -24,7 +24,7 @@
 //	conntrack.go                   conntrack's entries of accelerated connections (package tracking)
 //	absence.go, absence_watch.go   leases that are held while Open vSwitch is away, and how that is found out
 //	hold.go                        Pods that stay on Open vSwitch during a trace
-//	counted.go                     counts of entries that are removed
+//	counted.go, retired.go         counts of entries before a takeover, and of entries that are removed
 //	shares.go                      dividing the cache among the Pods
 //	bridge.go                      mirrors of the bridge, and the state that it keeps for the cache
 //	sysctl.go, upkeep.go           conntrack's window tracking, and the repair of what others change

@@ -105,6 +105,7 @@ type Manager struct {
 	started   chan struct{}
 	absence   *absence
 	rewriters *rewriters
+	retired   retiredFeed
 	// mu protects unavailable, the reason why the cache is not in use; nil when it is. Before Start has ended, the fields above belong to
 	// Start. Entries can be read once readable is set.
 	mu          sync.Mutex
@@ -117,7 +118,7 @@ type Manager struct {
 func New(config Config, store InterfaceStore, flows FlowClient, sysctls *sysctl.Record) *Manager {
 	m := &Manager{
 		config: config, store: store, flows: flows, sysctls: sysctls, wake: make(chan struct{}, 1), unavailable: errNotStarted,
-		beforeTakeover: func() {}, started: make(chan struct{}), former: datapath.NewFormer(config.options()),
+		beforeTakeover: func() {}, started: make(chan struct{}), retired: retiredFeed{ended: make(chan struct{})}, former: datapath.NewFormer(config.options()),
 	}
 	m.pods, m.uplink = newPodAnnouncer(&m.config), newUplinkKeeper(&m.config)
 	m.uplink.gatewayChanged = m.pods.gatewayChanged

@@ -43,6 +43,8 @@ func (n *node) EachFlow(yield func(networkpolicy.CachedFlow) bool) error {
 	return nil
 }
 
+func (n *node) WatchRetired(context.Context, func(networkpolicy.CachedFlow, bool)) error { return nil }
+
 func (n *node) List(yield func(*conntrack.Connection) bool) error {
 	for id, f := range n.connections {
 		c := &conntrack.Connection{Labels: [2]uint64{uint64(id)}}

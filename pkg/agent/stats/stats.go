@@ -9,6 +9,7 @@ package stats
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
@@ -127,6 +128,7 @@ func (r *Reader) rules(ctx context.Context) (map[uint32]Count, error) {
 // Flows are the entries of the cache; oncache.Manager has them.
 type Flows interface {
 	EachFlow(yield func(datapath.Flow) bool) error
+	WatchRetired(ctx context.Context, drained func(), yield func(datapath.Retired)) error
 }
 
 // FlowCounters adapts the entries of the cache to networkpolicy.FastStats.
@@ -141,5 +143,16 @@ func (c FlowCounters) EachFlow(yield func(networkpolicy.CachedFlow) bool) error 
 			Egress: f.Direction == datapath.DirectionEgress, Protocol: f.Protocol, Source: f.Source, Destination: f.Destination,
 			Translated: f.Translated, SourceTranslated: f.SourceTranslated, Created: f.Created, Packets: f.Packets, Bytes: f.Bytes,
 		})
+	})
+}
+
+// WatchRetired implements networkpolicy.FlowCounters.
+func (c FlowCounters) WatchRetired(ctx context.Context, yield func(f networkpolicy.CachedFlow, early bool)) error {
+	var begun atomic.Bool
+	return c.Flows.WatchRetired(ctx, func() { begun.Store(true) }, func(r datapath.Retired) {
+		yield(networkpolicy.CachedFlow{
+			Egress: r.Direction == datapath.DirectionEgress, Protocol: r.Protocol, Source: r.Source, Destination: r.Destination,
+			Created: r.Created, Packets: r.Packets, Bytes: r.Bytes,
+		}, !begun.Load())
 	})
 }

@@ -113,6 +113,14 @@ func (f flows) EachFlow(yield func(datapath.Flow) bool) error {
 	return nil
 }
 
+func (f flows) WatchRetired(_ context.Context, drained func(), yield func(datapath.Retired)) error {
+	pod, peer := netip.MustParseAddrPort("10.10.1.2:40000"), netip.MustParseAddrPort("10.10.2.2:80")
+	yield(datapath.Retired{Direction: datapath.DirectionEgress, Protocol: 6, Source: pod, Destination: peer, Packets: 5, Bytes: 500, Created: 7})
+	drained()
+	yield(datapath.Retired{Direction: datapath.DirectionIngress, Protocol: 6, Source: pod, Destination: peer, Packets: 4, Bytes: 400, Created: 8})
+	return nil
+}
+
 func TestFlowCounters(t *testing.T) {
 	pod, peer := netip.MustParseAddrPort("10.10.1.2:40000"), netip.MustParseAddrPort("10.10.2.2:80")
 	counters := FlowCounters{Flows: flows{
@@ -131,4 +139,18 @@ func TestFlowCounters(t *testing.T) {
 		}))
 		require.Equal(t, want[:limit], got)
 	}
+}
+
+func TestRetiredFlowCounters(t *testing.T) {
+	pod, peer := netip.MustParseAddrPort("10.10.1.2:40000"), netip.MustParseAddrPort("10.10.2.2:80")
+	var early, late []networkpolicy.CachedFlow
+	require.NoError(t, FlowCounters{Flows: flows{}}.WatchRetired(t.Context(), func(f networkpolicy.CachedFlow, gone bool) {
+		if gone {
+			early = append(early, f)
+		} else {
+			late = append(late, f)
+		}
+	}))
+	require.Equal(t, []networkpolicy.CachedFlow{{Egress: true, Protocol: 6, Source: pod, Destination: peer, Created: 7, Packets: 5, Bytes: 500}}, early)
+	require.Equal(t, []networkpolicy.CachedFlow{{Protocol: 6, Source: pod, Destination: peer, Created: 8, Packets: 4, Bytes: 400}}, late)
 }

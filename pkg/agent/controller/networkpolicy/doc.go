@@ -17,7 +17,7 @@
 // disconnects, at start, Pods for which even that is refused. enforcement.go waits until the datapath follows. cutter.go ends
 // established connections that are no longer allowed, if the user wants that; connections.go finds them in conntrack. status.go reports to
 // antrea-controller which versions are in force. query.go answers questions about the result, and faststats.go adds to the
-// statistics of rules what the fast path has carried.
+// statistics of rules what the fast path has carried, fastretired.go what entries of the cache that are gone had carried last.
 // nodepolicies.go and nodecompile.go apply policies to the Node's own connections, by its firewall; nodefile.go keeps them for the next agent.
 //
 // The cost of a change depends only on the change. A group (groups.go, members.go) is a persistent map, and rules share the sets of its

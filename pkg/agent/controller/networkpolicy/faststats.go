@@ -46,13 +46,26 @@ func (f CachedFlow) ends() ends {
 	return endsOf(f.Protocol, f.Source, f.Destination)
 }
 
+// key returns the flow without time and counts.
+func (f CachedFlow) key() CachedFlow {
+	f.Created, f.Packets, f.Bytes = 0, 0, 0
+	return f
+}
+
 // FlowCounters are the entries of the cache.
 type FlowCounters interface {
 	EachFlow(yield func(CachedFlow) bool) error
+	// WatchRetired hands each entry that is removed or replaced to yield, with its last counts and as the local Pod sends its connection's packets,
+	// until ctx ends. early says that it was gone before. yield must not block.
+	WatchRetired(ctx context.Context, yield func(f CachedFlow, early bool)) error
 }
 
 // FastCount counts the traffic of a rule on the fast path.
 type FastCount struct{ Packets, Bytes uint64 }
+
+func (c FastCount) plus(packets, bytes uint64) FastCount {
+	return FastCount{c.Packets + packets, c.Bytes + bytes}
+}
 
 // EntryCount is the content of the counters of a cache entry.
 type EntryCount struct{ Created, Packets, Bytes uint64 }
@@ -69,6 +82,7 @@ type FastStats struct {
 
 	flows       FlowCounters
 	connections Connections
+	retired     retiredEntries
 
 	mu sync.Mutex
 	// seen are the counters at the last reading.
@@ -110,6 +124,13 @@ func (s *FastStats) Restore(state FastState) {
 
 // Run reads until ctx ends.
 func (s *FastStats) Run(ctx context.Context) {
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	watch.Go(func() {
+		if err := s.flows.WatchRetired(ctx, s.retired.add); err != nil {
+			klog.ErrorS(err, "Statistics of NetworkPolicies lack what the fast path carries between the last reading of an entry and its end")
+		}
+	})
 	for {
 		var err error
 		spent := cputime.Of(func() { _, err = s.Read() })
@@ -130,17 +151,20 @@ func (s *FastStats) Run(ctx context.Context) {
 	}
 }
 
-// Read updates the counts and returns them by flow id. It misses packets of a connection that conntrack has forgotten, or
-// whose entry was replaced between two readings.
+// Read updates the counts and returns them by flow id. It misses packets of a connection that conntrack has forgotten, and the last packets of
+// an entry that the LRU map has evicted, or that a packet has removed while the agent was away and the programs' buffer was full.
 func (s *FastStats) Read() (map[uint32]FastCount, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	fresh, seen, err := s.fresh()
+	last := s.retired.since(s.seen, seen, time.Now())
+	last.addTo(fresh)
 	if err == nil && len(fresh) > 0 {
 		err = s.attribute(fresh)
 	}
 	if err == nil {
 		s.seen = seen
+		s.retired.counted(last)
 	}
 	return maps.Clone(s.rules), err
 }
@@ -180,8 +204,7 @@ func (s *FastStats) fresh() (fresh map[ends]FastCount, seen map[CachedFlow]Entry
 	fresh, seen = map[ends]FastCount{}, make(map[CachedFlow]EntryCount, len(s.seen))
 	err = s.flows.EachFlow(func(f CachedFlow) bool {
 		now := EntryCount{f.Created, f.Packets, f.Bytes}
-		key := f
-		key.Created, key.Packets, key.Bytes = 0, 0, 0
+		key := f.key()
 		seen[key] = now
 		before := s.seen[key]
 		// An earlier version of the agent has not stored the time.
@@ -191,8 +214,7 @@ func (s *FastStats) fresh() (fresh map[ends]FastCount, seen map[CachedFlow]Entry
 		}
 		if now.Packets != before.Packets || now.Bytes != before.Bytes {
 			e := f.ends()
-			sum := fresh[e]
-			fresh[e] = FastCount{sum.Packets + now.Packets - before.Packets, sum.Bytes + now.Bytes - before.Bytes}
+			fresh[e] = fresh[e].plus(now.Packets-before.Packets, now.Bytes-before.Bytes)
 		}
 		return true
 	})
@@ -205,12 +227,15 @@ func (s *FastStats) attribute(fresh map[ends]FastCount) error {
 	err := s.connections.List(func(c *conntrack.Connection) bool {
 		client := netip.AddrPortFrom(c.Original.Source, c.Original.SourcePort)
 		server := netip.AddrPortFrom(c.Reply.Source, c.Reply.SourcePort)
+		dialed := netip.AddrPortFrom(c.Original.Destination, c.Original.DestinationPort)
 		count, ok := fresh[endsOf(c.Original.Protocol, client, server)]
+		if last, retired := fresh[endsOf(c.Original.Protocol, client, dialed)]; retired && dialed != server {
+			count, ok = count.plus(last.Packets, last.Bytes), true
+		}
 		for _, id := range []uint32{uint32(c.Labels[0]), uint32(c.Labels[0] >> 32)} {
 			labels[id] = true
 			if ok && id != 0 {
-				sum := rules[id]
-				rules[id] = FastCount{sum.Packets + count.Packets, sum.Bytes + count.Bytes}
+				rules[id] = rules[id].plus(count.Packets, count.Bytes)
 			}
 		}
 		return true

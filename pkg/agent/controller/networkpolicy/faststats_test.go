@@ -36,6 +36,11 @@ func (c *cachedFlows) EachFlow(yield func(CachedFlow) bool) error {
 	return c.err
 }
 
+func (c *cachedFlows) WatchRetired(ctx context.Context, _ func(CachedFlow, bool)) error {
+	<-ctx.Done()
+	return nil
+}
+
 func TestFastStats(t *testing.T) {
 	client, server := netip.AddrPortFrom(localPod, 1), netip.AddrPortFrom(remotePod, 80)
 	out := CachedFlow{Egress: true, Protocol: of.IPProtoTCP, Source: client, Destination: server, Packets: 10, Bytes: 1000}

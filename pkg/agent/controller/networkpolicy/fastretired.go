@@ -1,0 +1,128 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"maps"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+const (
+	// mostRetired is the number of entries that are remembered between two readings. More are not counted.
+	mostRetired = 1 << 17
+	// reportDelay is the time within which the report of an entry that is gone is expected. An entry that the LRU map has evicted has none.
+	reportDelay = 30 * time.Second
+)
+
+// retiredEntries are entries of the cache that are gone, with counts that no reading has seen.
+type retiredEntries struct {
+	mu      sync.Mutex
+	entries map[retiredKey]retiredCount
+	// missing are the entries that have vanished between two readings, with the counts that have been read: their reports may come late.
+	missing map[retiredKey]missingEntry
+}
+
+// retiredKey identifies an entry: source and destination are of what the local Pod sends.
+type retiredKey struct {
+	egress              bool
+	protocol            uint8
+	source, destination netip.AddrPort
+	created             uint64
+}
+
+type retiredCount struct {
+	FastCount
+	// early is set if the entry was gone when the agent began to watch: a former agent may have counted it.
+	early bool
+}
+
+type missingEntry struct {
+	FastCount
+	since time.Time
+}
+
+// retiredReading is the difference between two readings.
+type retiredReading struct {
+	entries map[retiredKey]retiredCount
+	fresh   map[ends]FastCount
+	missing map[retiredKey]missingEntry
+}
+
+// add remembers an entry that is gone.
+func (r *retiredEntries) add(f CachedFlow, early bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.entries == nil {
+		r.entries = map[retiredKey]retiredCount{}
+	}
+	if len(r.entries) < mostRetired {
+		r.entries[retiredKey{f.Egress, f.Protocol, f.Source, f.Destination, f.Created}] = retiredCount{FastCount{f.Packets, f.Bytes}, early}
+	}
+}
+
+// since returns what entries have counted between the last reading, before, and their end, if that was before the present reading, after.
+func (r *retiredEntries) since(before, after map[CachedFlow]EntryCount, now time.Time) retiredReading {
+	r.mu.Lock()
+	entries := maps.Clone(r.entries)
+	r.mu.Unlock()
+	reading := retiredReading{entries: entries, fresh: map[ends]FastCount{}, missing: map[retiredKey]missingEntry{}}
+	for key, m := range r.missing {
+		if now.Sub(m.since) < reportDelay {
+			reading.missing[key] = m
+		}
+	}
+	for f, count := range before {
+		if left, exists := after[f]; !exists || left.Created != count.Created {
+			reading.missing[f.retiredKey(count.Created)] = missingEntry{FastCount{count.Packets, count.Bytes}, now}
+		}
+	}
+	for key, last := range entries {
+		counted, known := reading.missing[key]
+		delete(reading.missing, key)
+		if last.early && !known || last.Packets < counted.Packets || last.Bytes < counted.Bytes {
+			continue
+		}
+		e := endsOf(key.protocol, key.source, key.destination)
+		reading.fresh[e] = reading.fresh[e].plus(last.Packets-counted.Packets, last.Bytes-counted.Bytes)
+	}
+	return reading
+}
+
+// addTo adds the counts to the counts of connections.
+func (r retiredReading) addTo(fresh map[ends]FastCount) {
+	for e, count := range r.fresh {
+		if count != (FastCount{}) {
+			fresh[e] = fresh[e].plus(count.Packets, count.Bytes)
+		}
+	}
+}
+
+// counted forgets what a reading has counted.
+func (r *retiredEntries) counted(reading retiredReading) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key := range reading.entries {
+		delete(r.entries, key)
+	}
+	r.missing = reading.missing
+}
+
+// retiredKey returns the key of an entry of the time created: as datapath.Flow.Sent says.
+func (f CachedFlow) retiredKey(created uint64) retiredKey {
+	key := retiredKey{f.Egress, f.Protocol, f.Source, f.Destination, created}
+	if !f.Egress {
+		key.source, key.destination = f.Destination, f.Source
+		if f.Translated.IsValid() {
+			switch {
+			case f.SourceTranslated:
+				key.destination = f.Translated
+			default:
+				key.source = f.Translated
+			}
+		}
+	}
+	return key
+}
