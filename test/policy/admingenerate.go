@@ -89,9 +89,9 @@ func (g *Generator) adminRule(p *AdminPolicy, egress bool) AdminRule {
 		number := pick(g.rng, numbers)
 		port := AdminPort{Protocol: pick(g.rng, protocols), First: int32(number), Last: int32(number)}
 		switch n := g.rng.IntN(10); {
-		case n < 3 && namesOfPorts:
+		case n < 5 && namesOfPorts:
 			port = AdminPort{Name: pick(g.rng, names)}
-		case n < 6:
+		case n < 7:
 			port.Last = pick(g.rng, []int32{port.First + 1, 8083, 65535})
 		}
 		if port.Last < port.First {

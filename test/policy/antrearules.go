@@ -119,17 +119,17 @@ func (g *Generator) appliedTo(namespace string) (entries []crd.AppliedTo) {
 }
 
 func (g *Generator) antreaPeer(namespace string) (peer crd.NetworkPolicyPeer) {
-	switch n := g.rng.IntN(24); {
+	switch n := g.rng.IntN(26); {
 	case n < 3:
 		block := g.block()
 		peer.IPBlock = &crd.IPBlock{CIDR: block.CIDR, Except: block.Except}
 	case n < 8:
 		peer.Group = g.groupName(namespace)
-	case n < 9:
+	case n < 11:
 		peer.NodeSelector = g.nodeSelector()
-	case n < 10 && namespace == "":
+	case n < 12 && namespace == "":
 		peer.ServiceAccount = g.serviceAccount()
-	case n < 15 && namespace == "":
+	case n < 17 && namespace == "":
 		peer.Namespaces = &crd.PeerNamespaces{Match: crd.NamespaceMatchSelf}
 		if g.chance(72) {
 			peer.Namespaces = &crd.PeerNamespaces{SameLabels: pick(g.rng, [][]string{{"team"}, {"env"}, {"team", "env"}, {"env", "team"}, {"team", "env"}, {"env", "team"}, {"team", "env"}, {"env", "team"}})}
@@ -137,9 +137,9 @@ func (g *Generator) antreaPeer(namespace string) (peer crd.NetworkPolicyPeer) {
 		if g.chance(40) {
 			peer.PodSelector = ptr.To(g.selector())
 		}
-	case n < 16:
+	case n < 18:
 		// An empty peer is all Pods.
-	case n < 20:
+	case n < 22:
 		peer.NamespaceSelector = g.namespaceSelector()
 		if g.chance(50) {
 			peer.PodSelector = ptr.To(g.selector())

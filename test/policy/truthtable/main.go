@@ -95,7 +95,7 @@ func run(ctx context.Context, t ovstest.TB, sets int, seed uint64, first bool, r
 		trials := f.trials(generator.Probes(world))
 		wrong, err := f.check(world, trials)
 		if err != nil {
-			return err
+			return fmt.Errorf("set %d: %w", r.sets+1, err)
 		}
 		r.sets, r.probes, r.wrong = r.sets+1, r.probes+len(trials), r.wrong+len(wrong)
 		if len(wrong) > 0 {
