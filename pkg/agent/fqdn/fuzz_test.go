@@ -17,6 +17,7 @@ func FuzzAnswer(f *testing.F) {
 	good := message(f, "a.b.", dnsmessage.TypeA, record{"10.0.0.1", 5}, record{"fd00::1", 5})
 	f.Add(good)
 	f.Add(good[:30])
+	f.Add(bindings(f, "a.b.", dnsmessage.TypeHTTPS, []byte{10, 0, 0, 1}))
 	f.Add([]byte("\x00\x00\x80\x00\x00\x01\x00\x00\x00\x00\x00\x00\xc0\x0c\x00\x01\x00\x01"))
 	f.Fuzz(func(t *testing.T, m []byte) {
 		var a answer
