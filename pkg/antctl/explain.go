@@ -150,11 +150,20 @@ func reasonText(t api.Treatment) string {
 }
 
 func verdictText(v *api.ExplainedVerdict) string {
-	switch {
-	case v == nil:
+	if v == nil {
 		return "decided on the other Node"
+	}
+	text := decisionText(v)
+	if v.PassedBy != nil {
+		text += ", after Pass by " + ruleText(v.PassedBy)
+	}
+	return text
+}
+
+func decisionText(v *api.ExplainedVerdict) string {
+	switch {
 	case v.FlowID != 0:
-		return map[string]string{"Drop": "denied", "Reject": "rejected"}[v.Action] + map[bool]string{true: "allowed"}[v.Allowed] + " by " + ruleText(v)
+		return map[string]string{"Drop": "denied", "Reject": "rejected"}[v.Action] + map[bool]string{true: "allowed"}[v.Allowed] + " by " + ruleText(&api.ExplainedRule{FlowID: v.FlowID, Policy: v.Policy, Rule: v.Rule, Tier: v.Tier})
 	case v.Allowed && !v.Isolated:
 		return "allowed: no policy decides about it"
 	default:
@@ -172,14 +181,14 @@ func tierText(priority int32) string {
 	return fmt.Sprint(priority)
 }
 
-// ruleText names the rule that decides, its policy and its tier.
-func ruleText(v *api.ExplainedVerdict) string {
-	text := fmt.Sprintf("rule %d of %s", v.FlowID, v.Policy)
-	if v.Rule != "" {
-		text = fmt.Sprintf("rule %s (%d) of %s", v.Rule, v.FlowID, v.Policy)
+// ruleText names a rule, its policy and its tier.
+func ruleText(r *api.ExplainedRule) string {
+	text := fmt.Sprintf("rule %d of %s", r.FlowID, r.Policy)
+	if r.Rule != "" {
+		text = fmt.Sprintf("rule %s (%d) of %s", r.Rule, r.FlowID, r.Policy)
 	}
-	if v.Tier != nil {
-		text += ", tier " + tierText(*v.Tier)
+	if r.Tier != nil {
+		text += ", tier " + tierText(*r.Tier)
 	}
 	return text
 }

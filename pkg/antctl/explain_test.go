@@ -36,6 +36,8 @@ func TestExplanationTable(t *testing.T) {
 		verdictText(&api.ExplainedVerdict{FlowID: 9, Policy: "AntreaNetworkPolicy:ns/a", Rule: "no-web", Tier: ptr.To[int32](12), Action: "Drop"}))
 	require.Equal(t, "denied: no rule of ns1/np, ns1/other allows it", verdictText(&api.ExplainedVerdict{Isolated: true, AppliedTo: []string{"ns1/np", "ns1/other"}}))
 	require.Equal(t, "allowed: no policy decides about it", verdictText(&api.ExplainedVerdict{Allowed: true}))
+	require.Equal(t, "denied: no rule of ns1/np allows it, after Pass by rule on (3) of AntreaNetworkPolicy:ns1/a, tier securityops (100)",
+		verdictText(&api.ExplainedVerdict{Isolated: true, AppliedTo: []string{"ns1/np"}, PassedBy: &api.ExplainedRule{FlowID: 3, Policy: "AntreaNetworkPolicy:ns1/a", Rule: "on", Tier: ptr.To[int32](100)}}))
 }
 
 func TestExplanationOfService(t *testing.T) {

@@ -188,6 +188,9 @@ func (e *Explainer) verdict(rules []*policy.Rule, direction policy.Direction, c 
 				result.Tier = &r.Effect.Order.Tier
 			}
 		}
+		if r.FlowID == v.PassedBy {
+			result.PassedBy = &api.ExplainedRule{FlowID: r.FlowID, Policy: e.owner(r.FlowID), Rule: r.Name, Tier: &r.Effect.Order.Tier}
+		}
 		if policy.Evaluate([]*policy.Rule{r}, direction, c).Isolated {
 			if owner := e.owner(r.FlowID); !slices.Contains(result.AppliedTo, owner) {
 				result.AppliedTo = append(result.AppliedTo, owner)

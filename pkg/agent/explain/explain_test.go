@@ -191,6 +191,7 @@ func TestVerdictNamesTierPolicyAndRule(t *testing.T) {
 	tier := int32(100)
 	require.Equal(t, &api.ExplainedVerdict{FlowID: 7, Policy: "AntreaClusterNetworkPolicy:np", Rule: "web", Tier: &tier, Action: "Reject"}, verdict(7, policy.Reject))
 	require.Equal(t, &api.ExplainedVerdict{Allowed: true, FlowID: 8, Policy: "AntreaNetworkPolicy:ns/np", Rule: "web", Tier: &tier, Action: "Allow"}, verdict(8, policy.Allow))
+	require.Equal(t, &api.ExplainedVerdict{Allowed: true, PassedBy: &api.ExplainedRule{FlowID: 7, Policy: "AntreaClusterNetworkPolicy:np", Rule: "web", Tier: &tier}}, verdict(7, policy.Pass))
 }
 
 type antreaPolicies struct{ fakePolicies }
@@ -199,5 +200,5 @@ func (antreaPolicies) RuleOwner(id uint32) (v1beta2.NetworkPolicyReference, bool
 	if id == 7 {
 		return v1beta2.NetworkPolicyReference{Type: v1beta2.AntreaClusterNetworkPolicy, Name: "np"}, true
 	}
-	return v1beta2.NetworkPolicyReference{Type: v1beta2.AntreaNetworkPolicy, Namespace: "ns", Name: "np"}, true
+	return v1beta2.NetworkPolicyReference{Type: v1beta2.AntreaNetworkPolicy, Namespace: "ns", Name: "np"}, id != 0
 }

@@ -13,6 +13,8 @@ type Verdict struct {
 	// something does. Among the rules of Kubernetes policies, which all allow, it is the one with the lowest id: Open vSwitch may count the
 	// connection for another one.
 	FlowID uint32
+	// PassedBy is the rule with the action Pass that left the decision to later stages; 0 if there is none.
+	PassedBy uint32
 }
 
 // Allowed reports whether the connection is let through.
@@ -37,6 +39,9 @@ func Evaluate(rules []*Rule, direction Direction, c Connection) Verdict {
 		if r != nil && r.Effect.Action != Pass {
 			verdict.Action, verdict.FlowID = r.Effect.decision(), r.FlowID
 			return verdict
+		}
+		if r != nil {
+			verdict.PassedBy = r.FlowID
 		}
 		if Stage(stage) == StageKubernetes && verdict.Isolated {
 			verdict.Action = Drop

@@ -120,4 +120,14 @@ type ExplainedVerdict struct {
 	Action string `json:"action,omitempty"`
 	// AppliedTo are the policies that isolate the Pod, namespace/name.
 	AppliedTo []string `json:"appliedTo,omitempty"`
+	// PassedBy is the rule with the action Pass that left the decision to Kubernetes policies and the baseline; nil if there is none.
+	PassedBy *ExplainedRule `json:"passedBy,omitempty"`
+}
+
+// ExplainedRule identifies a rule as ExplainedVerdict does.
+type ExplainedRule struct {
+	FlowID uint32 `json:"flowID"`
+	Policy string `json:"policy,omitempty"`
+	Rule   string `json:"rule,omitempty"`
+	Tier   *int32 `json:"tier,omitempty"`
 }
