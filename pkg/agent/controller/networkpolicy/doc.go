@@ -3,7 +3,7 @@
 
 // Package networkpolicy turns the policies that antrea-controller has computed for this Node into flows of Open vSwitch.
 //
-// watch.go follows the three resources of controlplane.antrea.io (source.go opens the watches, pace.go waits between attempts, marks.go
+// watch.go follows the three resources of controlplane.antrea.io (source.go opens the watches, pace.go waits between attempts, overdue.go ends one that brings no mark, marks.go
 // waits for what belongs together),
 // resources.go enters their content into state.go. files.go stores it on disk for times when antrea-controller is away, as
 // records (records.go) in files with checksums (journal.go). load.go reads the files, fallback.go uses their content, and

@@ -4,10 +4,12 @@
 package networkpolicy
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -128,4 +130,59 @@ func TestLeavingGroupsGo(t *testing.T) {
 		require.NotContains(t, a.state.appliedToGroups, "a")
 		require.Empty(t, a.flows.text())
 	})
+}
+
+// A mark that does not come holds nothing for ever: the watch begins again, and brings what is missing. Other watches stay.
+func TestMissingMark(t *testing.T) {
+	for _, missing := range []Resource{NetworkPolicies, AddressGroups, AppliedToGroups} {
+		synctest.Test(t, func(t *testing.T) {
+			source := newFakeSource()
+			a := newAgent(t, source, t.TempDir(), iface("a1", "a1", 1, "10.0.0.1"), iface("b1", "b1", 2, "10.0.0.2"))
+			a.EnableAntreaPolicies(nil, false)
+			a.run()
+			np := tierPolicy("np", 50, 1, "Drop", "a", in(everywhere()))
+			np.AppliedToGroups = []string{"a"}
+			streams := source.sendAll(marked(appliedToGroup("a", memberOf("a1")), 7), marked(np.DeepCopy(), 7))
+			for _, w := range streams {
+				w.Action(watch.Bookmark, bookmark(7))
+			}
+			synctest.Wait()
+			const of = "Ingress [%s] peers [0.0.0.0/0 ::/0] services [] Drop 50/1/0"
+			require.Equal(t, []string{fmt.Sprintf(of, "a1@1")}, a.flows.text())
+
+			next := atGeneration(np, 2)
+			next.AppliedToGroups = []string{"b"}
+			streams[AppliedToGroups].Add(marked(appliedToGroup("b", memberOf("b1")), 9))
+			streams[NetworkPolicies].Modify(marked(next, 9))
+			streams[AppliedToGroups].Delete(marked(appliedToGroup("a"), 9))
+			for r, w := range streams {
+				if r != missing {
+					w.Action(watch.Bookmark, bookmark(9))
+				}
+			}
+			time.Sleep(markLimit - time.Second)
+			synctest.Wait()
+			require.Equal(t, len(streams), source.attempts(), "at the start")
+			require.Contains(t, a.state.appliedToGroups, "a")
+			var again *watch.FakeWatcher
+			select {
+			case again = <-source.streams[missing]:
+			case <-time.After(2 * markLimit):
+				t.Fatal("the watch does not begin again")
+			}
+			switch missing {
+			case NetworkPolicies:
+				again.Add(marked(next.DeepCopy(), 9))
+			case AppliedToGroups:
+				again.Add(marked(appliedToGroup("b", memberOf("b1")), 9))
+			}
+			again.Action(watch.Bookmark, bookmark(9))
+			synctest.Wait()
+			require.Equal(t, []string{fmt.Sprintf(of, "b1@2")}, a.flows.text())
+			require.NotContains(t, a.state.appliedToGroups, "a")
+			time.Sleep(10 * markLimit)
+			synctest.Wait()
+			require.Equal(t, 1, source.attempts(), "nothing is behind")
+		})
+	}
 }

@@ -102,7 +102,9 @@ func (w *watcher) follow(ctx context.Context) error {
 		return err
 	}
 	defer stream.Stop()
-	r := received{w: w}
+	look := time.NewTicker(markInterval)
+	defer look.Stop()
+	r, behind := received{w: w}, lag{}
 	for {
 		select {
 		case <-ctx.Done():
@@ -111,6 +113,10 @@ func (w *watcher) follow(ctx context.Context) error {
 			w.fallBack(errors.New("antrea-controller does not send its policies"))
 		case <-w.storeAgain.C:
 			w.storeAll()
+		case now := <-look.C:
+			if err := w.overdue(&behind, now); err != nil {
+				return err
+			}
 		case event, open := <-stream.ResultChan():
 			if !open {
 				return errors.New("antrea-controller has ended it")
