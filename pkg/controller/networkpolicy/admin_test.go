@@ -135,7 +135,7 @@ ports: [{portNumber: {port: 80}}, {portNumber: {protocol: UDP, port: 53}}, {port
 		},
 		{
 			name: "an unknown field outside of rules", kind: anp, spec: `{priority: 4, later: 1, subject: {namespaces: {matchLabels: {team: a}}}, ingress: [{action: Allow, from: [{namespaces: {}}]}, {action: Pass, from: [{namespaces: {}}]}]}`,
-			want: []string{"251/4 " + teamA, "In1 Drop " + anyone}, err: `unknown field "spec.later"`,
+			want: []string{"251/4 " + teamA, "In1 Drop " + anyone, "Out0 Drop " + anyone}, err: `unknown field "spec.later"`,
 		},
 		{
 			name: "no priority, no subject, a direction that is no list", kind: anp, spec: `{priority: high, subject: x, ingress: [{action: Deny, from: [{namespaces: {}}]}], egress: all}`,
