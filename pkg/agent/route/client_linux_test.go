@@ -63,9 +63,9 @@ func TestInitialize(t *testing.T) {
 				require.Contains(t, once, want)
 			}
 			for table, want := range map[string][]string{
-				"raw PREROUTING":  {"-p udp -m udp --dport 6081", "-s 10.10.0.0/24 ! -i antrea-gw0"},
+				"raw PREROUTING":  {"-p udp -m udp --dport 6081"},
 				"raw OUTPUT":      {"-p udp -m udp --dport 6081"},
-				"mangle FORWARD":  {"-p udp -m udp --dport 6081"},
+				"mangle FORWARD":  {"-p udp -m udp --dport 6081", "-s 10.10.0.0/24 ! -i antrea-gw0"},
 				"mangle OUTPUT":   {"-o antrea-gw0"},
 				"filter INPUT":    {"-p udp -m udp --dport 6081", "-p tcp -m tcp --dport 10350:10351", "-p udp -m udp --dport 10351"},
 				"filter FORWARD":  {""},
@@ -353,7 +353,7 @@ func TestInitializeNamesWhatTheKernelLacks(t *testing.T) {
 	newNetNS(t)
 	newGateway(t)
 	dir := t.TempDir()
-	script := "#!/bin/sh\ncat >/dev/null\necho 'line 7: RULE_APPEND failed (No such file or directory): rule in chain ANTREA-PREROUTING' >&2\nexit 4\n"
+	script := "#!/bin/sh\ncat >/dev/null\necho 'line 6: RULE_APPEND failed (No such file or directory): rule in chain ANTREA-PREROUTING' >&2\nexit 4\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "iptables-restore"), []byte(script), 0o755))
 	require.NoError(t, os.Symlink("iptables-restore", filepath.Join(dir, "iptables-nft-restore")))
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))

@@ -268,7 +268,7 @@ func testPodsCannotInject(t *testing.T, n injectionNet, tunnelPort int) {
 		forwarded   = "ANTREA-FORWARD: drop tunnel packets that Pods have made"
 		translated  = "ANTREA-FORWARD: drop translated packets to the tunnel of a Node"
 		translated0 = "ANTREA-INPUT: drop translated packets to the tunnel"
-		forged      = "ANTREA-PREROUTING: drop packets from elsewhere with addresses of local Pods"
+		forged      = "ANTREA-FORWARD: drop packets from elsewhere with addresses of local Pods"
 	)
 	for name, c := range map[string]struct {
 		from, to   string
@@ -293,7 +293,7 @@ func testPodsCannotInject(t *testing.T, n injectionNet, tunnelPort int) {
 		"Node, to another Node by way of this one":       {n.node2, n.node3, tunnelPort, 0, arrives},
 		"host as a Pod, to another host":                 {n.forged, n.host, tunnelPort, 0, forged},
 		"host as a Pod, to a Pod":                        {n.forged, n.pod, 53, 0, forged},
-		"host as a Pod, to the Node":                     {n.forged, n.transport, tunnelPort, 0, forged},
+		"host as a Pod, to the Node":                     {n.forged, n.transport, tunnelPort, 0, "arrived"},
 		"Pod, to a host that is no Node":                 {n.pod, n.host, tunnelPort, 0, arrives},
 		"Pod, to a host that is no Node, next to a Node": {n.pod, n.host2, tunnelPort, 5000, arrives},
 	} {

@@ -33,7 +33,7 @@ var everyPacket = [][]string{nil}
 // matches.
 func desiredJumps(p ruleParams) []jump {
 	all := []jump{
-		{table: tableRaw, chain: chainPrerouting, first: true, matches: rawMatches(p)},
+		{table: tableRaw, chain: chainPrerouting, first: true, matches: tunnelMatches(p)},
 		{table: tableRaw, chain: chainOutput, matches: tunnelMatches(p)},
 		{table: tableMangle, chain: chainForward, first: true, matches: forwardMatches(p)},
 		{table: tableMangle, chain: chainOutput, matches: [][]string{{"-o", p.gateway}}},
@@ -85,6 +85,9 @@ func forwardMatches(p ruleParams) [][]string {
 	matches := slices.Concat(tunnelMatches(p), p.keptPorts())
 	if p.tunnelPort != 0 && p.egress && p.podCIDR.IsValid() {
 		matches = append(matches, p.anyEgressMark())
+	}
+	if p.tunnelPort != 0 {
+		matches = append(matches, p.forgedPods()...)
 	}
 	return matches
 }

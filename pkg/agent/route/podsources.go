@@ -14,18 +14,11 @@ func (p ruleParams) forgedPods() [][]string {
 	return [][]string{{"!", "-i", p.gateway, "-s", p.podCIDR.String()}}
 }
 
-// dropForgedPods drops these packets: policies would take their sender for the Pod. Linux only does so where rp_filter is 1, and not for IPv6.
+// dropForgedPods drops these packets where the host forwards them: policies would take their sender for the Pod. Linux only does so where rp_filter is 1,
+// and not for IPv6. Tunnel packets are not forwarded: a rule in PREROUTING would take each 700 instructions.
 func (t *table) dropForgedPods(p ruleParams) {
 	for _, forged := range p.forgedPods() {
-		t.add(chainPrefix+chainPrerouting, "drop packets from elsewhere with addresses of local Pods",
+		t.add(chainPrefix+chainForward, "drop packets from elsewhere with addresses of local Pods",
 			slices.Concat(forged, []string{"-m", "addrtype", "!", "--src-type", "LOCAL", "-j", "DROP"})...)
 	}
-}
-
-// rawMatches match what rawTable drops or does not track in PREROUTING.
-func rawMatches(p ruleParams) [][]string {
-	if p.tunnelPort == 0 {
-		return p.forgedPods()
-	}
-	return slices.Concat(tunnelMatches(p), p.forgedPods())
 }

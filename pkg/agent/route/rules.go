@@ -161,7 +161,6 @@ func desiredTables(p ruleParams) []table {
 func rawTable(p ruleParams) table {
 	in, out := chainPrefix+chainPrerouting, chainPrefix+chainOutput
 	t := table{name: tableRaw, chains: []string{in, out}}
-	t.dropForgedPods(p)
 	if p.tunnelProtocol != "udp" {
 		return t
 	}
@@ -218,6 +217,7 @@ func mangleTable(p ruleParams) table {
 			kept, []string{"-m", "conntrack", "--ctdir", "ORIGINAL", "-m", "set", "!", "--match-set", p.podSet, "dst", "-j", "DROP"})...)
 	}
 	t.addEgressGuard(p)
+	t.dropForgedPods(p)
 	t.add(out, "mark packets of the Node to local Pods", append([]string{"-o", p.gateway}, markOfNode...)...)
 	return t
 }

@@ -19,11 +19,11 @@ func TestExplainRestore(t *testing.T) {
 		want   []string
 	}{
 		"nf_tables backend names the rule's line": {
-			stderr: "iptables-restore v1.8.9 (nf_tables): \nline 9: RULE_APPEND failed (No such file or directory): rule in chain ANTREA-PREROUTING",
+			stderr: "iptables-restore v1.8.9 (nf_tables): \nline 8: RULE_APPEND failed (No such file or directory): rule in chain ANTREA-PREROUTING",
 			want:   []string{"table raw", "chain ANTREA-PREROUTING", "-j NOTRACK", "xt_CT", "xt_addrtype", "RULE_APPEND failed"},
 		},
 		"legacy backend names the COMMIT line": {
-			stderr: "iptables-restore: line 11 failed",
+			stderr: "iptables-restore: line 10 failed",
 			want:   []string{"table raw", "ANTREA-PREROUTING, ANTREA-OUTPUT", "xt_CT"},
 		},
 		"no such table": {
@@ -31,7 +31,7 @@ func TestExplainRestore(t *testing.T) {
 			want:   []string{"table raw", "iptable_raw", "nf_tables"},
 		},
 		"table in the middle": {
-			stderr: "Error occurred at line: 12",
+			stderr: "Error occurred at line: 11",
 			want:   []string{"table mangle", "iptable_mangle"},
 		},
 		"missing set match": {
