@@ -34,6 +34,9 @@ func (f *fabric) takeRejection(t *trial, a switchpair.Arrival) bool {
 	if t.Protocol == policy.ICMP {
 		source, destination = netip.AddrPortFrom(source.Addr(), 0), netip.AddrPortFrom(destination.Addr(), 0)
 	}
+	if _, server := t.Addresses(); t.forgotten && h.Source == netip.AddrPortFrom(server, t.Port) {
+		destination = h.Source
+	}
 	switch at := f.source(t); {
 	case a.At != at:
 		t.stray = fmt.Sprintf("an answer that it is rejected has arrived at %s", a.At.Name)

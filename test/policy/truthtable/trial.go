@@ -29,6 +29,8 @@ type trial struct {
 	// rejected is set if the agent has answered that a policy forbids the connection; stray describes such an answer that is wrong.
 	rejected bool
 	stray    string
+	// forgotten is set when conntrack was emptied after the opening: an answer of the agent that comes later is not translated back.
+	forgotten bool
 }
 
 // trials returns the connections of probes, each with a client port of its own if the probe leaves it open.
@@ -83,10 +85,15 @@ func (f *fabric) run(trials []*trial) error {
 	for _, t := range trials {
 		byID[t.id] = t
 	}
+	var former []*trial
 	for _, round := range rounds(trials) {
+		for _, t := range former {
+			t.forgotten = true
+		}
 		for _, n := range f.Nodes {
 			n.ForgetConnections()
 		}
+		former = round
 		if err := f.runRound(round, byID); err != nil {
 			return err
 		}
