@@ -79,6 +79,10 @@ func (r *retiredEntries) since(before, after map[CachedFlow]EntryCount, now time
 			reading.missing[f.retiredKey(count.Created)] = missingEntry{FastCount{count.Packets, count.Bytes}, now}
 		}
 	}
+	for f, count := range after {
+		// The reading came before the end. The next one counts the rest.
+		delete(entries, f.retiredKey(count.Created))
+	}
 	for key, last := range entries {
 		counted, known := reading.missing[key]
 		delete(reading.missing, key)

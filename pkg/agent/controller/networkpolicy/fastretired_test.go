@@ -19,7 +19,7 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// dyingFlows is a cache whose entries end at any time. Their reports come a few seconds later.
+// dyingFlows is a cache whose entries end at any time, also while they are read. Their reports come at once or a few seconds later.
 type dyingFlows struct {
 	*cachedFlows
 	random  *rand.Rand
@@ -31,11 +31,18 @@ type dyingFlows struct {
 	carried map[uint32]FastCount
 	rules   map[*CachedFlow]uint32
 	clock   uint64
+	// done is set when nothing passes or ends any more.
+	done bool
 }
 
 func (d *dyingFlows) EachFlow(yield func(CachedFlow) bool) error {
-	for _, f := range d.live {
+	for _, f := range slices.Clone(d.live) {
 		yield(*f)
+		if !d.done && d.random.IntN(4) == 0 {
+			d.pass(f)
+			d.end(slices.Index(d.live, f))
+			d.deliver(d.random.IntN(2) == 0)
+		}
 	}
 	return nil
 }
@@ -119,6 +126,7 @@ func TestNothingIsLostWithEntries(t *testing.T) {
 				}
 				d.deliver(false)
 			}
+			d.done = true
 			d.deliver(true)
 			_, err := d.stats.Read()
 			require.NoError(t, err)
