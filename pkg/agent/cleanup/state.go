@@ -21,16 +21,13 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
 )
 
-// hostZone is the zone of the host's own connections.
-const hostZone uint16 = 0
-
 // conntrack finds the entries in the zones of the bridge, and the entries by which the host leads connections to
 // NodePorts to the bridge: they would stay for up to five days.
 func (o *Options) conntrack(context.Context) ([]leftover.Item, error) {
 	count := 0
 	var led []*conntrack.Connection
-	err := conntrack.List(append(slices.Clone(openflow.AllConntrackZones), hostZone), func(c *conntrack.Connection) bool {
-		if c.Zone != hostZone {
+	err := conntrack.List(append(slices.Clone(openflow.AllConntrackZones), conntrack.HostZone), func(c *conntrack.Connection) bool {
+		if c.Zone != conntrack.HostZone {
 			count++
 		} else if isLed(c) {
 			led = append(led, c)

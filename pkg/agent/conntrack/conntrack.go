@@ -124,6 +124,9 @@ func (c *Connection) Delete() error {
 	return nil
 }
 
+// HostZone is the zone of the host's own connections.
+const HostZone uint16 = 0
+
 // End ends the connections of a zone for which ended returns true. A kernel without ctnetlink ends none, without an error.
 func End(zone uint16, ended func(*Connection) bool) error {
 	var errs []error

@@ -14,9 +14,6 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/route"
 )
 
-// hostZone is the zone of the host's own connections.
-const hostZone uint16 = 0
-
 // endConnections forgets the connections that rules have led to Pods: the kernel translates their packets without a rule, whoever has the
 // address of the Pod. It also forgets the UDP flows to the Node that are older than the rule for their port: the kernel would never translate them.
 func endConnections(gone, begun map[route.PodPort]bool) error {
@@ -28,7 +25,7 @@ func endConnections(gone, begun map[route.PodPort]bool) error {
 	for rule := range begun {
 		early[nodePort{familyOf(rule.Pod.Addr()), rule.Protocol, rule.NodePort}] = rule.Protocol == "udp"
 	}
-	err = conntrack.End(hostZone, func(c *conntrack.Connection) bool {
+	err = conntrack.End(conntrack.HostZone, func(c *conntrack.Connection) bool {
 		_, dialed, server := c.Ends()
 		protocol := protocolName(c.Original.Protocol)
 		led := dialed != server && gone[route.PodPort{Protocol: protocol, NodePort: dialed.Port(), Pod: server}]

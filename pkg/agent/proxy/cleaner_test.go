@@ -200,7 +200,7 @@ func TestConnectionsToFrontendThatPasses(t *testing.T) {
 				"by the Node's address":  connection(zone, unix.IPPROTO_UDP, "192.168.0.1:53", "10.0.1.1:53", serviceMark),
 				"to the first Endpoint":  connection(zone, unix.IPPROTO_UDP, "169.254.0.252:30053", "10.0.1.1:53", serviceMark),
 				"to the second Endpoint": connection(zone, unix.IPPROTO_UDP, "169.254.0.252:30053", "10.0.2.1:53", serviceMark),
-				"on the host":            connection(hostZone, unix.IPPROTO_UDP, "192.168.0.1:30053", "169.254.0.252:30053", 0),
+				"on the host":            connection(conntrack.HostZone, unix.IPPROTO_UDP, "192.168.0.1:30053", "169.254.0.252:30053", 0),
 			}
 			connections := connectionsOf(all)
 			b, clean := newHostBench(t, connections)

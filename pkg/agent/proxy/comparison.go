@@ -15,9 +15,6 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 )
 
-// hostZone is the conntrack zone of the host's connections.
-const hostZone uint16 = 0
-
 // virtualNodePorts are the destinations that the host gives to connections to NodePorts.
 var virtualNodePorts = map[family]netip.Addr{ipv4: config.VirtualNodePortIPv4, ipv6: config.VirtualNodePortIPv6}
 
@@ -61,7 +58,7 @@ func (l *comparison) zones() []uint16 {
 	if !l.host {
 		return openflow.ConntrackZones
 	}
-	return append(slices.Clone(openflow.ConntrackZones), hostZone)
+	return append(slices.Clone(openflow.ConntrackZones), conntrack.HostZone)
 }
 
 func (l *comparison) allows(f frontendKey) allowance {
@@ -80,7 +77,7 @@ func (l *comparison) isWrong(conn *conntrack.Connection) bool {
 	address := netip.AddrPortFrom(conn.Original.Destination, conn.Original.DestinationPort)
 	f := frontendKey{protocol: corev1.ProtocolUDP, address: address}
 	nodePort, toNodePort := l.nodePort(address)
-	if conn.Zone == hostZone {
+	if conn.Zone == conntrack.HostZone {
 		return toNodePort && l.isWrongOnHost(nodePort, conn)
 	}
 	asked := l.pending[f]

@@ -196,12 +196,12 @@ func TestConnectionsToNodePorts(t *testing.T) {
 			"of a Pod, to the second Endpoint":           connection(zone, unix.IPPROTO_UDP, nodeAddress, "10.0.2.1:53", serviceMark),
 			"TCP":                                        connection(zone, unix.IPPROTO_TCP, virtual, "10.0.2.1:53", serviceMark),
 			"to another NodePort":                        connection(zone, unix.IPPROTO_UDP, "169.254.0.252:30054", "10.0.2.1:53", serviceMark),
-			"on the host, translated":                    connection(hostZone, unix.IPPROTO_UDP, nodeAddress, virtual, 0),
-			"on the host, not translated":                connection(hostZone, unix.IPPROTO_UDP, nodeAddress, nodeAddress, 0),
-			"on the host, to another address":            connection(hostZone, unix.IPPROTO_UDP, "192.168.0.9:30053", "192.168.0.9:30053", 0),
-			"on the host, another port, translated":      connection(hostZone, unix.IPPROTO_UDP, "192.168.0.1:30054", "169.254.0.252:30054", 0),
-			"on the host, another port, not translated":  connection(hostZone, unix.IPPROTO_UDP, "192.168.0.1:30055", "192.168.0.1:30055", 0),
-			"on the host, to a cluster IP, untranslated": connection(hostZone, unix.IPPROTO_UDP, "10.96.0.1:53", "10.96.0.1:53", 0),
+			"on the host, translated":                    connection(conntrack.HostZone, unix.IPPROTO_UDP, nodeAddress, virtual, 0),
+			"on the host, not translated":                connection(conntrack.HostZone, unix.IPPROTO_UDP, nodeAddress, nodeAddress, 0),
+			"on the host, to another address":            connection(conntrack.HostZone, unix.IPPROTO_UDP, "192.168.0.9:30053", "192.168.0.9:30053", 0),
+			"on the host, another port, translated":      connection(conntrack.HostZone, unix.IPPROTO_UDP, "192.168.0.1:30054", "169.254.0.252:30054", 0),
+			"on the host, another port, not translated":  connection(conntrack.HostZone, unix.IPPROTO_UDP, "192.168.0.1:30055", "192.168.0.1:30055", 0),
+			"on the host, to a cluster IP, untranslated": connection(conntrack.HostZone, unix.IPPROTO_UDP, "10.96.0.1:53", "10.96.0.1:53", 0),
 		}
 	}
 	dns := testService("dns", "10.96.0.1", "53/UDP", nodePorts("30053"))

@@ -14,12 +14,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 )
 
-const (
-	// hostZone is the zone of the host's own connections.
-	hostZone uint16 = 0
-	// endInterval is the least time between two looks at all connections of the host.
-	endInterval = 2 * time.Second
-)
+// endInterval is the least time between two looks at all connections of the host.
+const endInterval = 2 * time.Second
 
 // connections ends connections of the host with a source that their packets should not have any more: the kernel keeps it while packets come,
 // without a rule, even if another Node has the address by then. It looks several times, for as long as the datapath may set a former mark.
@@ -94,7 +90,7 @@ func (c *connections) look(now time.Time, given func(netip.Addr) bool, local set
 	case wait > 0:
 		return wait, nil
 	}
-	if err := c.end(hostZone, c.mustEnd); err != nil {
+	if err := c.end(conntrack.HostZone, c.mustEnd); err != nil {
 		return endInterval, err
 	}
 	c.last = now

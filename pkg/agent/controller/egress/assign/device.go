@@ -23,12 +23,8 @@ import (
 // DeviceName is the name of the device that has the addresses, as in Antrea. The kernel answers for them on all devices; this one is down.
 const DeviceName = "antrea-egress0"
 
-const (
-	// dummy is the kind of DeviceName.
-	dummy = "dummy"
-	// hostZone is the zone of the host's own connections.
-	hostZone uint16 = 0
-)
+// dummy is the kind of DeviceName.
+const dummy = "dummy"
 
 // device is the device of the network namespace of the calling thread.
 type device struct{}
@@ -117,7 +113,7 @@ func RemoveDevice() error {
 	if err := netlink.LinkDel(link); err != nil {
 		return fmt.Errorf("delete device %s: %w", DeviceName, err)
 	}
-	if err := conntrack.End(hostZone, func(c *conntrack.Connection) bool { return hasSource(c, addrs) }); err != nil {
+	if err := conntrack.End(conntrack.HostZone, func(c *conntrack.Connection) bool { return hasSource(c, addrs) }); err != nil {
 		return fmt.Errorf("end connections with addresses of %s: %w", DeviceName, err)
 	}
 	return nil
