@@ -72,10 +72,10 @@ func TestEditsWaitForTheirGroups(t *testing.T) {
 					require.Equal(t, []string{both}, a.flows.text(), "%v", order)
 				}
 			}
-			require.Equal(t, two, a.state.policies["np"].accepted)
+			require.Equal(t, two, a.accepted())
 			require.Empty(t, two.ResourceVersion, "versions are not part of the content")
 			require.Empty(t, a.state.marks.leaving)
-			require.NotContains(t, a.state.appliedToGroups, "b")
+			require.False(t, a.knows("b"))
 
 			// The watch of policies begins again, at a version that the others have not reached, and then one of the others ends.
 			streams[NetworkPolicies].Stop()
@@ -94,7 +94,7 @@ func TestEditsWaitForTheirGroups(t *testing.T) {
 			streams[AppliedToGroups].Action(watch.Bookmark, bookmark(21))
 			synctest.Wait()
 			require.Equal(t, []string{"Ingress [a1@1] peers [0.0.0.0/0 ::/0] services [] Drop 50/1/0"}, a.flows.text())
-			require.Equal(t, three, a.state.policies["np"].accepted)
+			require.Equal(t, three, a.accepted())
 
 			// Without a mark, at once.
 			four := atGeneration(three, 4)
@@ -119,7 +119,7 @@ func TestLeavingGroupsGo(t *testing.T) {
 		synctest.Wait()
 		streams[AppliedToGroups].Delete(marked(appliedToGroup("a"), 900))
 		synctest.Wait()
-		require.Contains(t, a.state.appliedToGroups, "a")
+		require.True(t, a.knows("a"))
 		w := a.watchers[slices.IndexFunc(a.watchers, func(w *watcher) bool { return w.resource == AppliedToGroups })]
 		w.storeAll()
 		require.Empty(t, w.files.load().changes)
@@ -127,7 +127,7 @@ func TestLeavingGroupsGo(t *testing.T) {
 		again := <-source.streams[NetworkPolicies]
 		again.Action(watch.Bookmark, bookmark(3))
 		synctest.Wait()
-		require.NotContains(t, a.state.appliedToGroups, "a")
+		require.False(t, a.knows("a"))
 		require.Empty(t, a.flows.text())
 	})
 }
@@ -163,7 +163,7 @@ func TestMissingMark(t *testing.T) {
 			time.Sleep(markLimit - time.Second)
 			synctest.Wait()
 			require.Equal(t, len(streams), source.attempts(), "at the start")
-			require.Contains(t, a.state.appliedToGroups, "a")
+			require.True(t, a.knows("a"))
 			var again *watch.FakeWatcher
 			select {
 			case again = <-source.streams[missing]:
@@ -179,7 +179,7 @@ func TestMissingMark(t *testing.T) {
 			again.Action(watch.Bookmark, bookmark(9))
 			synctest.Wait()
 			require.Equal(t, []string{fmt.Sprintf(of, "b1@2")}, a.flows.text())
-			require.NotContains(t, a.state.appliedToGroups, "a")
+			require.False(t, a.knows("a"))
 			time.Sleep(10 * markLimit)
 			synctest.Wait()
 			require.Equal(t, 1, source.attempts(), "nothing is behind")

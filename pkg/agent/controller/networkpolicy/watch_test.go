@@ -115,6 +115,21 @@ func startAgent(t *testing.T, source Source, dir string) *agent {
 	return newAgent(t, source, dir, iface("a1", "a1", 1, "10.0.0.1"))
 }
 
+// knows reports whether the agent has the appliedToGroup. The state is read with the lock of the controller, which continues to run.
+func (a *agent) knows(group string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, known := a.state.appliedToGroups[group]
+	return known
+}
+
+// accepted returns the version of the policy np that is accepted.
+func (a *agent) accepted() *v1beta2.NetworkPolicy {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.state.policies["np"].accepted
+}
+
 // newAgent makes an agent that finds the interfaces, and does not fall back.
 func newAgent(t *testing.T, source Source, dir string, interfaces ...*interfacestore.InterfaceConfig) *agent {
 	a := &agent{t: t, flows: newFakeFlows(), problems: problem.NewRecorder()}
@@ -317,7 +332,7 @@ func TestNewVersionWaitsForItsTargets(t *testing.T) {
 		again.Add(moved)
 		again.Action(watch.Bookmark, &v1beta2.AppliedToGroup{})
 		requireText(both)
-		require.Equal(t, two, a.state.policies["np"].accepted)
+		require.Equal(t, two, a.accepted())
 
 		three := atGeneration(two, 3)
 		three.AppliedToGroups = []string{"some", "elsewhere too"}
