@@ -99,6 +99,8 @@ HELM_ARGS ?=
 # Options of the acceptance tests' program: ACCEPTANCE_ARGS="-test.run=TestONCache". SMOKE=1 runs the cases of test-acceptance only.
 SMOKE ?=
 ACCEPTANCE_ARGS ?=
+# Options of govulncheck.
+VULNCHECK_ARGS ?=
 # A regular expression for the cases of make conformance and make conformance-policy-api.
 FOCUS ?=
 
@@ -270,6 +272,11 @@ vet: ### Check format and go.mod and run go vet
 .PHONY: staticcheck
 staticcheck: ### Run staticcheck
 	$(GO) tool staticcheck ./...
+
+.PHONY: vulncheck
+vulncheck: ### Look for known vulnerabilities in what the programs call, in the database at vuln.go.dev: VULNCHECK_ARGS=-db=file:///path
+	$(GO) build -C hack/vulncheck -o $(CURDIR)/bin/govulncheck golang.org/x/vuln/cmd/govulncheck
+	bin/govulncheck $(VULNCHECK_ARGS) ./cmd/...
 
 .PHONY: model
 model: ### Check the coherency protocol's models with spin, broken variants included

@@ -118,3 +118,29 @@ func TestWorkflows(t *testing.T) {
 		require.NotZero(t, scripts, "%s calls no script in ci/", file)
 	}
 }
+
+// TestActionsArePinned: an action is a commit with its version in a comment, the same in all workflows. A tag can be moved to other code, which would
+// run with the rights of the workflow.
+func TestActionsArePinned(t *testing.T) {
+	files, err := filepath.Glob(root + "/.github/workflows/*.yml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	pinned := regexp.MustCompile(`uses: ([\w.-]+/[\w.-]+)@([0-9a-f]{40} # v\d+\.\d+\.\d+)$`)
+	commits := map[string]string{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for line := range strings.Lines(string(text)) {
+			if !strings.Contains(line, "uses:") {
+				continue
+			}
+			m := pinned.FindStringSubmatch(strings.TrimRight(line, "\n"))
+			require.NotNil(t, m, "%s: %q must be uses: OWNER/NAME@COMMIT # vX.Y.Z", file, line)
+			if commits[m[1]] == "" {
+				commits[m[1]] = m[2]
+			}
+			require.Equal(t, commits[m[1]], m[2], "%s: %s has two versions", file, m[1])
+		}
+	}
+	require.NotEmpty(t, commits)
+}
