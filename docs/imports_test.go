@@ -29,7 +29,7 @@ var mayImport = map[string][]string{
 	},
 	"pkg/antctl": {
 		"pkg/agent/apis", "pkg/agent/oncache/api", "pkg/apis", "pkg/config", "pkg/features", "pkg/httpapi/apis", "pkg/redact", "pkg/stats",
-		"pkg/supportbundle/bundletest", "pkg/version",
+		"pkg/supportbundle/bundletest", "pkg/svg", "pkg/version",
 	},
 	"pkg/apiserver": {
 		"pkg/apis", "pkg/client", "pkg/config", "pkg/controller", "pkg/features", "pkg/httpapi", "pkg/log", "pkg/retry", "pkg/version",
@@ -74,6 +74,7 @@ var mayImport = map[string][]string{
 	"pkg/nlattr":   {},
 	"pkg/redact":   {},
 	"pkg/stats":    {},
+	"pkg/svg":      {},
 	"pkg/trie":     {},
 	"pkg/version":  {},
 

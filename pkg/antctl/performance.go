@@ -28,6 +28,9 @@ import (
 // performancePort is not among the ports of Antrea and Kubernetes.
 const performancePort = 10399
 
+// formatSVG is a format of this command only.
+const formatSVG Format = "svg"
+
 func newPerformance(s *session) *cobra.Command {
 	test := &performance.Test{Limits: testpods.Limits{Interval: time.Second}}
 	var output string
@@ -36,7 +39,7 @@ func newPerformance(s *session) *cobra.Command {
 		Long: "Measure round trips, throughput and connections between two Nodes, in alternating rounds: from host to host, and from Pod to Pod without and with the\n" +
 			"fast path. The Pods have the agent's image and are removed. Meanwhile the mode of the fast path (antctl oncache mode) changes on both Nodes, for all\n" +
 			"their Pods; no packet is lost, and it is restored at the end. Without the feature gate ONCache only hosts and Pods are compared.",
-		Example: "  antctl check performance\n  antctl check performance --nodes node-1,node-2 --rounds 20 -o json",
+		Example: "  antctl check performance\n  antctl check performance --nodes node-1,node-2 --rounds 20 -o json\n  antctl check performance -o svg >gain.svg",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := s.checkPerformance(cmd, test, Format(output)); err != nil {
@@ -46,7 +49,7 @@ func newPerformance(s *session) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&output, "output", "o", string(FormatTable), "Output format: table or json (all measurements)")
+	f.StringVarP(&output, "output", "o", string(FormatTable), "Output format: table, json (all measurements) or svg (a picture)")
 	f.StringSliceVar(&test.Nodes, "nodes", nil, "Names of two Nodes, of the clients and of the servers")
 	f.IntVar(&test.Rounds, "rounds", 7, fmt.Sprintf("Number of measurements of each workload in each state; a confidence interval needs %d", performance.FewestRounds))
 	f.DurationVar(&test.Duration, "duration", 2*time.Second, "Time of one measurement")
@@ -56,8 +59,8 @@ func newPerformance(s *session) *cobra.Command {
 }
 
 func (s *session) checkPerformance(cmd *cobra.Command, test *performance.Test, format Format) (err error) {
-	if format != FormatTable && format != FormatJSON {
-		return fmt.Errorf("--output: %q is not a format; allowed: %s, %s", format, FormatTable, FormatJSON)
+	if format != FormatTable && format != FormatJSON && format != formatSVG {
+		return fmt.Errorf("--output: %q is not a format; allowed: %s, %s, %s", format, FormatTable, FormatJSON, formatSVG)
 	}
 	if test.Rounds < 1 || test.Duration <= 0 {
 		return fmt.Errorf("--rounds %d and --duration %s must be positive", test.Rounds, test.Duration)
@@ -86,8 +89,12 @@ func (s *session) checkPerformance(cmd *cobra.Command, test *performance.Test, f
 }
 
 func printPerformance(out io.Writer, result *performance.Result, format Format) error {
-	if format == FormatTable {
+	switch format {
+	case FormatTable:
 		return result.Print(out)
+	case formatSVG:
+		_, err := io.WriteString(out, result.Picture())
+		return err
 	}
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"net/url"
@@ -175,6 +176,33 @@ func TestRun(t *testing.T) {
 	require.Regexp(t, `(?m)^TCP round trip, us +45 +90 +56\.25 +1\.60 \(1\.60-1\.60\) +0\.80 `, table.String())
 	require.Regexp(t, `(?m)^TCP throughput, Gbit/s .* 1\.60 `, table.String())
 	require.Regexp(t, `(?m)^MEDIAN +HOST +SLOW +FAST +FAST/SLOW +FAST/HOST +SLOW/HOST$`, table.String())
+}
+
+// TestPicture: a picture has a bar with its median for each state, and the ratios in words; of names nothing is taken for markup.
+func TestPicture(t *testing.T) {
+	w := newWorld()
+	result, err := w.test().Run(t.Context())
+	require.NoError(t, err)
+	result.Server = "c<script>"
+	picture := result.Picture()
+	require.NoError(t, xml.Unmarshal([]byte(picture), new(struct{ XMLName xml.Name })))
+	require.NotContains(t, picture, "<script>")
+	for _, class := range []string{"bare", "off", "on"} {
+		require.Equal(t, 2, strings.Count(picture, `<rect class="`+class+`"`), class)
+	}
+	require.Equal(t, 18, strings.Count(picture, `<line class="range"`), "three lines a whisker")
+	require.Contains(t, picture, "TCP round trip, ratios of speed: fast/slow 1.60 (1.60-1.60)")
+	require.NotContains(t, picture, "not measured")
+
+	w = newWorld()
+	w.disabled = "c"
+	result, err = w.test().Run(t.Context())
+	require.NoError(t, err)
+	picture = result.Picture()
+	require.NotContains(t, picture, `<rect class="on"`)
+	require.Contains(t, picture, "fast was not measured: the feature gate ONCache is off on Node c")
+	result.Samples[peer.TCPStream] = nil
+	require.Contains(t, result.Picture(), ">not measured<")
 }
 
 func TestWithoutFastPath(t *testing.T) {

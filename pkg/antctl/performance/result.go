@@ -70,11 +70,7 @@ var comparisons = [][2]State{{Fast, Slow}, {Fast, Host}, {Slow, Host}}
 // Print writes a table: medians of all rounds, and ratios of speed, in which above 1 the first state is better.
 func (r *Result) Print(out io.Writer) error {
 	fmt.Fprintf(out, "Node %s to Node %s, %d rounds of %gs. host: host to host; slow, fast: Pod to Pod without and with the fast path.\n", r.Client, r.Server, r.Rounds, r.Seconds)
-	interval := "the 95 % confidence interval"
-	if r.Rounds < FewestRounds {
-		interval = fmt.Sprintf("the range, because a confidence interval needs %d rounds", FewestRounds)
-	}
-	fmt.Fprintf(out, "Ratios of speed: above 1 the first is faster, or needs less CPU time of both Nodes. In parentheses %s; = means that no difference is proven.\n", interval)
+	fmt.Fprintf(out, "Ratios of speed: above 1 the first is faster, or needs less CPU time of both Nodes. In parentheses %s; = means that no difference is proven.\n", r.interval())
 	if r.Absent != "" {
 		fmt.Fprintf(out, "fast was not measured: %s\n", r.Absent)
 	}
@@ -99,6 +95,14 @@ func (r *Result) Print(out io.Writer) error {
 		fmt.Fprintln(w)
 	}
 	return w.Flush()
+}
+
+// interval says what the intervals are.
+func (r *Result) interval() string {
+	if r.Rounds < FewestRounds {
+		return fmt.Sprintf("the range, because a confidence interval needs %d rounds", FewestRounds)
+	}
+	return "the 95 % confidence interval"
 }
 
 // decimal formats with about four digits and no exponent.

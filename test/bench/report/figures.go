@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"github.com/antrea-oncache/antrea/pkg/stats"
+	"github.com/antrea-oncache/antrea/pkg/svg"
 	"github.com/antrea-oncache/antrea/test/bench/result"
-	"github.com/antrea-oncache/antrea/test/bench/svg"
 	"github.com/antrea-oncache/antrea/test/bench/workload"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/antrea-oncache/antrea/pkg/stats"
+	"github.com/antrea-oncache/antrea/pkg/svg"
 	"github.com/antrea-oncache/antrea/test/bench/result"
-	"github.com/antrea-oncache/antrea/test/bench/svg"
 )
 
 // gainFile is the picture of README.md.

@@ -1,8 +1,9 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package svg draws the plots of the report. It exists because the plots need one thing that Go's plotting libraries lack,
-// colors that follow the reader's light or dark theme, and few of their other features.
+// Package svg draws the plots of the benchmarks' report and of antctl check performance. It exists because they need one
+// thing that Go's plotting libraries lack, colors that follow the reader's light or dark theme, and few of their other
+// features.
 //
 // svg.go contains the canvas and the colors, axis.go scales and ticks, lines.go curves with error bars, dots.go ratios
 // with their spread, stack.go sums of segments, bars.go labeled values.
