@@ -170,6 +170,8 @@ image-programs: ### Build the programs of the images for IMAGE_ARCHS into bin/im
 		mkdir -p $(IMAGE_PROGRAMS)/linux_$$arch; \
 		GOARCH=$$arch $(GO) build -ldflags '$(ldflags)' -o $(IMAGE_PROGRAMS)/linux_$$arch/ $(addprefix ./cmd/,$(commands)) ./build/images/pause \
 			$(addprefix github.com/containernetworking/plugins/plugins/,$(reference_plugins)); \
+		GO=$(GO) $(GO) run ./build/images/cmd/licences $(IMAGE_PROGRAMS)/linux_$$arch/THIRD-PARTY-LICENSES \
+			$(addprefix $(IMAGE_PROGRAMS)/linux_$$arch/,$(commands) $(notdir $(reference_plugins))); \
 	done
 
 .PHONY: images

@@ -7,7 +7,7 @@
 #   release-assets.sh REGISTRY DIRECTORY
 #
 # DIRECTORY, which must not exist, gets antctl for ANTCTL_PLATFORMS (default: Linux, macOS and Windows on amd64 and arm64), the chart and the
-# manifests with the images of REGISTRY, the CRDs, a software bill of materials (CycloneDX) with the licences of all linked modules, and
+# manifests with the images of REGISTRY, the CRDs, the licences of antctl's modules, a software bill of materials (CycloneDX), and
 # SHA256SUMS. ci/publish.sh pushes the images; the workflow signs SHA256SUMS and records its provenance.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -62,5 +62,6 @@ for platform in $platforms; do
 done
 package_chart
 list_modules
+"${GO:-go}" run ./build/images/cmd/licences "$directory/THIRD-PARTY-LICENSES" "$directory"/antctl-*
 cp LICENSE "$directory/"
 (cd "$directory" && sha256sum -- * >"$work/SHA256SUMS" && mv "$work/SHA256SUMS" .)

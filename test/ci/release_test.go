@@ -22,7 +22,8 @@ func newRelease(t *testing.T) *checkout {
 	require.NoError(t, os.MkdirAll(filepath.Join(c.dir, "bin"), 0o755))
 	require.NoError(t, os.Symlink(helm, filepath.Join(c.dir, "bin/helm")))
 	require.NoError(t, os.MkdirAll(filepath.Join(c.dir, "hack/sbom"), 0o755))
-	c.standIn("standins/go", `while [ "$1" != -o ]; do shift; done
+	c.standIn("standins/go", `[ "$1" != run ] || { shift 2; echo "licences of $*" >"$1"; exit; }
+while [ "$1" != -o ]; do shift; done
 case $2 in
 */) printf '#!/bin/sh\nwhile [ "$1" != -output ]; do shift; done\necho modules >"$2"\n' >"$2cyclonedx-gomod"; /bin/chmod +x "$2cyclonedx-gomod" ;;
 *) echo "$GOOS/$GOARCH $LDFLAGS" >"$2" ;;
@@ -37,7 +38,7 @@ func TestReleaseAssets(t *testing.T) {
 	require.NoError(t, err, out)
 	version := strings.TrimSpace(read(t, "VERSION"))
 	want := []string{
-		"LICENSE", "SHA256SUMS", "antctl-darwin-amd64", "antctl-darwin-arm64", "antctl-linux-amd64", "antctl-linux-arm64", "antctl-windows-amd64.exe",
+		"LICENSE", "SHA256SUMS", "THIRD-PARTY-LICENSES", "antctl-darwin-amd64", "antctl-darwin-arm64", "antctl-linux-amd64", "antctl-linux-arm64", "antctl-windows-amd64.exe",
 		"antctl-windows-arm64.exe", "antrea-" + version + ".tgz", "antrea-crds.yml", "antrea-oncache.cdx.json", "antrea.yml",
 	}
 	entries, err := os.ReadDir(filepath.Join(c.dir, "release"))
@@ -52,6 +53,9 @@ func TestReleaseAssets(t *testing.T) {
 	}
 	require.Equal(t, want, got)
 	require.Contains(t, c.read("release/antctl-windows-arm64.exe"), "windows/arm64")
+	for _, name := range got {
+		require.Equal(t, strings.HasPrefix(name, "antctl-"), strings.Contains(c.read("release/THIRD-PARTY-LICENSES"), "/"+name), name)
+	}
 	manifest := c.read("release/antrea.yml")
 	require.Contains(t, manifest, `image: "registry.example.com/network/antrea-agent-ubuntu:`)
 	require.Contains(t, manifest, `image: "registry.example.com/network/antrea-controller-ubuntu:`)

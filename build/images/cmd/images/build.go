@@ -29,6 +29,8 @@ import (
 type builder struct {
 	// folder has the images' sources, programs the project's programs.
 	folder, programs, arch, out, version string
+	// revision is the commit that the programs are of; empty without a repository.
+	revision string
 	// latest is set if the images also have the tag latest.
 	latest   bool
 	created  time.Time
@@ -65,6 +67,11 @@ func (b *builder) build(ctx context.Context, name string, d definition) (result,
 	if err != nil {
 		return result{}, err
 	}
+	if d.ours {
+		if err := b.addLicences(&tree); err != nil {
+			return result{}, err
+		}
+	}
 	if len(d.programs) > 0 {
 		layer, err := tree.Layer()
 		if err != nil {
@@ -74,7 +81,7 @@ func (b *builder) build(ctx context.Context, name string, d definition) (result,
 	}
 	image, err := assemble.Image(layers, assemble.Settings{
 		Architecture: b.arch, Entrypoint: d.entrypoint, Cmd: d.cmd, Created: b.created,
-		Labels: map[string]string{"org.opencontainers.image.title": name, "org.opencontainers.image.version": b.version},
+		Labels: b.labels(name, d),
 	})
 	if err != nil {
 		return result{}, err

@@ -24,6 +24,8 @@ type definition struct {
 	// files are small files, links are symbolic links.
 	files, links    map[string]string
 	entrypoint, cmd []string
+	// ours is set for images that users install: they have licences, and labels that lead to the source.
+	ours bool
 }
 
 // absent are packages that no image has although others depend on them: what only maintainer scripts, services of a whole system, or scripts for
@@ -43,7 +45,7 @@ var wget = map[string]string{"etc/wgetrc": "tries = 1\n"}
 var project = map[string]definition{
 	"antrea-agent-ubuntu": {
 		names: []string{"ghcr.io/antrea-oncache/antrea-agent-ubuntu:latest", "ghcr.io/antrea-oncache/antrea-agent-ubuntu:{}"},
-		base:  true, packagesFile: "agent/packages", overlay: "agent/rootfs",
+		base:  true, packagesFile: "agent/packages", overlay: "agent/rootfs", ours: true,
 		programs: map[string]string{
 			"usr/local/bin/antrea-agent": "antrea-agent",
 			"usr/local/bin/antrea-cni":   "antrea-cni", "usr/local/bin/antctl": "antctl",
@@ -54,6 +56,7 @@ var project = map[string]definition{
 	"antrea-controller-ubuntu": {
 		names:    []string{"ghcr.io/antrea-oncache/antrea-controller-ubuntu:latest", "ghcr.io/antrea-oncache/antrea-controller-ubuntu:{}"},
 		base:     true,
+		ours:     true,
 		programs: map[string]string{"usr/local/bin/antrea-controller": "antrea-controller", "usr/local/bin/antctl": "antctl"},
 	},
 }

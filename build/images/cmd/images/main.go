@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command images makes container images without an engine, a registry, or root, as archives that docker load and ctr images import read.
-// catalog.go lists what is in each image, build.go makes them, docs/start/images.md explains the rest.
+// catalog.go lists what is in each image, build.go makes them, ours.go adds what only our own have, docs/start/images.md explains the rest.
 //
 //	images [flags] project|tests|cluster|IMAGE...
 package main
@@ -108,6 +108,8 @@ func run(ctx context.Context, o options, names []string) error {
 	if err != nil {
 		return err
 	}
+	// Without a repository there is no commit to name.
+	revision, _ := exec.CommandContext(ctx, "git", "-C", repository, "rev-parse", "HEAD").Output()
 	printer := progress.New(os.Stderr)
 	number := o.version
 	if number == "" {
@@ -118,6 +120,7 @@ func run(ctx context.Context, o options, names []string) error {
 		b, err := newBuilder(ctx, builder{
 			folder: filepath.Join(repository, "build/images"), programs: filepath.Join(o.programs, "linux_"+arch),
 			arch: arch, out: o.out, created: created, progress: printer, version: number, latest: o.version == "",
+			revision: strings.TrimSpace(string(revision)),
 		}, o.update)
 		if err != nil {
 			return err
