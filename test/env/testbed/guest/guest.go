@@ -55,7 +55,7 @@ type Config struct {
 // Modules are the kernel modules that a Node needs, in the order of loading. A kernel that lacks one of them must have it built
 // in.
 var Modules = []string{
-	"openvswitch", "vport-geneve", "vport-vxlan", "geneve", "vxlan", "veth", "bridge", "overlay", "dummy",
+	"openvswitch", "vport-geneve", "vport-vxlan", "geneve", "vxlan", "wireguard", "veth", "bridge", "overlay", "dummy",
 	"cls_bpf", "sch_ingress", "nf_conntrack", "nf_conntrack_netlink", "nf_tables", "nft_compat",
 	"ip_tables", "iptable_filter", "iptable_nat", "iptable_mangle", "iptable_raw", "ip_set", "ip_set_hash_net", "ip_set_hash_ip", "xt_set",
 }
