@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
@@ -50,7 +49,7 @@ func configureGatewayLink(ctx context.Context, gateway *config.GatewayConfig, ad
 			return 0, fmt.Errorf("set gateway %q up: %w", gateway.Name, err)
 		}
 	}
-	return link.Attrs().Index, ensureAddresses(link, addresses)
+	return link.Attrs().Index, rtnl.SetAddresses(link, addresses)
 }
 
 func waitForLink(ctx context.Context, name string, mac net.HardwareAddr) (netlink.Link, error) {
@@ -94,41 +93,6 @@ func setGatewaySysctls(name string, ipv6 bool) error {
 		}
 		if err := os.WriteFile(path, []byte(s.value), 0); err != nil {
 			return fmt.Errorf("set sysctl net/%s to %s: %w", s.key, s.value, err)
-		}
-	}
-	return nil
-}
-
-// ensureAddresses gives the device these addresses and removes others that a former Pod network may have left. IPv6
-// link-local addresses stay.
-func ensureAddresses(link netlink.Link, addresses []netip.Prefix) error {
-	name := link.Attrs().Name
-	have, err := rtnl.Addresses(link)
-	if err != nil {
-		return fmt.Errorf("list addresses of %q: %w", name, err)
-	}
-	missing := slices.Clone(addresses)
-	for _, a := range have {
-		p, ok := toPrefix(a.IPNet)
-		if !ok || p.Addr().Is6() && p.Addr().IsLinkLocalUnicast() {
-			continue
-		}
-		if at := slices.Index(missing, p); at >= 0 {
-			missing = slices.Delete(missing, at, at+1)
-			continue
-		}
-		if err := netlink.AddrDel(link, &a); err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
-			return fmt.Errorf("remove address %s from %q: %w", p, name, err)
-		}
-	}
-	for _, p := range missing {
-		a := &netlink.Addr{IPNet: &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}}
-		if p.Addr().Is6() {
-			// The address cannot be in use elsewhere, and without this flag it is unusable for a second.
-			a.Flags = unix.IFA_F_NODAD
-		}
-		if err := netlink.AddrReplace(link, a); err != nil {
-			return fmt.Errorf("add address %s to %q: %w", p, name, err)
 		}
 	}
 	return nil

@@ -42,7 +42,7 @@ func listDevices(exclude ...string) ([]device, error) {
 		d := device{name: attrs.Name, index: attrs.Index, mac: attrs.HardwareAddr, mtu: attrs.MTU}
 		for _, a := range addresses {
 			if a.LinkIndex == attrs.Index {
-				if prefix, ok := toPrefix(a.IPNet); ok {
+				if prefix, ok := rtnl.Prefix(a.IPNet); ok {
 					d.addresses = append(d.addresses, prefix)
 				}
 			}
@@ -50,15 +50,6 @@ func listDevices(exclude ...string) ([]device, error) {
 		devices = append(devices, d)
 	}
 	return devices, nil
-}
-
-func toPrefix(n *net.IPNet) (netip.Prefix, bool) {
-	if n == nil {
-		return netip.Prefix{}, false
-	}
-	addr, ok := netip.AddrFromSlice(n.IP)
-	ones, _ := n.Mask.Size()
-	return netip.PrefixFrom(addr.Unmap(), ones), ok
 }
 
 // chooseTransport selects the device and the addresses that carry the tunnel: the device that interfaceName names; else

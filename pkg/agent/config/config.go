@@ -15,6 +15,8 @@ import (
 
 const (
 	DefaultTunPortName = "antrea-tun0"
+	// WireGuardDevice encrypts packets to Pods of other Nodes, with WireGuard.
+	WireGuardDevice = "antrea-wg0"
 	// TunnelOFPort, GatewayOFPort are the ofport_request of the two fixed ports.
 	TunnelOFPort  = 32768
 	GatewayOFPort = 32769
@@ -137,6 +139,8 @@ type NetworkConfig struct {
 	// TunnelPort is the UDP destination port actually used (the protocol's default already filled in).
 	TunnelPort uint16
 	TunnelCsum bool
+	// WireGuardPort is the UDP port of encrypted packets to Pods of other Nodes; 0 without WireGuard.
+	WireGuardPort uint16
 	// RewritePort is the port, of TCP and UDP, of packets that are rewritten instead of encapsulated; 0 if none are.
 	RewritePort              uint16
 	IPv4Enabled, IPv6Enabled bool

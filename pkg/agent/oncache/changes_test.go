@@ -89,10 +89,15 @@ func changesOfPods() []changeCase {
 // changesOfNodes are changes of Nodes and Pod networks.
 func changesOfNodes() []changeCase {
 	n2 := remote("node-2", "192.168.77.12", "10.10.2.0/24")
-	direct, unknown := n2, n2
-	direct.Reach.Kind, unknown.Reach.Kind = reach.Direct, 77
+	direct, encrypted, unknown := n2, n2, n2
+	direct.Reach.Kind, encrypted.Reach.Kind, unknown.Reach.Kind = reach.Direct, reach.WireGuard, 77
 	return []changeCase{
 		{name: "new Node behind no tunnel", change: coherency.Change{Nodes: []coherency.Node{direct}}},
+		{name: "new Node that is reached by WireGuard", change: coherency.Change{Nodes: []coherency.Node{encrypted}}},
+		{name: "Node to which packets are encrypted from now on", known: []coherency.Node{n2},
+			change: coherency.Change{Nodes: []coherency.Node{encrypted}},
+			marks:  []string{"a=2", "b=2"},
+			writes: []string{"publish 0 generation=3 epoch=2", "publish 1 generation=3 epoch=2", "no network 10.10.2.0/24", "clear node 0"}},
 		{name: "new Node that is reached in an unknown way", change: coherency.Change{Nodes: []coherency.Node{unknown}}},
 		{name: "Node no longer behind the tunnel", known: []coherency.Node{n2},
 			change: coherency.Change{Nodes: []coherency.Node{direct}},

@@ -86,7 +86,7 @@ func (l *ledger) applyPlain(c coherency.Change) {
 		delete(l.plain, n.Name)
 	}
 	for _, n := range c.Nodes {
-		if n.Reach.Kind.IsPlain() {
+		if n.Reach.Kind != reach.Tunnel {
 			l.plain[n.Name] = append(l.plain[n.Name], n)
 		}
 	}

@@ -80,6 +80,11 @@ func TestObjectFlowsGolden(t *testing.T) {
 				oftest.RemoteCIDR:  {Gateway: oftest.RemoteGW, Reach: reach.Reach{Kind: reach.Direct, Address: oftest.RemotePeer}},
 				oftest.RemoteCIDR6: {Gateway: oftest.RemoteGW6, Reach: reach.Reach{Kind: reach.Routed, Address: oftest.RemotePeer6}}})
 		}},
+		{"node_encrypted.txt", oftest.DualStackNode, func(c openflow.Client) error {
+			return c.InstallNodeFlows("node-b", map[netip.Prefix]openflow.Peer{
+				oftest.RemoteCIDR:  {Gateway: oftest.RemoteGW, Reach: reach.Reach{Kind: reach.WireGuard, Address: oftest.RemotePeer}},
+				oftest.RemoteCIDR6: {Gateway: oftest.RemoteGW6, Reach: reach.Reach{Kind: reach.WireGuard, Address: oftest.RemotePeer}}})
+		}},
 		{"mark_dualstack.txt", oftest.DualStackNode, installMark},
 		{"mark_gateway.txt", oftest.DualStackNode, func(c openflow.Client) error {
 			return c.InstallMarkFlows([]coherency.Mark{oftest.MarkOf("antrea-gw0", oftest.GWPort, 7)})

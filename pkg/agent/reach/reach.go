@@ -20,6 +20,8 @@ const (
 	Direct
 	// Routed: the network between the Nodes routes packets to Pods, as they are. This Node's own routes to the network decide.
 	Routed
+	// WireGuard: this Node routes packets to Pods to the device that encrypts them for the peer, whose transport address they get.
+	WireGuard
 )
 
 // String returns the name of the kind, or its number if it has none.
@@ -31,6 +33,8 @@ func (k Kind) String() string {
 		return "direct"
 	case Routed:
 		return "routed"
+	case WireGuard:
+		return "wireGuard"
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }
@@ -41,8 +45,8 @@ func (k Kind) IsPlain() bool { return k == Direct || k == Routed }
 // Reach says how one Pod network of a peer is reached. Equal values are ==.
 type Reach struct {
 	Kind Kind
-	// Address is the peer's transport address, IPv4 or IPv6 (not IPv4-mapped), whatever the kind: the destination of tunnel packets, or the
-	// next hop of Direct.
+	// Address is the peer's transport address, IPv4 or IPv6 (not IPv4-mapped), whatever the kind: the destination of tunnel packets and
+	// encrypted packets, or the next hop of Direct.
 	Address netip.Addr
 }
 
@@ -64,5 +68,5 @@ func (r Reach) CheckAddress() error {
 
 // NotBuilt returns the error of a part, such as "flows", that does not implement the kind.
 func (r Reach) NotBuilt(part string) error {
-	return fmt.Errorf("%s cannot lead to a peer by %q (%v): this version only implements %q, %q and %q", part, r.Kind, r, Tunnel, Direct, Routed)
+	return fmt.Errorf("%s cannot lead to a peer by %q (%v): this version only implements %q, %q, %q and %q", part, r.Kind, r, Tunnel, Direct, Routed, WireGuard)
 }

@@ -62,7 +62,7 @@ func NewClient(network *config.NetworkConfig, node *config.NodeConfig, options O
 	}
 	params := ruleParams{
 		gateway:        node.Gateway.Name,
-		tunnelProtocol: protocol, tunnelPort: network.TunnelPort, rewritePort: network.RewritePort,
+		tunnelProtocol: protocol, tunnelPort: network.TunnelPort, rewritePort: network.RewritePort, wireGuardPort: network.WireGuardPort,
 		ports: options.Ports, randomFully: network.SNATFullyRandomPorts, noSNAT: network.NoSNAT, nodePolicies: options.NodePolicies,
 		egress: options.Egress, egressRandomFully: options.EgressRandomFully, podPortsOn: options.PodPorts,
 	}
@@ -159,6 +159,8 @@ func (c *Client) AddRoutes(peerPodCIDR netip.Prefix, nodeName string, by reach.R
 		case reach.Routed:
 			klog.InfoS("The Node is in another subnet: the network must route packets to its Pods", "node", nodeName, "address", by.Address, "podCIDR", peerPodCIDR)
 			err = s.addRoutes(podRoute{cidr: peerPodCIDR, plain: true})
+		case reach.WireGuard:
+			err = s.addRoutes(podRoute{cidr: peerPodCIDR, plain: true, source: s.gatewayAddress()})
 		default:
 			err = by.NotBuilt("routes")
 		}

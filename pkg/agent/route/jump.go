@@ -33,7 +33,7 @@ var everyPacket = [][]string{nil}
 // matches.
 func desiredJumps(p ruleParams) []jump {
 	all := []jump{
-		{table: tableRaw, chain: chainPrerouting, first: true, matches: tunnelMatches(p)},
+		{table: tableRaw, chain: chainPrerouting, first: true, matches: slices.Concat(tunnelMatches(p), p.plainPods())},
 		{table: tableRaw, chain: chainOutput, matches: tunnelMatches(p)},
 		{table: tableMangle, chain: chainForward, first: true, matches: forwardMatches(p)},
 		{table: tableMangle, chain: chainOutput, matches: [][]string{{"-o", p.gateway}}},
@@ -50,6 +50,9 @@ func desiredJumps(p ruleParams) []jump {
 		i := slices.IndexFunc(all, func(j jump) bool { return j.table == tableMangle && j.chain == chainOutput })
 		all[i].matches = append(all[i].matches, []string{"-m", "set", "--match-set", p.serviceSet, "dst,dst"})
 	}
+	if p.encrypts() {
+		all = withLeavingPods(p, all)
+	}
 	tables := desiredTables(p)
 	for i, j := range all {
 		t := tables[slices.IndexFunc(tables, func(t table) bool { return t.name == j.table })]
@@ -57,6 +60,16 @@ func desiredJumps(p ruleParams) []jump {
 			all[i].matches = nil
 		}
 	}
+	return all
+}
+
+// withLeavingPods leads packets that leave without being encrypted to the chain of POSTROUTING, which exists without proxyAll, then.
+func withLeavingPods(p ruleParams, all []jump) []jump {
+	i := slices.IndexFunc(all, func(j jump) bool { return j.table == tableMangle && j.chain == chainPostrouting })
+	if i < 0 {
+		return append(all, jump{table: tableMangle, chain: chainPostrouting, first: true, matches: p.leavingPods()})
+	}
+	all[i].first, all[i].matches = true, append(all[i].matches, p.leavingPods()...)
 	return all
 }
 
@@ -97,7 +110,7 @@ func inputMatches(p ruleParams) [][]string {
 	if p.tunnelPort == 0 || p.nodePolicies {
 		return everyPacket
 	}
-	return slices.Concat(tunnelMatches(p), rangeMatches("--dport", p.ports.services()), p.healthChecks())
+	return slices.Concat(tunnelMatches(p), p.encryptedPackets(), rangeMatches("--dport", p.ports.services()), p.healthChecks())
 }
 
 // outputMatches match what filterTable accepts or marks in OUTPUT.
@@ -107,7 +120,7 @@ func outputMatches(p ruleParams) [][]string {
 	}
 	all := p.ports.services()
 	dialled := slices.DeleteFunc(slices.Clone(all), func(s service) bool { return !s.dialled })
-	matches := slices.Concat([][]string{p.tunnelPacket()}, rangeMatches("--sport", all), rangeMatches("--dport", dialled))
+	matches := slices.Concat([][]string{p.tunnelPacket()}, p.encryptedPackets(), rangeMatches("--sport", all), rangeMatches("--dport", dialled))
 	for _, destination := range p.translatedToPods() {
 		matches = append(matches, []string{"-d", destination})
 	}

@@ -7,21 +7,23 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 	"k8s.io/klog/v2"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
 
-// Plain routes lead packets to a peer's Pods through the network as they are. Other programs have routes on the same devices, so the agent finds its
+// Plain routes lead packets to a peer's Pods through the network as they are, or to the device that encrypts them. Other programs have routes on the same devices, so the agent finds its
 // own by their protocol number, also those that were made before it started.
 
 // setPlainRoute makes the CIDR reachable by a plain route, or by no route of the agent's. Its neighbor for the tunnel goes.
 func (s *stack) setPlainRoute(r podRoute, link int) error {
 	var err error
-	if r.gateway.IsValid() {
+	if r.isMade() {
 		err = setRoute(r, link)
 	} else {
 		// A former agent's on the gateway port may have another protocol number.
@@ -33,9 +35,9 @@ func (s *stack) setPlainRoute(r podRoute, link int) error {
 	return s.deleteNeighbor(r.cidr.Addr().Next(), link)
 }
 
-// deletePlainRoute deletes the agent's route to the CIDR, whatever its device. It succeeds when there is none.
+// deletePlainRoute deletes the agent's route to the CIDR, whatever its device and scope. It succeeds when there is none.
 func deletePlainRoute(cidr netip.Prefix) error {
-	return deleteRoute(&netlink.Route{Dst: toIPNet(cidr), Table: unix.RT_TABLE_MAIN, Protocol: protocolOwn})
+	return deleteRoute(&netlink.Route{Dst: toIPNet(cidr), Table: unix.RT_TABLE_MAIN, Protocol: protocolOwn, Scope: netlink.SCOPE_NOWHERE})
 }
 
 // plainRoutes returns the agent's routes of the main table on other devices than the gateway port.
@@ -61,7 +63,7 @@ func (s *stack) removeUnknownPlainRoutes(known map[netip.Prefix]bool, link int) 
 	have, err := s.plainRoutes(link)
 	errs := []error{err}
 	for _, h := range have {
-		if peer, added := s.peers[h.cidr]; known[h.cidr] && (!added || peer.plain && peer.gateway.IsValid()) {
+		if peer, added := s.peers[h.cidr]; known[h.cidr] && (!added || peer.plain && peer.isMade()) {
 			continue
 		}
 		if err := deleteRoute(&h.raw); err != nil {
@@ -73,22 +75,37 @@ func (s *stack) removeUnknownPlainRoutes(known map[netip.Prefix]bool, link int) 
 	return errors.Join(errs...)
 }
 
+// isPlainly reports whether a route of the agent's is this plain one; device is the one that encrypts packets.
+func (r podRoute) isPlainly(have netlink.Route, device int) bool {
+	if r.source.IsValid() {
+		return leads(have, device, r.source)
+	}
+	return newGatewayRoute(have).gateway == r.gateway
+}
+
 // syncPlainRoutes adds the desired routes that are missing, or lead to another next hop.
 func (s *stack) syncPlainRoutes(desired []podRoute, link int) error {
 	if len(desired) == 0 {
 		return nil
 	}
+	device := 0
+	if slices.ContainsFunc(desired, func(r podRoute) bool { return r.source.IsValid() }) {
+		var err error
+		if device, err = gatewayLink(config.WireGuardDevice); err != nil {
+			return err
+		}
+	}
 	have, err := s.plainRoutes(link)
 	if err != nil {
 		return err
 	}
-	there := make(map[netip.Prefix]netip.Addr, len(have))
+	there := make(map[netip.Prefix]netlink.Route, len(have))
 	for _, h := range have {
-		there[h.cidr] = h.gateway
+		there[h.cidr] = h.raw
 	}
 	var errs []error
 	for _, r := range desired {
-		if !r.gateway.IsValid() || there[r.cidr] == r.gateway {
+		if now, found := there[r.cidr]; !r.isMade() || found && r.isPlainly(now, device) {
 			continue
 		}
 		if err := setRoute(r, link); err != nil {

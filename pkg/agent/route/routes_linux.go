@@ -12,6 +12,7 @@ import (
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
 
@@ -19,13 +20,17 @@ import (
 // peer's gateway address is not in a network of this Node; the pipeline answers the ARP request for it. Routes to Services have
 // the same form. The route to their next hop has no gateway.
 //
-// A plain one does not lead to the bridge: "<cidr> via <gateway>", the peer's transport address. Without a gateway, the agent has no route to
-// the CIDR.
+// A plain one does not lead to the bridge: "<cidr> via <gateway>", the peer's transport address; or, with a source, "<cidr> dev antrea-wg0 scope
+// link src <source>". With neither, the agent has no route to the CIDR.
 type podRoute struct {
 	cidr    netip.Prefix
 	gateway netip.Addr
 	plain   bool
+	source  netip.Addr
 }
+
+// isMade reports whether the agent makes the route.
+func (r podRoute) isMade() bool { return r.gateway.IsValid() || r.source.IsValid() }
 
 // gatewayRoute is a route found on the gateway port.
 type gatewayRoute struct {
@@ -77,12 +82,12 @@ func unknownRoutes(have []gatewayRoute, known map[netip.Prefix]bool) []gatewayRo
 	return unknown
 }
 
-// gatewayLink looks up the port by name each time: Open vSwitch may have recreated it with another index since the agent
+// gatewayLink looks up the gateway port, or another device, by name each time: it may have been made again, with another index, since the agent
 // started.
 func gatewayLink(name string) (int, error) {
 	link, err := netlink.LinkByName(name)
 	if err != nil {
-		return 0, fmt.Errorf("find gateway port %s: %w", name, err)
+		return 0, fmt.Errorf("find device %s: %w", name, err)
 	}
 	return link.Attrs().Index, nil
 }
@@ -128,7 +133,14 @@ func setRoute(r podRoute, link int) error {
 	if r.plain {
 		route.LinkIndex, route.Flags = 0, 0 // the route to the gateway decides
 	}
-	there, err := findRoute(r, link)
+	if r.source.IsValid() {
+		device, err := gatewayLink(config.WireGuardDevice)
+		if err != nil {
+			return fmt.Errorf("add route %s: %w", r.cidr, err)
+		}
+		route.LinkIndex, route.Src = device, r.source.AsSlice()
+	}
+	there, err := findRoute(r, route.LinkIndex, link)
 	if err == nil && !there {
 		// Without NLM_F_REPLACE: a route that has been made since is not lost.
 		if err = netlink.RouteAdd(route); errors.Is(err, unix.EEXIST) {
@@ -141,9 +153,9 @@ func setRoute(r podRoute, link int) error {
 	return nil
 }
 
-// findRoute reports whether the route is there. A plain route that stands in its way goes. It asks the kernel which route packets to the network's first address take, which costs the same
+// findRoute reports whether the route is there; device is the one that it leads to, link the gateway port. A plain route that stands in its way goes. It asks the kernel which route packets to the network's first address take, which costs the same
 // however many there are. One of another device to exactly this network is an error: it would be replaced or hidden by the agent's.
-func findRoute(r podRoute, link int) (there bool, err error) {
+func findRoute(r podRoute, device, link int) (there bool, err error) {
 	found, err := netlink.RouteGetWithOptions(r.cidr.Addr().AsSlice(), &netlink.RouteGetOptions{FIBMatch: true})
 	if err != nil {
 		return false, nil // there is none
@@ -157,6 +169,8 @@ func findRoute(r podRoute, link int) (there bool, err error) {
 		case have.LinkIndex != link && !r.plain && r.cidr.Addr().Is6():
 			// Linux refuses an onlink gateway to which another device leads (ip6_route_check_nh_onlink), so the route cannot be replaced in one step.
 			return false, deleteRoute(&have)
+		case r.source.IsValid():
+			there = there || leads(have, device, r.source)
 		case r.plain:
 			there = there || have.LinkIndex != link && g.gateway == r.gateway
 		case have.LinkIndex == link && g.podRoute == r && g.isOurs():
@@ -164,6 +178,12 @@ func findRoute(r podRoute, link int) (there bool, err error) {
 		}
 	}
 	return there, nil
+}
+
+// leads reports whether the route leads to the device, and gives packets of the Node the source.
+func leads(have netlink.Route, device int, source netip.Addr) bool {
+	src, _ := netip.AddrFromSlice(have.Src)
+	return have.LinkIndex == device && have.Protocol == protocolOwn && src.Unmap() == source
 }
 
 // correctRoute replaces the agent's route to the same network.

@@ -62,6 +62,8 @@ type ruleParams struct {
 	// rewritePort is the port, of TCP and UDP, of packets that ONCache of this or another Node may rewrite instead of encapsulating them;
 	// 0 without ONCache.
 	rewritePort uint16
+	// wireGuardPort is the UDP port of encrypted packets; 0 without WireGuard.
+	wireGuardPort uint16
 	// formerPorts were rewritePort of earlier agents. Other Nodes may remember keys for them.
 	formerPorts []uint16
 	ports       Ports
@@ -161,6 +163,7 @@ func desiredTables(p ruleParams) []table {
 func rawTable(p ruleParams) table {
 	in, out := chainPrefix+chainPrerouting, chainPrefix+chainOutput
 	t := table{name: tableRaw, chains: []string{in, out}}
+	t.dropPlainPods(p)
 	if p.tunnelProtocol != "udp" {
 		return t
 	}
@@ -199,6 +202,7 @@ func mangleTable(p ruleParams) table {
 	if p.proxyAll() {
 		t.addServiceMarks(p)
 	}
+	t.keepPodsEncrypted(p)
 	if p.tunnelProtocol == "udp" {
 		toNode := []string{"-m", "set", "--match-set", p.nodeSet, "dst", "-j", "DROP"}
 		for _, tunnel := range p.tunnelPackets() {
@@ -258,6 +262,10 @@ func filterTable(p ruleParams) table {
 		t.add(in, "accept tunnel packets", slices.Concat(tunnel, []string{"-j", "ACCEPT"})...)
 	}
 	t.add(out, "accept tunnel packets", slices.Concat(tunnel, []string{"-j", "ACCEPT"})...)
+	for _, encrypted := range p.encryptedPackets() {
+		t.add(in, "accept packets of WireGuard", slices.Concat(encrypted, []string{"-j", "ACCEPT"})...)
+		t.add(out, "accept packets of WireGuard", slices.Concat(encrypted, []string{"-j", "ACCEPT"})...)
+	}
 	// Rewritten packets are not accepted: programs on the device take them before they come here. Packets that come here are for a process of the host,
 	// for which the host's firewall is responsible.
 	for _, rewritten := range p.rewrittenPackets() {
@@ -304,6 +312,7 @@ func natTable(p ruleParams) table {
 	// packet then leaves with the address of another interface, and the Pod's reply would not return through the tunnel.
 	t.add(post, "masquerade packets of the Node with another interface's address", append([]string{
 		"-o", p.gateway, "-m", "addrtype", "!", "--src-type", "LOCAL", "--limit-iface-out", "-m", "addrtype", "--src-type", "LOCAL"}, masquerade...)...)
+	t.masqueradeEncrypted(p, masquerade)
 	if p.proxyAll() {
 		t.addNodePorts(p, masquerade)
 	}

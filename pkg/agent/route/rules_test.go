@@ -41,6 +41,8 @@ func everyParams() map[string]ruleParams {
 	proxyAll.nodePortSet, proxyAll.virtualService, proxyAll.virtualNodePort = "ANTREA-NODEPORT-IP", config.VirtualServiceIPv4, config.VirtualNodePortIPv4
 	rewrite := geneveParams()
 	rewrite.rewritePort = 585
+	wireGuard, wireGuardProxyAll := geneveParams(), proxyAll
+	wireGuard.wireGuardPort, wireGuardProxyAll.wireGuardPort = 51820, 51820
 	gre := geneveParams()
 	gre.tunnelProtocol, gre.tunnelPort = protocolGRE, 0
 	tunnelOnly := geneveParams()
@@ -48,6 +50,7 @@ func everyParams() map[string]ruleParams {
 
 	return map[string]ruleParams{
 		"geneve": geneveParams(), "geneve-all-ports": allPorts, "vxlan-random-fully": vxlanRandom, "geneve-rewrite": rewrite, "gre": gre, "geneve-proxy-all": proxyAll, "geneve-tunnel-only": tunnelOnly,
+		"wireguard": wireGuard, "wireguard-proxy-all": wireGuardProxyAll,
 	}
 }
 

@@ -61,6 +61,9 @@ func newStack(f family, podCIDR netip.Prefix, transport netip.Addr, own []netip.
 // hasPods reports whether Pods have addresses of the family.
 func (s *stack) hasPods() bool { return s.podCIDR.IsValid() }
 
+// gatewayAddress is the address of the gateway port.
+func (s *stack) gatewayAddress() netip.Addr { return s.podCIDR.Addr().Next() }
+
 func (s *stack) initialize() error {
 	if s.hasPods() {
 		if err := s.syncSysctls(); err != nil {

@@ -36,7 +36,7 @@ func newLocal(network *config.NetworkConfig, node *config.NodeConfig, transport 
 		addresses: slices.Clone(node.Addresses),
 		pods:      families{ipv4: network.IPv4Enabled, ipv6: network.IPv6Enabled},
 		uplink:    families{ipv4: node.Uplink.IPv4.IsValid(), ipv6: node.Uplink.IPv6.IsValid()},
-		reach:     reachIn(network.TrafficEncapMode, transport),
+		reach:     reachIn(network, transport),
 	}
 	for _, cidr := range []netip.Prefix{node.PodIPv4CIDR, node.PodIPv6CIDR} {
 		if cidr.IsValid() {
@@ -51,10 +51,14 @@ func newLocal(network *config.NetworkConfig, node *config.NodeConfig, transport 
 	return l
 }
 
-// reachIn returns how peers are reached in a traffic mode by a Node with these subnets. As in
+// reachIn returns how peers are reached in the network's traffic mode by a Node with these subnets. As in
 // Antrea, hosts of one subnet can reach each other without a router, and routes have the IP version of their next hop.
-func reachIn(mode config.TrafficEncapMode, transport *subnets) func(netip.Prefix, netip.Addr) reach.Reach {
+func reachIn(network *config.NetworkConfig, transport *subnets) func(netip.Prefix, netip.Addr) reach.Reach {
+	mode := network.TrafficEncapMode
 	return func(cidr netip.Prefix, address netip.Addr) reach.Reach {
+		if network.WireGuardPort != 0 {
+			return reach.Reach{Kind: reach.WireGuard, Address: address}
+		}
 		plain := mode == config.TrafficEncapModeNoEncap || mode == config.TrafficEncapModeHybrid
 		near := cidr.Addr().Is4() == address.Is4() && slices.ContainsFunc(transport.list(), func(s netip.Prefix) bool { return s.Contains(address) })
 		switch {

@@ -81,7 +81,7 @@ func TestPeerOf(t *testing.T) {
 			}
 			o, all := readNode(node), newClaims()
 			all.set("node2", o)
-			l := local{name: "node1", pods: tc.families, uplink: tc.uplink, reach: reachIn(config.TrafficEncapModeEncap, newSubnets())}
+			l := local{name: "node1", pods: tc.families, uplink: tc.uplink, reach: reachIn(&config.NetworkConfig{TrafficEncapMode: config.TrafficEncapModeEncap}, newSubnets())}
 			got, findings := l.peer(o, all, nil)
 			switch {
 			case tc.wantErr != "":

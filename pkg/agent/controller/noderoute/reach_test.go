@@ -61,7 +61,7 @@ func TestPretendedReach(t *testing.T) {
 		list, _ := a.problems.List()
 		require.Len(t, list, 1)
 		require.Equal(t, ReasonNodeNotConnected, list[0].Reason)
-		require.Contains(t, list[0].Message, `the Pod network 10.10.1.0/24: flows cannot lead to a peer by "kind 77" (kind 77 to 192.168.0.11): this version only implements "tunnel", "direct" and "routed"`)
+		require.Contains(t, list[0].Message, `the Pod network 10.10.1.0/24: flows cannot lead to a peer by "kind 77" (kind 77 to 192.168.0.11): this version only implements "tunnel", "direct", "routed" and "wireGuard"`)
 
 		delete(kinds, ip1)
 		touch("tunnel")
@@ -93,10 +93,12 @@ func TestReachIn(t *testing.T) {
 		{config.TrafficEncapModeNoEncap, cidr6, near4, reach.Routed},
 	} {
 		address := netip.MustParseAddr(tc.address)
-		got := reachIn(tc.mode, newSubnets(uplink4, uplink6))(netip.MustParsePrefix(tc.cidr), address)
+		got := reachIn(&config.NetworkConfig{TrafficEncapMode: tc.mode}, newSubnets(uplink4, uplink6))(netip.MustParsePrefix(tc.cidr), address)
 		require.Equal(t, reach.Reach{Kind: tc.want, Address: address}, got, "%s: %s at %s", tc.mode, tc.cidr, tc.address)
 	}
-	alone := reachIn(config.TrafficEncapModeHybrid, newSubnets(netip.Prefix{}, netip.Prefix{}))
+	encrypted := reachIn(&config.NetworkConfig{TrafficEncapMode: config.TrafficEncapModeEncap, WireGuardPort: 51820}, newSubnets(uplink4, uplink6))
+	require.Equal(t, reach.Reach{Kind: reach.WireGuard, Address: netip.MustParseAddr(near4)}, encrypted(netip.MustParsePrefix(cidr4), netip.MustParseAddr(near4)))
+	alone := reachIn(&config.NetworkConfig{TrafficEncapMode: config.TrafficEncapModeHybrid}, newSubnets(netip.Prefix{}, netip.Prefix{}))
 	require.Equal(t, reach.Tunnel, alone(netip.MustParsePrefix(cidr4), netip.MustParseAddr(near4)).Kind, "a Node without subnet is near no other")
 }
 
@@ -114,7 +116,7 @@ func TestNodeMovesBetweenSubnets(t *testing.T) {
 		quiet()
 		cidr, near := honest(1)
 		far := netip.MustParseAddr("192.168.99.11")
-		a.local.reach = reachIn(config.TrafficEncapModeHybrid, newSubnets(netip.PrefixFrom(near, 24)))
+		a.local.reach = reachIn(&config.NetworkConfig{TrafficEncapMode: config.TrafficEncapModeHybrid}, newSubnets(netip.PrefixFrom(near, 24)))
 		move := func(to netip.Addr) {
 			_, err := client.CoreV1().Nodes().Update(t.Context(), node(nodeName(1), to.String(), cidr.String()), metav1.UpdateOptions{})
 			require.NoError(t, err)
@@ -153,7 +155,7 @@ func TestSubnetChanges(t *testing.T) {
 		_, own := honest(0)
 		other := netip.MustParsePrefix("10.0.0.1/8")
 		a.Controller.subnets = newSubnets(netip.PrefixFrom(own, 32), netip.Prefix{})
-		a.local.reach = reachIn(config.TrafficEncapModeHybrid, a.Controller.subnets)
+		a.local.reach = reachIn(&config.NetworkConfig{TrafficEncapMode: config.TrafficEncapModeHybrid}, a.Controller.subnets)
 		for _, step := range []struct {
 			device []netip.Prefix
 			want   reach.Kind

@@ -165,7 +165,7 @@ func nodeFlows(g *pipeline.Generator, peers map[netip.Prefix]Peer) ([]of.Flow, e
 		switch peer := peers[cidr]; peer.Reach.Kind {
 		case reach.Tunnel:
 			flows = append(flows, tunnelPeerFlows(g, cidr, peer)...)
-		case reach.Direct, reach.Routed:
+		case reach.Direct, reach.Routed, reach.WireGuard:
 			flows = append(flows, plainPeerFlows(g, cidr)...)
 		default:
 			return nil, fmt.Errorf("the Pod network %v: %w", cidr, peer.Reach.NotBuilt("flows"))
@@ -207,7 +207,7 @@ func movedPeerFlow(g *pipeline.Generator, f pipeline.Family, cidr netip.Prefix, 
 		throughTunnel(g, peer)...)
 }
 
-// plainPeerFlows leave packets to a Pod network to the host, which routes them as they are. The host decrements their TTL, and so does this bridge.
+// plainPeerFlows leave packets to a Pod network to the host, which routes them as they are or encrypts them. The host decrements their TTL, and so does this bridge.
 func plainPeerFlows(g *pipeline.Generator, cidr netip.Prefix) (flows []of.Flow) {
 	for _, f := range g.Families() {
 		if !f.Contains(cidr.Addr()) {

@@ -1,0 +1,166 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package route
+
+import (
+	"net"
+	"net/netip"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
+)
+
+var byWireGuard = reach.Reach{Kind: reach.WireGuard, Address: peerIP}
+
+// newEncryptedClient makes a client of an agent that encrypts, and a device in the place of the one that does it.
+func newEncryptedClient(t *testing.T) *Client {
+	t.Helper()
+	network, node := testConfigs()
+	network.WireGuardPort, network.IPv6Enabled, node.PodIPv6CIDR = 51820, true, localCIDR6
+	c, err := NewClient(network, node, Options{Sysctls: newRecord(t)})
+	require.NoError(t, err)
+	return c
+}
+
+func makeWireGuard(t *testing.T) {
+	t.Helper()
+	run(t, "ip", "link", "add", "antrea-wg0", "type", "veth", "peer", "name", "cipher")
+	run(t, "ip", "link", "set", "cipher", "up")
+	run(t, "ip", "link", "set", "antrea-wg0", "up")
+	run(t, "ip", "addr", "add", "10.10.0.1/32", "dev", "antrea-wg0")
+	run(t, "ip", "addr", "add", localCIDR6.Addr().Next().String()+"/128", "dev", "antrea-wg0", "nodad")
+}
+
+// TestEncryptedRoutes: routes to peers lead to the device, in place of those into the tunnel that a former agent has left, and return when the device
+// is made again.
+func TestEncryptedRoutes(t *testing.T) {
+	newNetNS(t)
+	newGateway6(t)
+	newUplink(t)
+	former := newTestClient6(t, true)
+	require.NoError(t, former.Initialize())
+	require.NoError(t, former.AddRoutes(peerCIDR, "node2", byTunnel, peerGateway))
+	require.NoError(t, former.AddRoutes(peerCIDR6, "node2", byTunnel, peerGateway6))
+
+	c := newEncryptedClient(t)
+	require.NoError(t, c.Initialize())
+	err := c.AddRoutes(peerCIDR, "node2", byWireGuard, peerGateway)
+	require.ErrorContains(t, err, "find device antrea-wg0")
+	makeWireGuard(t)
+	peers := map[netip.Prefix]netip.Addr{peerCIDR: peerGateway, peerCIDR6: peerGateway6}
+	requireRoutes := func(when string) {
+		t.Helper()
+		for cidr := range peers {
+			source := localCIDR.Addr().Next()
+			if cidr.Addr().Is6() {
+				source = localCIDR6.Addr().Next()
+			}
+			got := routesTo(t, cidr)
+			require.Contains(t, got, "dev antrea-wg0"+protoOwn, when)
+			require.Contains(t, got, "src "+source.String(), when)
+			require.NotContains(t, got, "antrea-gw0", when)
+		}
+	}
+	for cidr, gateway := range peers {
+		require.NoError(t, c.AddRoutes(cidr, "node2", byWireGuard, gateway))
+		require.NoError(t, c.AddRoutes(cidr, "node2", byWireGuard, gateway), "idempotent")
+	}
+	requireRoutes("added")
+	require.NoError(t, c.Reconcile([]netip.Prefix{peerCIDR, peerCIDR6}))
+	require.NoError(t, c.sync(t.Context()))
+	requireRoutes("nothing to do")
+	run(t, "ip", "link", "del", "antrea-wg0")
+	require.ErrorContains(t, c.sync(t.Context()), "find device antrea-wg0")
+	makeWireGuard(t)
+	require.NoError(t, c.sync(t.Context()))
+	requireRoutes("another device")
+	for cidr, gateway := range peers { // encryption is off again
+		require.NoError(t, former.AddRoutes(cidr, "node2", byTunnel, gateway))
+		require.Contains(t, routesTo(t, cidr), "dev antrea-gw0")
+		require.NoError(t, c.AddRoutes(cidr, "node2", byWireGuard, gateway))
+	}
+	requireRoutes("on again")
+	for cidr := range peers {
+		require.NoError(t, c.DeleteRoutes(cidr))
+		require.Empty(t, routesTo(t, cidr))
+	}
+}
+
+// inject sends a UDP packet to the Node's transport address, from the other end of the uplink.
+func inject(t *testing.T, device string, source netip.Addr, port uint16) {
+	t.Helper()
+	uplink, err := net.InterfaceByName("up0")
+	require.NoError(t, err)
+	out, err := net.InterfaceByName(device)
+	require.NoError(t, err)
+	ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: source.AsSlice(), DstIP: net.IPv4(192, 168, 77, 11)}
+	udp := &layers.UDP{SrcPort: 5555, DstPort: layers.UDPPort(port)}
+	require.NoError(t, udp.SetNetworkLayerForChecksum(ip))
+	frame := gopacket.NewSerializeBuffer()
+	require.NoError(t, gopacket.SerializeLayers(frame, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true},
+		&layers.Ethernet{SrcMAC: out.HardwareAddr, DstMAC: uplink.HardwareAddr, EthernetType: layers.EthernetTypeIPv4}, ip, udp, gopacket.Payload("forged")))
+	socket, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, 0)
+	require.NoError(t, err)
+	defer unix.Close(socket)
+	require.NoError(t, unix.Sendto(socket, frame.Bytes(), 0, &unix.SockaddrLinklayer{Ifindex: out.Index}))
+}
+
+// TestNothingLeavesOrComesInClear: packets to a peer's Pods do not leave when the device is gone, and packets that claim to be from one are not accepted
+// from another device. Rules of a former configuration go.
+func TestNothingLeavesOrComesInClear(t *testing.T) {
+	newNetNS(t)
+	newGateway6(t)
+	newUplink(t)
+	run(t, "ip", "neighbor", "add", "192.168.77.1", "lladdr", "02:00:00:00:00:01", "dev", "up0")
+	run(t, "ip", "route", "add", "default", "via", "192.168.77.1")
+	makeWireGuard(t)
+	c := newEncryptedClient(t)
+	require.NoError(t, c.Initialize())
+	require.NoError(t, c.AddRoutes(peerCIDR, "node2", byWireGuard, peerGateway))
+	dropped := func(rule string) bool {
+		for line := range strings.Lines(run(t, "iptables-save", "-c")) {
+			if strings.Contains(line, rule) && (strings.Contains(line, "-A ANTREA-PREROUTING ") || strings.Contains(line, "-A ANTREA-POSTROUTING ")) {
+				return !strings.HasPrefix(line, "[0:0]")
+			}
+		}
+		t.Fatalf("there is no rule %q", rule)
+		return false
+	}
+	send := func(to string) { _ = exec.Command("ping", "-c1", "-W1", to).Run() }
+	const leaves, comes = "drop packets to Pods of other Nodes that are not encrypted", "drop packets from Pods of other Nodes that are not encrypted"
+	send(peerGateway.String())
+	require.False(t, dropped(leaves), "it leaves by the device")
+	run(t, "ip", "link", "del", "antrea-wg0")
+	send("192.168.77.1")
+	require.False(t, dropped(leaves), "it is for no Pod")
+	send(peerGateway.String())
+	require.True(t, dropped(leaves))
+
+	const tunnel = "drop tunnel packets, which are not encrypted"
+	inject(t, "wire0", netip.MustParseAddr("192.168.77.12"), 7777)
+	require.False(t, dropped(comes))
+	require.False(t, dropped(tunnel))
+	inject(t, "wire0", peerGateway, 7777)
+	require.True(t, dropped(comes))
+	inject(t, "wire0", netip.MustParseAddr("192.168.77.12"), 6081)
+	require.True(t, dropped(tunnel))
+
+	off, node := testConfigs()
+	off.IPv6Enabled, node.PodIPv6CIDR = true, localCIDR6
+	former, err := NewClient(off, node, Options{Sysctls: newRecord(t)})
+	require.NoError(t, err)
+	require.NoError(t, former.Initialize())
+	saved := run(t, "iptables-save")
+	require.NotContains(t, saved, "not encrypted")
+	require.NotContains(t, saved, config.WireGuardDevice)
+	require.NotContains(t, saved, "51820")
+}
