@@ -43,6 +43,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/servicereject"
 	"github.com/antrea-oncache/antrea/pkg/agent/start"
 	"github.com/antrea-oncache/antrea/pkg/agent/stats"
+	"github.com/antrea-oncache/antrea/pkg/agent/wireguard"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
 	"github.com/antrea-oncache/antrea/pkg/features"
@@ -76,7 +77,9 @@ type controllers struct {
 	ruleStats  *stats.Reader
 	reporter   *stats.Reporter
 	nodeRoutes *noderoute.Controller
-	cni        *cniserver.Server
+	// wireGuard is nil unless packets to other Nodes' Pods are encrypted.
+	wireGuard *wireguard.Controller
+	cni       *cniserver.Server
 	// proxy is nil without AntreaProxy. services contains the Services and EndpointSlices for it, and the Services for NodePortLocal, rejects
 	// answers connections to Services without Endpoints.
 	proxy    *proxy.Controller
@@ -144,7 +147,7 @@ func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed, net
 	if err != nil {
 		return nil, err
 	}
-	if c.nodeRoutes, err = noderoute.New(c.nodes.Core().V1().Nodes(), n.flows, n.Routes, n.Network, n.Node, n.problems); err != nil {
+	if err := c.addNodeRoutes(n); err != nil {
 		return nil, err
 	}
 	cni := cniserver.Config{
@@ -158,6 +161,39 @@ func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed, net
 	}
 	c.cni, err = cniserver.New(cni, n.bridge, n.flows, n.store, networkReady)
 	return c, err
+}
+
+// addNodeRoutes makes the controller that connects this Node to others, and the one that encrypts packets to them.
+func (c *controllers) addNodeRoutes(n *node) (err error) {
+	nodes := c.nodes.Core().V1().Nodes()
+	var routes noderoute.RouteClient = n.Routes
+	if n.Network.WireGuardPort != 0 {
+		if c.wireGuard, err = wireguard.New(n.Network, n.Node, n.clients.Kube, nodes, n.problems); err != nil {
+			return err
+		}
+		if err := c.wireGuard.Prepare(); err != nil {
+			return err
+		}
+		routes = wireguard.Routes{RouteClient: routes, Controller: c.wireGuard}
+	}
+	c.nodeRoutes, err = noderoute.New(nodes, n.flows, routes, n.Network, n.Node, n.problems)
+	return err
+}
+
+// encrypt keeps the device that encrypts packets to other Nodes' Pods. Without encryption, a former agent's goes once no route leads to it.
+func (c *controllers) encrypt(ctx context.Context) {
+	if c.wireGuard != nil {
+		c.wireGuard.Run(ctx, c.nodeRoutes.Synced())
+		return
+	}
+	select {
+	case <-c.nodeRoutes.Synced():
+	case <-ctx.Done():
+		return
+	}
+	if err := wireguard.RemoveDevice(); err != nil {
+		klog.ErrorS(err, "The WireGuard device of a former agent stays on the Node")
+	}
 }
 
 // addPolicies makes the controller of NetworkPolicies and the parts that use its rules.
@@ -360,7 +396,7 @@ func (c *controllers) parts(ctx context.Context) []start.Part {
 	if c.services != nil {
 		c.services.Start(ctx.Done())
 	}
-	parts = append(parts, start.Part{Name: "subnets of the Node", Run: c.nodeRoutes.FollowSubnets})
+	parts = append(parts, start.Part{Name: "subnets of the Node", Run: c.nodeRoutes.FollowSubnets}, start.Part{Name: "WireGuard", Run: c.encrypt})
 	parts = append(parts, c.egressParts()...)
 	if c.policyNames {
 		parts = append(parts, start.Part{Name: "names in policies", Serve: c.names.Run, Saves: true})

@@ -25,7 +25,12 @@ import (
 
 // hasEgress reports whether Pods may have Egresses. Answers to them must return through the tunnel, but the host's routes to peers decide.
 func (o *options) hasEgress() bool {
-	return o.gates.Enabled(features.Egress) && o.config.TrafficEncapMode == agentconfig.EncapModeEncap
+	return o.gates.Enabled(features.Egress) && o.config.TrafficEncapMode == agentconfig.EncapModeEncap && !o.encrypts()
+}
+
+// encrypts reports whether packets to Pods of other Nodes are encrypted.
+func (o *options) encrypts() bool {
+	return o.config.TrafficEncryptionMode == agentconfig.EncryptionWireGuard
 }
 
 // addMembers makes the informers of Egresses and pools, and the membership of this Node among those that may have addresses of pools.
@@ -82,7 +87,11 @@ func (c *controllers) addNoEgress(o *options, n *node) (err error) {
 	if c.egressObjects, err = crd.NewEgressObjects(n.clients.Dynamic); err != nil {
 		return err
 	}
-	c.noEgress, err = egress.NewOff(n.name, o.config.TrafficEncapMode, c.egressObjects.Egresses, c.nodes.Core().V1().Nodes(), n.clients.Dynamic)
+	mode := o.config.TrafficEncapMode
+	if o.encrypts() {
+		mode += " with " + o.config.TrafficEncryptionMode
+	}
+	c.noEgress, err = egress.NewOff(n.name, mode, c.egressObjects.Egresses, c.nodes.Core().V1().Nodes(), n.clients.Dynamic)
 	return err
 }
 

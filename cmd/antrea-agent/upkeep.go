@@ -21,6 +21,9 @@ func (n *node) maintainers(cache *onCache, c *controllers) []start.Part {
 	keeper.Add(n.initializer.Upkeep()...)
 	keeper.Add(n.Routes.Upkeep()...)
 	keeper.Add(c.cni.Upkeep(n.problems))
+	if c.wireGuard != nil {
+		keeper.Add(c.wireGuard.Upkeep())
+	}
 	if cache.manager != nil {
 		keeper.Add(cache.manager.Upkeep())
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/round"
 	"github.com/antrea-oncache/antrea/pkg/agent/route"
+	"github.com/antrea-oncache/antrea/pkg/agent/wireguard"
 	"github.com/antrea-oncache/antrea/pkg/client/nodes"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsconfig"
 )
@@ -150,7 +151,7 @@ func (i *Initializer) discover(ctx context.Context) error {
 		return err
 	}
 	// The gateway's address is in the Pod network, which transportInterfaceCIDRs may contain.
-	devices, err := listDevices(i.options.HostGateway)
+	devices, err := listDevices(i.options.HostGateway, config.WireGuardDevice)
 	if err != nil {
 		return err
 	}
@@ -159,12 +160,17 @@ func (i *Initializer) discover(ctx context.Context) error {
 		return fmt.Errorf("choose the device that carries the tunnel: %w", err)
 	}
 	dropUnusedFamily(uplink, info)
-	mtu, err := podMTU(i.options.DefaultMTU, i.options.TrafficEncapMode, i.options.TunnelType, uplink, info.podIPv6CIDR.IsValid())
+	mtu, err := podMTU(&i.options, uplink, info.podIPv6CIDR.IsValid())
 	if err != nil {
 		return fmt.Errorf("choose the MTU of Pods: %w", err)
 	}
 	if want := transportAnnotation(uplink, info.addresses); want != info.transportAnnotation {
 		if err := nodes.Annotate(ctx, i.kube, i.options.NodeName, transportAddressesAnnotation, want); err != nil {
+			return err
+		}
+	}
+	if i.options.WireGuardPort == 0 && info.keyAnnotation != "" {
+		if err := nodes.Annotate(ctx, i.kube, i.options.NodeName, wireguard.KeyAnnotation, ""); err != nil {
 			return err
 		}
 	}
@@ -176,7 +182,7 @@ func (i *Initializer) discover(ctx context.Context) error {
 	i.network = &config.NetworkConfig{
 		TrafficEncapMode: i.options.TrafficEncapMode, TunnelType: i.options.TunnelType,
 		TunnelPort: tunnelPort(i.options.TunnelType, i.options.TunnelPort), TunnelCsum: i.options.TunnelCsum,
-		RewritePort: i.options.RewritePort,
+		RewritePort: i.options.RewritePort, WireGuardPort: i.options.WireGuardPort,
 		IPv4Enabled: info.podIPv4CIDR.IsValid(), IPv6Enabled: info.podIPv6CIDR.IsValid(),
 		SNATFullyRandomPorts: i.options.SNATFullyRandomPorts, NoSNAT: i.options.NoSNAT,
 	}

@@ -248,11 +248,15 @@ func TestPodMTU(t *testing.T) {
 		configured int
 		mode       config.TrafficEncapMode
 		tunnel     config.TunnelType
+		wireGuard  uint16
 		uplink     config.Uplink
 		ipv6       bool
 		want       int
 		err        string
 	}{
+		{name: "WireGuard", mode: "encap", tunnel: "geneve", wireGuard: 51820, uplink: config.Uplink{MTU: 1500, IPv4: v4}, want: 1440},
+		{name: "WireGuard, dual-stack underlay", mode: "encap", tunnel: "geneve", wireGuard: 51820, uplink: config.Uplink{MTU: 1500, IPv4: v4, IPv6: v6}, want: 1420},
+		{name: "WireGuard, largest", mode: "encap", tunnel: "geneve", wireGuard: 51820, uplink: config.Uplink{MTU: 65535, IPv4: v4}, want: 65000},
 		{name: "geneve", mode: "encap", tunnel: "geneve", uplink: config.Uplink{MTU: 1500, IPv4: v4}, want: 1450},
 		{name: "vxlan", mode: "encap", tunnel: "vxlan", uplink: config.Uplink{MTU: 9000, IPv4: v4}, want: 8950},
 		{name: "gre", mode: "encap", tunnel: "gre", uplink: config.Uplink{MTU: 1500, IPv4: v4}, want: 1458},
@@ -269,7 +273,7 @@ func TestPodMTU(t *testing.T) {
 		{name: "too small", mode: "encap", tunnel: "geneve", uplink: config.Uplink{Name: "eth0", MTU: 600, IPv4: v4}, err: "device eth0 with MTU 600"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			mtu, err := podMTU(tc.configured, tc.mode, tc.tunnel, &tc.uplink, tc.ipv6)
+			mtu, err := podMTU(&Options{DefaultMTU: tc.configured, TrafficEncapMode: tc.mode, TunnelType: tc.tunnel, WireGuardPort: tc.wireGuard}, &tc.uplink, tc.ipv6)
 			if tc.err != "" {
 				require.ErrorContains(t, err, tc.err)
 				return

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/wireguard"
 )
 
 const (
@@ -48,7 +49,8 @@ func tunnelPort(t config.TunnelType, configured uint16) uint16 {
 }
 
 // podMTU is the MTU of Pods and gateway. ipv6 says that Pods have IPv6 addresses.
-func podMTU(configured int, mode config.TrafficEncapMode, tunnel config.TunnelType, uplink *config.Uplink, ipv6 bool) (int, error) {
+func podMTU(o *Options, uplink *config.Uplink, ipv6 bool) (int, error) {
+	configured, mode, tunnel := o.DefaultMTU, o.TrafficEncapMode, o.TunnelType
 	least := minMTU
 	if ipv6 {
 		least = minIPv6MTU
@@ -60,7 +62,9 @@ func podMTU(configured int, mode config.TrafficEncapMode, tunnel config.TunnelTy
 		return configured, nil
 	}
 	mtu := uplink.MTU
-	if mode == config.TrafficEncapModeEncap || mode == config.TrafficEncapModeHybrid {
+	if o.WireGuardPort != 0 {
+		mtu = wireguard.MTU(uplink)
+	} else if mode == config.TrafficEncapModeEncap || mode == config.TrafficEncapModeHybrid {
 		switch tunnel {
 		case config.TunnelTypeGeneve, config.TunnelTypeVXLAN:
 			mtu -= udpTunnelOverhead

@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/wireguard"
 	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
@@ -52,6 +53,8 @@ type nodeInfo struct {
 	addresses []netip.Addr
 	// transportAnnotation is the present value of the annotation with the transport addresses.
 	transportAnnotation string
+	// keyAnnotation is the public key for WireGuard that peers know.
+	keyAnnotation string
 }
 
 // nodeIP is the address that peers use when no transport address is configured: the first IPv4 address, else the first.
@@ -100,7 +103,7 @@ func waitForNode(ctx context.Context, kube kubernetes.Interface, name string, fa
 
 // parseNode fails, with what is missing, as long as the Node object lacks something that will come later.
 func parseNode(node *corev1.Node, fallback []netip.Prefix) (*nodeInfo, error) {
-	info := &nodeInfo{transportAnnotation: node.Annotations[transportAddressesAnnotation]}
+	info := &nodeInfo{transportAnnotation: node.Annotations[transportAddressesAnnotation], keyAnnotation: node.Annotations[wireguard.KeyAnnotation]}
 	cidrs, err := podCIDRs(node)
 	if len(cidrs) == 0 {
 		if err != nil {

@@ -23,6 +23,8 @@ type Options struct {
 	TunnelType       config.TunnelType
 	TunnelPort       uint16
 	TunnelCsum       bool
+	// WireGuardPort is the UDP port of encrypted packets; 0 without WireGuard.
+	WireGuardPort uint16
 	// RewritePort is the port of packets that are rewritten instead of encapsulated; 0 if none are.
 	RewritePort uint16
 	// DefaultMTU is the MTU of Pods and gateway; 0 derives it from the transport device.
@@ -53,13 +55,17 @@ func NewOptions(c *agentconfig.AgentConfig, nodeName string) (*Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Options{
+	o := &Options{
 		NodeName: nodeName, OVSBridge: c.OVSBridge, HostGateway: c.HostGateway,
 		TrafficEncapMode: config.TrafficEncapMode(c.TrafficEncapMode), TunnelType: config.TunnelType(c.TunnelType),
 		TunnelPort: uint16(c.TunnelPort), TunnelCsum: c.TunnelCsum, DefaultMTU: c.DefaultMTU,
 		TransportInterface: c.TransportInterface, TransportInterfaceCIDRs: transportCIDRs, PodCIDRs: podCIDRs,
 		SNATFullyRandomPorts: c.SNATFullyRandomPorts, NoSNAT: c.NoSNAT,
-	}, nil
+	}
+	if c.TrafficEncryptionMode == agentconfig.EncryptionWireGuard {
+		o.WireGuardPort = uint16(c.WireGuard.Port)
+	}
+	return o, nil
 }
 
 func parsePrefixes(key string, texts []string) ([]netip.Prefix, error) {

@@ -196,7 +196,7 @@ func testNoEgress(t *testing.T, s *suite) {
 		require.NoError(t, err)
 		e, err := crd.Read[v1beta1.Egress](shown)
 		require.NoError(t, err)
-		return len(e.Status.Conditions) == 1 && strings.Contains(e.Status.Conditions[0].Message, "Egress needs trafficEncapMode encap, but is noEncap")
+		return len(e.Status.Conditions) == 1 && strings.Contains(e.Status.Conditions[0].Message, "Egress needs trafficEncapMode encap without encryption, but is noEncap")
 	}, 20*time.Second, 50*time.Millisecond)
 	require.Equal(t, s.node1.IP, seenAs(t, s.client.Space, outside))
 }

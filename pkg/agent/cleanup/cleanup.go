@@ -24,6 +24,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/pkg/agent/route"
+	"github.com/antrea-oncache/antrea/pkg/agent/wireguard"
 )
 
 // Options say where things are.
@@ -70,6 +71,7 @@ func (o *Options) steps() []step {
 		{"firewall", route.Leftovers},
 		{"Open vSwitch", o.openvswitch},
 		{"Egress", assign.Leftovers},
+		{"WireGuard", wireguard.Leftovers},
 		{"conntrack", o.conntrack},
 		{"sysctls", o.sysctls},
 	}

@@ -54,7 +54,7 @@ func (c *AgentConfig) setDefaults() {
 	config.SetDefault(&c.HostGateway, DefaultHostGateway)
 	config.SetDefault(&c.TrafficEncapMode, EncapModeEncap)
 	config.SetDefault(&c.TunnelType, TunnelGeneve)
-	config.SetDefault(&c.TrafficEncryptionMode, "none")
+	config.SetDefault(&c.TrafficEncryptionMode, EncryptionNone)
 	config.SetDefault(&c.PodInterfaceType, PodInterfaceAuto)
 	config.SetDefault(&c.PacketInRate, DefaultPacketInRate)
 	config.SetDefault(&c.HostNetworkMode, "iptables")

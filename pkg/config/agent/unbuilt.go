@@ -67,5 +67,8 @@ func (c *AgentConfig) WithoutEffect(gates featuregate.FeatureGate) []string {
 	if c.TrafficEncapMode != EncapModeEncap && gates.Enabled(features.Egress) {
 		lines = append(lines, "featureGates.Egress: Egresses need trafficEncapMode encap, without it Pods keep their Node's address outside")
 	}
+	if c.TrafficEncryptionMode == EncryptionWireGuard && gates.Enabled(features.Egress) {
+		lines = append(lines, "featureGates.Egress: Egresses need trafficEncryptionMode none, because packets to another Node's Egress would not be encrypted; Pods keep their Node's address outside")
+	}
 	return lines
 }

@@ -32,7 +32,7 @@ type choice struct {
 func choices(c *AgentConfig) []choice {
 	encapModes := []string{EncapModeEncap, EncapModeNoEncap, EncapModeHybrid, EncapModeNetworkPolicyOnly}
 	builtModes := []string{EncapModeEncap, EncapModeNoEncap, EncapModeHybrid}
-	none := []string{"none"}
+	builtEncryption := []string{EncryptionNone}
 	tunnels := []string{TunnelGeneve, TunnelVXLAN, TunnelGRE, TunnelSTT}
 	udp := []string{TunnelGeneve, TunnelVXLAN}
 	podInterfaces := []string{PodInterfaceAuto, PodInterfaceVeth, PodInterfaceNetkit}
@@ -42,7 +42,7 @@ func choices(c *AgentConfig) []choice {
 		{"ovsDatapathType", &c.OVSDatapathType, []string{"system"}, []string{"system"}, nil, "", ""},
 		{"trafficEncapMode", &c.TrafficEncapMode, encapModes, builtModes, builtModes, "",
 			"another network plugin would have to connect the Pods: set it to one of these on all Nodes at once, or stay with Antrea"},
-		{"trafficEncryptionMode", &c.TrafficEncryptionMode, []string{"none", "ipsec", "wireGuard"}, none, none, "", "traffic between Nodes would not be encrypted: set it to none if that is acceptable"},
+		{"trafficEncryptionMode", &c.TrafficEncryptionMode, []string{EncryptionNone, EncryptionIPsec, EncryptionWireGuard}, builtEncryption, builtEncryption, "", "traffic between Nodes would not be encrypted: set it to none if that is acceptable"},
 		{"tunnelType", &c.TunnelType, tunnels, udp, udp, "", "set it to one of these on all Nodes at once"},
 		{"podInterfaceType", &c.PodInterfaceType, podInterfaces, podInterfaces, nil, "", ""},
 		{"hostNetworkMode", &c.HostNetworkMode, []string{"iptables", "nftables"}, []string{"iptables"}, nil, "iptables", ""},
@@ -98,6 +98,9 @@ func validateChoices(c *AgentConfig, withONCache bool) (errs []error) {
 
 // validateMode checks settings that depend on the traffic mode, as Antrea does.
 func validateMode(c *AgentConfig, gates featuregate.FeatureGate) (errs []error) {
+	if c.TrafficEncryptionMode != EncryptionNone && c.TrafficEncapMode != EncapModeEncap {
+		errs = append(errs, fmt.Errorf("trafficEncryptionMode: %q needs trafficEncapMode encap, but that is %q: set one of them to its default", c.TrafficEncryptionMode, c.TrafficEncapMode))
+	}
 	if c.NoSNAT && c.TrafficEncapMode != EncapModeNoEncap {
 		errs = append(errs, fmt.Errorf("noSNAT: true needs trafficEncapMode noEncap, but that is %q: leave noSNAT out", c.TrafficEncapMode))
 	}

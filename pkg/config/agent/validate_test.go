@@ -88,6 +88,7 @@ func TestValidateRefuses(t *testing.T) {
 		{"routed without the gate AntreaProxy", "trafficEncapMode: hybrid\nfeatureGates: {AntreaProxy: false}", []string{`trafficEncapMode: "hybrid" needs AntreaProxy`}},
 		{"noSNAT with a tunnel", "trafficEncapMode: hybrid\nnoSNAT: true", []string{`noSNAT: true needs trafficEncapMode noEncap, but that is "hybrid"`}},
 		{"wireGuard", "trafficEncryptionMode: WireGuard", []string{`trafficEncryptionMode: "wireGuard" is not supported by this version; supported: none; traffic between Nodes would not be encrypted`}},
+		{"wireGuard without the tunnel", "trafficEncryptionMode: wireGuard\ntrafficEncapMode: noEncap", []string{`trafficEncryptionMode: "wireGuard" needs trafficEncapMode encap, but that is "noEncap"`}},
 		{"gre", "tunnelType: gre", []string{`tunnelType: "gre" is not supported by this version; supported: geneve, vxlan`}},
 		{"bridging", "enableBridgingMode: true", []string{"enableBridgingMode: true is not supported by this version; supported: false"}},
 		{"health check address", "antreaProxy: {serviceHealthCheckServerBindAddress: 10256}", []string{`antreaProxy.serviceHealthCheckServerBindAddress: "10256" is not an address with a port`}},

@@ -11,6 +11,13 @@ const (
 	EncapModeNetworkPolicyOnly = "networkPolicyOnly"
 )
 
+// Values of trafficEncryptionMode: what encrypts Pod traffic between Nodes.
+const (
+	EncryptionNone      = "none"
+	EncryptionIPsec     = "ipsec"
+	EncryptionWireGuard = "wireGuard"
+)
+
 // Values of tunnelType.
 const (
 	TunnelGeneve = "geneve"

@@ -25,7 +25,7 @@ import (
 )
 
 // offMessage begins the conditions that Off writes, by which a Controller recognizes them.
-const offMessage = assignmentMessage + "Egress needs trafficEncapMode encap, but is "
+const offMessage = assignmentMessage + "Egress needs trafficEncapMode encap without encryption, but is "
 
 // Off is in the place of a Controller where the traffic mode has no Egress. Packets keep the addresses of Nodes there, as in Antrea; the status of
 // each Egress says so.

@@ -74,7 +74,7 @@ func TestOff(t *testing.T) {
 		e := read(name)
 		require.Empty(t, e.Status.EgressNode+e.Status.EgressIP)
 		require.Equal(t, corev1.ConditionFalse, e.Status.Conditions[0].Status)
-		require.Equal(t, "Failed to assign the IP to EgressNode: Egress needs trafficEncapMode encap, but is noEncap; packets of its Pods to outside the cluster have the addresses of Nodes",
+		require.Equal(t, "Failed to assign the IP to EgressNode: Egress needs trafficEncapMode encap without encryption, but is noEncap; packets of its Pods to outside the cluster have the addresses of Nodes",
 			e.Status.Conditions[0].Message)
 		if len(former.Conditions) > 0 {
 			require.Equal(t, allocated.Reason, e.Status.Conditions[1].Reason)

@@ -1,0 +1,225 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wireguard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+	"golang.zx2c4.com/wireguard/wgctrl"
+	"golang.zx2c4.com/wireguard/wgctrl/wgtypes"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/leftover"
+	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
+)
+
+const linkKind = "wireguard"
+
+// kernelDevice is the device of the current network namespace.
+type kernelDevice struct{}
+
+// find returns nil if there is no device.
+func (kernelDevice) find() (netlink.Link, error) {
+	link, err := netlink.LinkByName(config.WireGuardDevice)
+	if gone := (netlink.LinkNotFoundError{}); errors.As(err, &gone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for device %s: %w", config.WireGuardDevice, err)
+	}
+	if kind := link.Type(); kind != linkKind {
+		return nil, fmt.Errorf("the Node has a device %s of kind %s, which the agent has not made: remove or rename it", config.WireGuardDevice, kind)
+	}
+	return link, nil
+}
+
+func (d kernelDevice) read() (state, error) {
+	link, err := d.find()
+	if link == nil {
+		return state{}, err
+	}
+	addresses, err := rtnl.Addresses(link)
+	if err != nil {
+		return state{}, fmt.Errorf("list the addresses of %s: %w", config.WireGuardDevice, err)
+	}
+	s := state{exists: true, up: link.Attrs().Flags&net.FlagUp != 0, peers: map[wgtypes.Key]peer{}}
+	s.mtu = link.Attrs().MTU
+	for _, a := range addresses {
+		if p, ok := rtnl.Prefix(a.IPNet); ok && !p.Addr().IsLinkLocalUnicast() {
+			s.addresses = append(s.addresses, p)
+		}
+	}
+	slices.SortFunc(s.addresses, netip.Prefix.Compare)
+	client, err := wgctrl.New()
+	if err != nil {
+		return state{}, fmt.Errorf("open WireGuard's netlink: %w", err)
+	}
+	defer client.Close()
+	found, err := client.Device(config.WireGuardDevice)
+	if err != nil {
+		return state{}, fmt.Errorf("read device %s: %w", config.WireGuardDevice, err)
+	}
+	s.private, s.port = found.PrivateKey, uint16(found.ListenPort)
+	for _, p := range found.Peers {
+		s.peers[p.PublicKey] = readPeer(p)
+	}
+	return s, nil
+}
+
+func readPeer(from wgtypes.Peer) (p peer) {
+	if from.Endpoint != nil {
+		if addr, ok := netip.AddrFromSlice(from.Endpoint.IP); ok {
+			p.endpoint = netip.AddrPortFrom(addr.Unmap(), uint16(from.Endpoint.Port))
+		}
+	}
+	for _, n := range from.AllowedIPs {
+		if network, ok := rtnl.Prefix(&n); ok {
+			p.allowed = append(p.allowed, network)
+		}
+	}
+	slices.SortFunc(p.allowed, netip.Prefix.Compare)
+	return p
+}
+
+// apply runs the operations. Those about keys and peers, which follow each other in a plan, are one request.
+func (d kernelDevice) apply(ops []operation, want settings) error {
+	var request wgtypes.Config
+	var up bool
+	for _, op := range ops {
+		switch op.kind {
+		case createDevice, setMTU, setAddresses:
+			if err := d.applyLink(op.kind, want); err != nil {
+				return err
+			}
+		case makeKey:
+			key, err := wgtypes.GeneratePrivateKey()
+			if err != nil {
+				return fmt.Errorf("make a key for %s: %w", config.WireGuardDevice, err)
+			}
+			request.PrivateKey = &key
+		case setPort:
+			port := int(want.port)
+			request.ListenPort = &port
+		case setUp:
+			up = true
+		case removePeer:
+			request.Peers = append(request.Peers, wgtypes.PeerConfig{PublicKey: op.key, Remove: true})
+		case setPeer:
+			request.Peers = append(request.Peers, peerConfig(op.key, op.peer))
+		}
+	}
+	if err := d.configure(request); err != nil || !up {
+		return err
+	}
+	link, err := d.mustFind()
+	if err != nil {
+		return err
+	}
+	if err := netlink.LinkSetUp(link); err != nil {
+		return fmt.Errorf("set %s up: %w (does another program use UDP port %d?)", config.WireGuardDevice, err, want.port)
+	}
+	return nil
+}
+
+func peerConfig(key wgtypes.Key, p peer) wgtypes.PeerConfig {
+	c := wgtypes.PeerConfig{PublicKey: key, Endpoint: net.UDPAddrFromAddrPort(p.endpoint), ReplaceAllowedIPs: true}
+	for _, network := range p.allowed {
+		c.AllowedIPs = append(c.AllowedIPs, net.IPNet{IP: network.Addr().AsSlice(), Mask: net.CIDRMask(network.Bits(), network.Addr().BitLen())})
+	}
+	return c
+}
+
+func (kernelDevice) configure(request wgtypes.Config) error {
+	if request.PrivateKey == nil && request.ListenPort == nil && len(request.Peers) == 0 {
+		return nil
+	}
+	client, err := wgctrl.New()
+	if err != nil {
+		return fmt.Errorf("open WireGuard's netlink: %w", err)
+	}
+	defer client.Close()
+	if err := client.ConfigureDevice(config.WireGuardDevice, request); err != nil {
+		return fmt.Errorf("configure %s: %w", config.WireGuardDevice, err)
+	}
+	return nil
+}
+
+func (d kernelDevice) mustFind() (netlink.Link, error) {
+	link, err := d.find()
+	if err == nil && link == nil {
+		err = fmt.Errorf("device %s is gone", config.WireGuardDevice)
+	}
+	return link, err
+}
+
+// applyLink runs an operation that concerns the device as a network device.
+func (d kernelDevice) applyLink(kind operationKind, want settings) error {
+	if kind == createDevice {
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name, attrs.MTU = config.WireGuardDevice, want.mtu
+		err := netlink.LinkAdd(&netlink.Wireguard{LinkAttrs: attrs})
+		if errors.Is(err, unix.EOPNOTSUPP) {
+			return fmt.Errorf("make device %s: the kernel has no WireGuard, which trafficEncryptionMode wireGuard needs: load the module wireguard (Linux 5.6 or later)",
+				config.WireGuardDevice)
+		}
+		if err != nil {
+			return fmt.Errorf("make device %s: %w", config.WireGuardDevice, err)
+		}
+		return nil
+	}
+	link, err := d.mustFind()
+	if err != nil {
+		return err
+	}
+	if kind == setAddresses {
+		return setLinkAddresses(link, want.addresses)
+	}
+	if err := netlink.LinkSetMTU(link, want.mtu); err != nil {
+		return fmt.Errorf("set the MTU of %s to %d: %w", config.WireGuardDevice, want.mtu, err)
+	}
+	return nil
+}
+
+// setLinkAddresses also allows IPv6 on the device where new ones have none.
+func setLinkAddresses(link netlink.Link, addresses []netip.Prefix) error {
+	if slices.ContainsFunc(addresses, func(p netip.Prefix) bool { return p.Addr().Is6() }) {
+		path := "/proc/sys/net/ipv6/conf/" + config.WireGuardDevice + "/disable_ipv6"
+		if err := os.WriteFile(path, []byte("0"), 0); err != nil {
+			return fmt.Errorf("allow IPv6 on %s: %w", config.WireGuardDevice, err)
+		}
+	}
+	return rtnl.SetAddresses(link, addresses)
+}
+
+// RemoveDevice removes the device, with its key and peers, if there is one.
+func RemoveDevice() error {
+	link, err := kernelDevice{}.find()
+	if link == nil {
+		return err
+	}
+	if err := netlink.LinkDel(link); err != nil {
+		return fmt.Errorf("delete device %s: %w", config.WireGuardDevice, err)
+	}
+	return nil
+}
+
+// Leftovers finds the device of a former agent. One with its name that is of another kind is not the agent's.
+func Leftovers(context.Context) ([]leftover.Item, error) {
+	link, err := netlink.LinkByName(config.WireGuardDevice)
+	if err != nil || link.Type() != linkKind {
+		if gone := (netlink.LinkNotFoundError{}); errors.As(err, &gone) {
+			err = nil
+		}
+		return nil, err
+	}
+	return []leftover.Item{{Name: "device " + config.WireGuardDevice + ", with the Node's WireGuard key", Remove: RemoveDevice}}, nil
+}
