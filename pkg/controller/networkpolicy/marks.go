@@ -10,7 +10,8 @@ import (
 
 // Marks tell an agent, whose three watches have no order among each other, when it has heard all of an event that changes policies of its Node.
 // The event's version is the resource version of all that is sent to the Node, and at its end each watch has a BOOKMARK with that version. Only
-// clients that allow bookmarks get marks: others may end a watch with a second bookmark. Versions of different processes cannot be compared.
+// clients that allow bookmarks get marks: others may end a watch with a second bookmark. Versions of a process that begins later are higher, as
+// far as clocks agree: agents that go from one process to another wait until all their watches have.
 
 // markedNodes returns the Nodes at which policies change.
 func markedNodes(changes []change) map[string]struct{} {
@@ -55,15 +56,12 @@ func (s *Store) endMarked(nodes map[string]struct{}) {
 	}
 }
 
-// markInitial gives the first objects of a watch the present version. If they are policies, the other watches of the Node learn that they have
-// heard all before it.
-func (s *Store) markInitial(resource Resource, node string, initial []watch.Event) {
+// markInitial gives the first objects of a watch the present version. The other watches of the Node learn that they have heard all before it.
+func (s *Store) markInitial(node string, initial []watch.Event) {
 	for i, event := range initial {
 		if event.Type == watch.Added {
 			initial[i] = s.withVersion(event)
 		}
 	}
-	if resource == NetworkPolicies {
-		s.endMarked(map[string]struct{}{node: {}})
-	}
+	s.endMarked(map[string]struct{}{node: {}})
 }

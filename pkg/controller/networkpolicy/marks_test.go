@@ -6,6 +6,7 @@ package networkpolicy
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,7 +27,10 @@ func marks(w watch.Interface, n int) (texts []string) {
 
 // All watches of a Node at which policies change get the version of the event, and a bookmark at its end; other events and clients get neither.
 func TestMarks(t *testing.T) {
+	began := uint64(time.Now().UnixMicro())
 	store := NewStore()
+	require.GreaterOrEqual(t, store.version, began, "later processes have higher versions")
+	store.version = 1
 	bookmark := func(version string) runtime.Object {
 		o := &controlplane.NetworkPolicy{}
 		o.ResourceVersion = version
@@ -54,7 +58,11 @@ func TestMarks(t *testing.T) {
 	policies := store.Watch(NetworkPolicies, Selection{Node: "node-1", Marked: true}, bookmark)
 	defer policies.Stop()
 	require.Equal(t, []string{"ADDED 2", "BOOKMARK 2"}, marks(policies, 2))
-	require.Equal(t, []string{"BOOKMARK 2"}, marks(one, 1), "a new watch of policies waits for the others")
+	require.Equal(t, []string{"BOOKMARK 2"}, marks(one, 1), "a new watch waits for the others")
+	groups := store.Watch(AddressGroups, Selection{Node: "node-1", Marked: true}, bookmark)
+	defer groups.Stop()
+	require.Equal(t, []string{"BOOKMARK 2"}, marks(groups, 1))
+	require.Equal(t, []string{"BOOKMARK 2", "BOOKMARK 2"}, append(marks(one, 1), marks(policies, 1)...), "of whatever resource")
 
 	set(`podSelector: {matchLabels: {app: b}}`)
 	require.Equal(t, []string{"MODIFIED 3", "BOOKMARK 3"}, marks(policies, 2))

@@ -27,7 +27,7 @@ type Selection struct {
 type Store struct {
 	mu   sync.Mutex
 	core *core
-	// version counts the events that have changed something.
+	// version counts the events that have changed something, from the time of the start in microseconds.
 	version uint64
 	// onNode has the objects by the Nodes in their spans.
 	onNode [resources]map[string]map[object]struct{}
@@ -39,7 +39,7 @@ type Store struct {
 
 // NewStore returns an empty store.
 func NewStore() *Store {
-	s := &Store{core: newCore()}
+	s := &Store{core: newCore(), version: uint64(time.Now().UnixMicro())}
 	for r := range s.watchers {
 		s.onNode[r] = map[string]map[object]struct{}{}
 		s.watchers[r] = map[string]map[*watcher]struct{}{}
@@ -90,7 +90,7 @@ func (s *Store) subscribe(resource Resource, selection Selection, endOfInitial f
 	w := newWatcher(selection.Name, queued[resource])
 	if selection.Marked && selection.Node != "" {
 		w.newBookmark = endOfInitial
-		s.markInitial(resource, selection.Node, initial)
+		s.markInitial(selection.Node, initial)
 	}
 	ofNode := s.watchers[resource]
 	if ofNode[selection.Node] == nil {
@@ -132,8 +132,7 @@ func (s *Store) selected(resource Resource, selection Selection) []object {
 	return selected
 }
 
-// The first version is 1: clients take 0 for "any".
-func (s *Store) versionText() string { return strconv.FormatUint(s.version+1, 10) }
+func (s *Store) versionText() string { return strconv.FormatUint(s.version, 10) }
 
 // apply gives the core one event and tells the watchers what it has changed. An error may be about a part of the event only.
 func (s *Store) apply(event func(*core) ([]change, error)) error {
