@@ -3,8 +3,8 @@
 
 // Package networkpolicy turns the policies that antrea-controller has computed for this Node into flows of Open vSwitch.
 //
-// watch.go follows the three resources of controlplane.antrea.io (source.go opens the watches, pace.go waits between attempts, overdue.go ends one that brings no mark, marks.go
-// waits for what belongs together),
+// watch.go follows the three resources of controlplane.antrea.io (source.go opens the watches, pace.go waits between attempts, marks.go keeps what belongs
+// together until all of it has arrived, overdue.go limits that),
 // resources.go enters their content into state.go. files.go stores it on disk for times when antrea-controller is away, as
 // records (records.go) in files with checksums (journal.go). load.go reads the files, fallback.go uses their content, and
 // doubt.go isolates the Pods for which they are incomplete.
@@ -29,8 +29,8 @@
 // The package guarantees the following. At start no policy of an earlier agent is removed before all present ones can
 // replace it. A stored object that cannot be read opens nothing, and closes only what it concerns. An edited policy
 // replaces its former version in one instant. A version does not replace the one before while a group of its peers, or all of its Pods' groups,
-// are missing; nor while groups of Pods are not followed and one is missing that the version before did not have; nor, with marks of
-// antrea-controller, before all of the change has arrived. A policy that
+// are missing; nor while groups of Pods are not followed and one is missing that the version before did not have. With marks of
+// antrea-controller, all that one event changes takes effect in one instant, unless a watch does not open for a minute or the switch refuses it. A policy that
 // the switch refuses, or that is invalid, costs others nothing; its Pods are isolated, except for the part of it that was
 // in force. At start, a Pod for which that is also refused is closed before the rules of an earlier agent go. The policies
 // of a new Pod that are known at that time are in force before its first packet can pass.

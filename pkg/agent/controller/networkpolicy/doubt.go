@@ -38,7 +38,7 @@ func (s *state) answered(r Resource) {
 	case NetworkPolicies:
 		s.doubt.policiesLost = false
 	case AppliedToGroups:
-		s.targetsBehind = false
+		s.targetsBehind = !s.marks[r].open
 	}
 }
 

@@ -13,11 +13,16 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 )
 
-// fallBack uses the stored objects, unless a complete set has arrived before. When they are damaged it waits for
+// fallBack uses the stored objects, unless a complete set has arrived before, which then waits for no marks any more. When they are damaged it waits for
 // antrea-controller until doubtDelay has passed since the start: while nothing is realized, the rules of the former agent
 // are in force.
 func (w *watcher) fallBack(reason error) {
 	if w.synced {
+		w.c.update(func(s *state) {
+			if w.c.unsynced.Has(w.resource) {
+				s.forgo(NetworkPolicies, AddressGroups, AppliedToGroups)
+			}
+		})
 		return
 	}
 	if w.stored == nil {
@@ -27,7 +32,11 @@ func (w *watcher) fallBack(reason error) {
 		w.giveUp.Reset(left)
 		return
 	}
-	w.applyAll(w.stored.changes, func(s *state) { s.fellBack(w.resource, w.stored.lost) })
+	set := w.setOf(w.stored.changes, func(s *state) { s.fellBack(w.resource, w.stored.lost) })
+	w.c.update(func(s *state) {
+		set.apply(s)
+		s.forgo(w.resource)
+	})
 	klog.InfoS("Using what antrea-controller has sent to an earlier agent", "resource", w.resource, "objects", len(w.stored.changes), "reason", reason)
 	if w.c.fresh {
 		// The next agent finds Pods: it must know that they have no policies because none existed.
@@ -67,24 +76,17 @@ func (w *watcher) compact(name string) {
 	if !w.files.outgrown(name) {
 		return
 	}
-	w.c.mu.Lock()
-	object := w.c.state.object(w.resource, name)
-	w.c.mu.Unlock()
-	if err := w.files.save(object); err != nil {
+	if err := w.files.save(w.latest.object(w.resource, name)); err != nil {
 		w.notStored(err)
 	}
 }
 
-// storeAll writes all objects again, which repairs damage.
+// storeAll writes all objects that have arrived again, which repairs damage.
 func (w *watcher) storeAll() {
-	w.c.mu.Lock()
 	var objects []any
-	for _, name := range w.c.state.names(w.resource) {
-		if _, leaves := w.c.state.marks.leaving[leavingGroup{w.resource, name}]; name != doubtName && !leaves {
-			objects = append(objects, w.c.state.object(w.resource, name))
-		}
+	for _, name := range w.latest.names(w.resource) {
+		objects = append(objects, w.latest.object(w.resource, name))
 	}
-	w.c.mu.Unlock()
 	if err := w.files.replace(objects); err != nil {
 		w.notStored(err)
 		return

@@ -4,34 +4,42 @@
 package networkpolicy
 
 import (
-	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
-// marks say how much has arrived of the events that change policies of this Node: antrea-controller gives all that belongs to such an event one
-// version, and ends it with a bookmark on each watch (package v1beta2). A new version of a policy does not replace the one before until its
-// groups have arrived, and a group that the former version names stays until the new one has. Without marks (upstream's antrea-controller sends
-// none) nothing waits: versions are 0.
-type marks struct {
-	// reached has the latest version that has ended, for each watch that is open; 0 if it has no marks.
-	reached map[Resource]uint64
-	// held are policies whose latest version waits for their groups; leaving are groups that are gone, and wait for the policies.
-	held    sets.Set[string]
-	leaving map[leavingGroup]uint64
+// marks keep what the watches bring from taking effect until all of its event has arrived, so that no packet meets a policy with the groups of
+// another version. antrea-controller gives all that belongs to an event one version, and ends it with a bookmark on each watch (package v1beta2).
+// A change without a version comes after the version that has ended before it, and needs no more. Upstream's antrea-controller sends no versions:
+// everything takes effect at once.
+//
+// A watch that ends is behind until the next one has begun. If that takes too long (overdue.go), the others do not wait for it any more.
+type marks map[Resource]*arrival
+
+// arrival is the progress of one watch.
+type arrival struct {
+	// reached is the latest version that has ended; the first bookmark of a watch tells how much it knows. It is 0 without marks.
+	reached uint64
+	// open is set from the first bookmark to the end of the watch, awaited while the other watches wait for this one.
+	open, awaited bool
+	// waiting are the changes that wait for marks, in order.
+	waiting []change
+	// behind is the time at which this watch was first seen to be behind others, without progress since; zero if it is not.
+	behind time.Time
 }
 
-type leavingGroup struct {
-	resource Resource
-	name     string
-}
+// maxWaiting is the number of changes of one watch that may wait.
+const maxWaiting = 10000
 
 func newMarks() marks {
-	return marks{reached: map[Resource]uint64{}, held: sets.New[string](), leaving: map[leavingGroup]uint64{}}
+	m := marks{}
+	for r := range directories {
+		m[r] = &arrival{awaited: true}
+	}
+	return m
 }
 
 // takeVersion returns the version of an object that antrea-controller has sent, and removes it: it is not part of the content.
@@ -48,97 +56,78 @@ func takeVersion(object any) uint64 {
 	return version
 }
 
-// followed records that a watch has begun with all up to a version.
-func (s *state) followed(r Resource, version uint64) {
-	if r == NetworkPolicies { // of another process perhaps, with other versions
-		for group := range s.marks.leaving {
-			s.marks.leaving[group] = version
+// begin enters the complete set with which a watch begins. It replaces what waits of the watch before. Watches that have ended are awaited, whatever
+// they had reached: it may have been of another process, with other versions.
+func (s *state) begin(r Resource, set change) {
+	for _, a := range s.marks {
+		if set.version > 0 && !a.open && a.reached > 0 {
+			a.reached, a.awaited, a.behind = 0, true, time.Time{}
 		}
 	}
-	s.reach(r, version)
+	*s.marks[r] = arrival{reached: set.version, open: true, awaited: set.version > 0, waiting: []change{set}}
+	s.release()
 }
 
-// reach records that all up to a version has arrived on a watch, and does what waits for that.
+// arrive enters a change. It reports whether there is room for further ones.
+func (s *state) arrive(r Resource, ch change) bool {
+	a := s.marks[r]
+	ch.version = max(ch.version, a.reached)
+	a.waiting = append(a.waiting, ch)
+	s.release()
+	return len(a.waiting) < maxWaiting
+}
+
+// reach records that all up to a version has arrived on a watch that is open.
 func (s *state) reach(r Resource, version uint64) {
-	s.marks.reached[r] = max(s.marks.reached[r], version)
-	s.leave()
-	s.releaseHeld()
+	a := s.marks[r]
+	a.reached, a.behind = max(a.reached, version), time.Time{}
+	a.awaited = a.reached > 0
+	s.release()
 }
 
-// unfollowed records that a watch has ended. The first bookmark of the next one tells how much it knows.
-func (s *state) unfollowed(r Resource) {
-	delete(s.marks.reached, r)
-	s.leave()
-	s.releaseHeld()
+// end records that a watch has ended. The rest of what has arrived in part will not come.
+func (s *state) end(r Resource) {
+	a := s.marks[r]
+	if !a.open {
+		return
+	}
+	a.open, a.behind = false, time.Time{}
+	a.waiting = slices.DeleteFunc(a.waiting, func(ch change) bool { return ch.version > a.reached })
 }
 
-// arrived reports whether all up to a version has arrived on the watches of groups that are open.
+// forgo makes no watch wait for some.
+func (s *state) forgo(watches ...Resource) {
+	for _, r := range watches {
+		s.marks[r].awaited = false
+	}
+	s.release()
+}
+
+// release applies what waits for nothing any more. Nothing can take effect before a complete set that waits: it has no older versions.
+func (s *state) release() {
+	for _, a := range s.marks {
+		if len(a.waiting) > 0 && a.waiting[0].complete && !s.arrived(a.waiting[0].version) {
+			return
+		}
+	}
+	for _, a := range s.marks {
+		n := slices.IndexFunc(a.waiting, func(ch change) bool { return !s.arrived(ch.version) })
+		if n < 0 {
+			n = len(a.waiting)
+		}
+		for _, ch := range a.waiting[:n] {
+			ch.apply(s)
+		}
+		a.waiting = slices.Delete(a.waiting, 0, n)
+	}
+}
+
+// arrived reports whether all up to a version has arrived.
 func (s *state) arrived(version uint64) bool {
-	for _, r := range []Resource{AddressGroups, AppliedToGroups} {
-		if reached := s.marks.reached[r]; reached > 0 && reached < version {
+	for _, a := range s.marks {
+		if a.awaited && a.reached < version {
 			return false
 		}
 	}
 	return true
-}
-
-// releaseHeld makes the policies that wait be tried again.
-func (s *state) releaseHeld() {
-	s.dirty = s.dirty.Union(s.marks.held)
-	s.marks.held = sets.New[string]()
-}
-
-// holds reports whether the latest version of a policy has to wait for groups that are on their way on watches that are open.
-func (s *state) holds(name string, p *policyState) bool {
-	if p.effective == nil {
-		return false // There are no rules that could stay.
-	}
-	if s.arrived(p.awaits) {
-		return false
-	}
-	s.marks.held.Insert(name)
-	return true
-}
-
-// enterEvent applies the change of an event with a version.
-func (s *state) enterEvent(r Resource, event watch.EventType, ch change, version uint64) {
-	group := leavingGroup{r, ch.name}
-	switch {
-	case r != NetworkPolicies && event == watch.Deleted && version > 0:
-		s.marks.leaving[group] = version
-		s.leave()
-		return
-	case r != NetworkPolicies:
-		delete(s.marks.leaving, group)
-	}
-	ch.apply(s)
-	if p := s.policies[ch.name]; r == NetworkPolicies && p != nil {
-		p.awaits = version
-	}
-}
-
-// leave deletes the groups that are gone, once the policies that go or change with them do.
-func (s *state) leave() {
-	for _, group := range slices.Collect(maps.Keys(s.marks.leaving)) {
-		version := s.marks.leaving[group]
-		if reached, open := s.marks.reached[NetworkPolicies]; open && (reached == 0 || reached >= version) && s.arrived(version) {
-			s.deleteNamed(group.resource, group.name)
-			delete(s.marks.leaving, group)
-		}
-	}
-}
-
-// enterAll applies changes that make a resource complete, with the versions of their objects.
-func (s *state) enterAll(r Resource, changes []change) {
-	keep := sets.New[string]()
-	for _, ch := range changes {
-		s.enterEvent(r, watch.Added, ch, ch.version)
-		keep.Insert(ch.name)
-	}
-	for _, name := range s.names(r) {
-		if !keep.Has(name) {
-			s.deleteNamed(r, name)
-		}
-	}
-	maps.DeleteFunc(s.marks.leaving, func(group leavingGroup, _ uint64) bool { return group.resource == r })
 }

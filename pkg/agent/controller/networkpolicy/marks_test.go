@@ -5,7 +5,6 @@ package networkpolicy
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -23,6 +22,15 @@ import (
 func marked[T metav1.Object](object T, version uint64) T {
 	object.SetResourceVersion(strconv.FormatUint(version, 10))
 	return object
+}
+
+func requireNothingWaits(t *testing.T, a *agent) {
+	t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for r, arrival := range a.state.marks {
+		require.Empty(t, arrival.waiting, "%s", r)
+	}
 }
 
 func bookmark(version uint64) runtime.Object { return marked(&v1beta2.NetworkPolicy{}, version) }
@@ -55,12 +63,15 @@ func TestEditsWaitForTheirGroups(t *testing.T) {
 			synctest.Wait()
 			require.Equal(t, []string{both}, a.flows.text())
 
-			// The group b leaves and c comes, which has its Pod.
+			// The group b loses its Pod and leaves, and c comes, which has the Pod.
+			withoutB1 := marked(&v1beta2.AppliedToGroupPatch{RemovedGroupMembers: []v1beta2.GroupMember{memberOf("b1")}}, 9)
+			withoutB1.Name = "b"
 			two := atGeneration(one, 2)
 			two.AppliedToGroups = []string{"a", "c"}
 			sends := map[Resource][]func(){
 				NetworkPolicies: {func() { streams[NetworkPolicies].Modify(marked(two, 9)) }},
 				AppliedToGroups: {
+					func() { streams[AppliedToGroups].Modify(withoutB1) },
 					func() { streams[AppliedToGroups].Delete(marked(appliedToGroup("b"), 9)) },
 					func() { streams[AppliedToGroups].Add(marked(appliedToGroup("c", memberOf("b1")), 9)) },
 				},
@@ -74,7 +85,7 @@ func TestEditsWaitForTheirGroups(t *testing.T) {
 			}
 			require.Equal(t, two, a.accepted())
 			require.Empty(t, two.ResourceVersion, "versions are not part of the content")
-			require.Empty(t, a.state.marks.leaving)
+			requireNothingWaits(t, a)
 			require.False(t, a.knows("b"))
 
 			// The watch of policies begins again, at a version that the others have not reached, and then one of the others ends.
@@ -93,6 +104,9 @@ func TestEditsWaitForTheirGroups(t *testing.T) {
 			require.Equal(t, []string{both}, a.flows.text())
 			streams[AppliedToGroups].Action(watch.Bookmark, bookmark(21))
 			synctest.Wait()
+			require.Equal(t, []string{both}, a.flows.text())
+			again.Action(watch.Bookmark, bookmark(21))
+			synctest.Wait()
 			require.Equal(t, []string{"Ingress [a1@1] peers [0.0.0.0/0 ::/0] services [] Drop 50/1/0"}, a.flows.text())
 			require.Equal(t, three, a.accepted())
 
@@ -106,30 +120,154 @@ func TestEditsWaitForTheirGroups(t *testing.T) {
 	}
 }
 
-// A group that has left is not stored again, nor kept if the next watch of policies is of another process, whose versions are lower.
-func TestLeavingGroupsGo(t *testing.T) {
+// A change that waits for a mark is on disk, also when all is stored again, and a restarted watch replaces it.
+func TestWaitingChangesAreStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := newFakeSource()
-		a := newAgent(t, source, t.TempDir(), iface("a1", "a1", 1, "10.0.0.1"))
+		dir := t.TempDir()
+		a := newAgent(t, source, dir, iface("a1", "a1", 1, "10.0.0.1"))
 		a.run()
 		streams := source.sendAll(marked(appliedToGroup("a", memberOf("a1")), 7), marked(networkPolicy("np", "a", in(everywhere())), 7))
 		for _, w := range streams {
 			w.Action(watch.Bookmark, bookmark(7))
 		}
 		synctest.Wait()
-		streams[AppliedToGroups].Delete(marked(appliedToGroup("a"), 900))
+		streams[AppliedToGroups].Delete(marked(appliedToGroup("a"), 9))
+		streams[AppliedToGroups].Add(marked(appliedToGroup("b"), 9))
+		streams[AppliedToGroups].Modify(&v1beta2.AppliedToGroupPatch{ObjectMeta: metav1.ObjectMeta{Name: "b"}, AddedGroupMembers: []v1beta2.GroupMember{memberOf("a1")}})
 		synctest.Wait()
 		require.True(t, a.knows("a"))
-		w := a.watchers[slices.IndexFunc(a.watchers, func(w *watcher) bool { return w.resource == AppliedToGroups })]
-		w.storeAll()
-		require.Empty(t, w.files.load().changes)
-		streams[NetworkPolicies].Stop()
-		again := <-source.streams[NetworkPolicies]
-		again.Action(watch.Bookmark, bookmark(3))
+		require.False(t, a.knows("b"))
+		for range 2 {
+			stored := newFiles(dir, AppliedToGroups).load().changes
+			require.Len(t, stored, 1)
+			require.Equal(t, appliedToGroup("b", memberOf("a1")), stored[0].stored)
+			a.watcher(AppliedToGroups).storeAgain.Reset(time.Second)
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+		}
+		streams[AppliedToGroups].Stop()
+		again := <-source.streams[AppliedToGroups]
+		again.Add(marked(appliedToGroup("c", memberOf("a1")), 11))
+		again.Action(watch.Bookmark, bookmark(11))
+		synctest.Wait()
+		require.True(t, a.knows("a"))
+		streams[NetworkPolicies].Delete(marked(networkPolicy("np", ""), 10))
+		for _, r := range []Resource{NetworkPolicies, AddressGroups} {
+			streams[r].Action(watch.Bookmark, bookmark(11))
+		}
 		synctest.Wait()
 		require.False(t, a.knows("a"))
-		require.Empty(t, a.flows.text())
+		require.True(t, a.knows("c"))
+		requireNothingWaits(t, a)
 	})
+}
+
+// While a watch is not open, what belongs to versions that it has not reached waits, but for markLimit only. A change without a version does not wait.
+func TestAbsentWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := newFakeSource()
+		a := newAgent(t, source, t.TempDir(), iface("a1", "a1", 1, "10.0.0.1"), iface("b1", "b1", 2, "10.0.0.2"))
+		a.run()
+		streams := source.sendAll(marked(appliedToGroup("a", memberOf("a1")), 7), marked(networkPolicy("np", "a", in(everywhere())), 7))
+		for _, w := range streams {
+			w.Action(watch.Bookmark, bookmark(7))
+		}
+		synctest.Wait()
+		const of = "Ingress [%s] peers [0.0.0.0/0 ::/0] services []"
+		require.Equal(t, []string{fmt.Sprintf(of, "a1@1")}, a.flows.text())
+
+		streams[AddressGroups].Stop()
+		synctest.Wait()
+		patch := &v1beta2.AppliedToGroupPatch{ObjectMeta: metav1.ObjectMeta{Name: "a"}, AddedGroupMembers: []v1beta2.GroupMember{memberOf("b1")}}
+		streams[AppliedToGroups].Modify(patch)
+		synctest.Wait()
+		require.Equal(t, []string{fmt.Sprintf(of, "a1@1 b1@2")}, a.flows.text(), "belongs to no other change")
+		streams[NetworkPolicies].Delete(marked(networkPolicy("np", ""), 9))
+		for _, r := range []Resource{NetworkPolicies, AppliedToGroups} {
+			streams[r].Action(watch.Bookmark, bookmark(9))
+		}
+		time.Sleep(markLimit)
+		synctest.Wait()
+		require.Len(t, a.flows.text(), 1)
+		time.Sleep(markLimit)
+		synctest.Wait()
+		require.Empty(t, a.flows.text())
+		requireNothingWaits(t, a)
+	})
+}
+
+// The first sets of an agent take effect together, when all watches have reached the latest of them.
+func TestFirstSetsWaitForEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := newFakeSource()
+		a := newAgent(t, source, t.TempDir(), iface("a1", "a1", 1, "10.0.0.1"))
+		a.run()
+		streams := map[Resource]*watch.FakeWatcher{}
+		for r := range directories {
+			streams[r] = <-source.streams[r]
+		}
+		streams[NetworkPolicies].Add(marked(networkPolicy("np", "a", in(everywhere())), 5))
+		streams[NetworkPolicies].Action(watch.Bookmark, bookmark(5))
+		streams[AppliedToGroups].Add(marked(appliedToGroup("a", memberOf("a1")), 6))
+		streams[AppliedToGroups].Action(watch.Bookmark, bookmark(6))
+		streams[AddressGroups].Action(watch.Bookmark, bookmark(6))
+		synctest.Wait()
+		require.Empty(t, a.flows.text(), "not before the latest mark")
+		streams[NetworkPolicies].Action(watch.Bookmark, bookmark(6))
+		<-a.Synced()
+		require.Equal(t, []string{"Ingress [a1@1] peers [0.0.0.0/0 ::/0] services []"}, a.flows.text())
+		require.Equal(t, 1, a.flows.bundles)
+	})
+}
+
+// An agent that starts does not wait for marks when it would fall back otherwise, even if its watches have ended by then.
+func TestStartWithoutMarks(t *testing.T) {
+	for _, ends := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			source := newFakeSource()
+			a := newAgent(t, source, t.TempDir(), iface("a1", "a1", 1, "10.0.0.1"))
+			for _, w := range a.watchers {
+				w.fallbackDelay = fallbackDelay
+			}
+			a.run()
+			versions := map[Resource]uint64{NetworkPolicies: 5, AddressGroups: 6, AppliedToGroups: 7}
+			first := map[Resource]runtime.Object{
+				NetworkPolicies: networkPolicy("np", "a", in(everywhere())), AddressGroups: addressGroup("g"), AppliedToGroups: appliedToGroup("a", memberOf("a1")),
+			}
+			for r, version := range versions {
+				w := <-source.streams[r]
+				w.Add(first[r])
+				w.Action(watch.Bookmark, bookmark(version))
+				if ends {
+					w.Stop()
+				}
+			}
+			time.Sleep(fallbackDelay - time.Second)
+			synctest.Wait()
+			require.Empty(t, a.flows.text(), "not before the latest mark")
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			<-a.Synced()
+			require.Equal(t, []string{"Ingress [a1@1] peers [0.0.0.0/0 ::/0] services []"}, a.flows.text())
+		})
+	}
+}
+
+// The changes that wait have a limit: a watch that exceeds it begins again, with a complete set in their place.
+func TestWaitingChangesAreLimited(t *testing.T) {
+	s := newState()
+	for r := range directories {
+		s.begin(r, change{version: 7, apply: func(*state) {}})
+	}
+	ch := change{name: "g", version: 9, apply: func(*state) { t.Error("before the mark") }}
+	for range maxWaiting - 1 {
+		require.True(t, s.arrive(AddressGroups, ch))
+	}
+	require.False(t, s.arrive(AddressGroups, ch))
+	s.end(AddressGroups)
+	s.begin(AddressGroups, change{version: 10, complete: true, apply: func(*state) {}})
+	require.Len(t, s.marks[AddressGroups].waiting, 1)
 }
 
 // A mark that does not come holds nothing for ever: the watch begins again, and brings what is missing. Other watches stay.
@@ -185,4 +323,17 @@ func TestMissingMark(t *testing.T) {
 			require.Equal(t, 1, source.attempts(), "nothing is behind")
 		})
 	}
+}
+
+// Changes after a realization has begun, and before the switch is told, are part of it: they may belong to the same event.
+func TestChangesDuringARealization(t *testing.T) {
+	b := newBench(t)
+	b.setInterface(iface("a1", "a1", 1, "10.0.0.1"))
+	b.set(appliedToGroup("a", memberOf("a1")), networkPolicy("one", "a", in(block("10.0.1.1/32"))))
+	dirty, _, known := b.outstanding(0)
+	require.True(t, known)
+	b.set(networkPolicy("one", "a", in(block("10.0.1.2/32"))), networkPolicy("two", "a", out(block("10.0.1.3/32"))))
+	require.NoError(t, b.realizeAll(dirty, nil))
+	require.Equal(t, 1, b.flows.bundles)
+	require.Equal(t, []string{"Egress [a1@1] peers [10.0.1.3] services []", "Ingress [a1@1] peers [10.0.1.2] services []"}, b.flows.text())
 }

@@ -18,43 +18,47 @@ const (
 	markInterval = markLimit / 3
 )
 
-// lag is the state of a watch that is behind others: the latest version that has ended on it, and the time at which that was first seen.
-type lag struct {
-	reached uint64
-	since   time.Time
-}
-
-// overdue returns an error if something has waited for markLimit for a mark on this watch. The next watch begins with a complete set and a mark.
-func (w *watcher) overdue(l *lag, now time.Time) error {
-	w.c.mu.Lock()
-	reached, awaited := w.c.state.awaited(w.resource)
-	w.c.mu.Unlock()
-	switch {
-	case reached == 0 || awaited <= reached:
-		*l = lag{}
-		return nil
-	case l.since.IsZero() || l.reached != reached:
-		*l = lag{reached, now}
-		return nil
-	case now.Sub(l.since) < markLimit:
-		return nil
-	}
-	err := fmt.Errorf("the watch of %s has ended versions up to %d, %d is awaited since %s; want the mark at once", w.resource, reached, awaited, markLimit)
-	klog.ErrorS(err, "Policies or groups wait for antrea-controller, so this watch begins again", "resource", w.resource)
+// overdue returns an error if something has waited for markLimit for a mark on this watch: the next one begins with a complete set and a mark.
+// Watches that are not open for that time are no longer waited for: what the others bring takes effect as without marks, where a policy whose groups
+// are not all known keeps its rules.
+func (w *watcher) overdue(now time.Time) (err error) {
+	w.c.update(func(s *state) {
+		for _, r := range s.overdue(now) {
+			switch a := s.marks[r]; {
+			case !a.open:
+				klog.ErrorS(nil, "Policies and groups no longer wait for a watch that antrea-controller does not open", "resource", r, "waited", markLimit)
+				s.forgo(r)
+			case r == w.resource:
+				err = fmt.Errorf("the watch of %s has ended versions up to %d, %d is awaited since %s; want the mark at once", r, a.reached, s.awaited(), markLimit)
+				klog.ErrorS(err, "Policies or groups wait for antrea-controller, so this watch begins again", "resource", r)
+			}
+		}
+	})
 	return err
 }
 
-// awaited returns the latest version that has ended on a watch, and the latest one for which something waits that needs this watch.
-func (s *state) awaited(r Resource) (reached, awaited uint64) {
-	for _, version := range s.marks.leaving {
-		awaited = max(awaited, version)
-	}
-	if r != NetworkPolicies {
-		for _, p := range s.policies {
-			if p.latest != p.effective {
-				awaited = max(awaited, p.awaits)
-			}
+// overdue returns the watches that something has awaited for markLimit.
+func (s *state) overdue(now time.Time) (resources []Resource) {
+	awaited := s.awaited()
+	for r, a := range s.marks {
+		switch {
+		case !a.awaited || a.reached >= awaited:
+			a.behind = time.Time{}
+		case a.behind.IsZero():
+			a.behind = now
+		case now.Sub(a.behind) >= markLimit:
+			resources = append(resources, r)
 		}
 	}
-	return s.marks.reached[r], awaited
+	return resources
+}
+
+// awaited returns the latest version for which something waits.
+func (s *state) awaited() (version uint64) {
+	for _, a := range s.marks {
+		if n := len(a.waiting); n > 0 {
+			version = max(version, a.waiting[n-1].version)
+		}
+	}
+	return version
 }

@@ -69,6 +69,14 @@ func (c *Controller) outstanding(retries int) (dirty sets.Set[string], due []str
 	return dirty, due, true
 }
 
+// takeAll returns all dirty policies: what has changed since the realization began may belong together with what has changed before. The caller
+// holds mu.
+func (c *Controller) takeAll() sets.Set[string] {
+	dirty := c.takeOpen(c.state.dirty.Clone())
+	c.taken = c.taken.Union(dirty)
+	return dirty
+}
+
 // takeOpen returns names without the policies whose guard the switch also refuses. They wait until they are due, and must
 // not cause every change of others to be refused. The caller holds mu.
 func (c *Controller) takeOpen(names sets.Set[string]) sets.Set[string] {
@@ -88,7 +96,7 @@ func (c *Controller) realizeAll(dirty sets.Set[string], due []string) error {
 		if err := c.closeUnprotected(); err != nil {
 			return err
 		}
-		ops, err := c.attempt(dirty, c.isRefusedVersion)
+		ops, err := c.attempt(nil, c.isRefusedVersion)
 		if isRefused(err) {
 			err = c.separate(ops, err)
 		}
@@ -230,7 +238,7 @@ func (c *Controller) attempt(names sets.Set[string], isGuarded func(string, *v1b
 	return ops, err
 }
 
-// change makes one change for the named policies. Those that failed are dirty again.
+// change makes one change for the named policies, or for all dirty ones if names is nil. Those that failed are dirty again.
 func (c *Controller) change(names sets.Set[string], isGuarded func(string, *v1beta2.NetworkPolicy) bool) (*operations, error) {
 	ops := c.plan(names, isGuarded)
 	update := c.flows.UpdatePolicyRules
@@ -243,11 +251,11 @@ func (c *Controller) change(names sets.Set[string], isGuarded func(string, *v1be
 		}
 		return update(install, remove)
 	}, ops.install, ops.remove)
-	c.conclude(names, ops, err)
+	c.conclude(ops, err)
 	if err != nil {
 		return ops, err
 	}
-	klog.V(2).InfoS("Realized NetworkPolicies", "policies", sets.List(names), "installedRules", len(ops.install), "removedRules", len(ops.remove))
+	klog.V(2).InfoS("Realized NetworkPolicies", "policies", sets.List(ops.names), "installedRules", len(ops.install), "removedRules", len(ops.remove))
 	if !c.onTop { // Otherwise rules of former rounds allow more than is known here.
 		c.announce()
 	}
@@ -263,6 +271,9 @@ func withoutPanic(update func([]*policy.Rule, []uint32) error, install []*policy
 func (c *Controller) plan(names sets.Set[string], isGuarded func(string, *v1beta2.NetworkPolicy) bool) *operations {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if names == nil {
+		names = c.takeAll()
+	}
 	planned := c.withoutEarlyEnds(names)
 	ops := c.realized.plan(c.state, planned, isGuarded)
 	c.state.dirty = c.state.dirty.Difference(planned)
@@ -287,17 +298,17 @@ func (c *Controller) withoutEarlyEnds(names sets.Set[string]) sets.Set[string] {
 }
 
 // conclude enters the outcome of a plan.
-func (c *Controller) conclude(names sets.Set[string], ops *operations, err error) {
+func (c *Controller) conclude(ops *operations, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.realizing = nil
 	if err != nil {
 		c.realized.abandon(ops)
-		c.state.dirty = c.state.dirty.Union(names)
+		c.state.dirty = c.state.dirty.Union(ops.names)
 		return
 	}
 	c.realized.commit(ops)
-	c.unenforced = c.unenforced.Union(names)
+	c.unenforced = c.unenforced.Union(ops.names)
 	c.settle(ops)
 }
 

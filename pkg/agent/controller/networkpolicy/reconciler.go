@@ -33,6 +33,8 @@ type operations struct {
 	// install may contain rules that the switch already has.
 	install []*policy.Rule
 	remove  []uint32
+	// names are the planned policies.
+	names sets.Set[string]
 	// versions are the versions of the planned policies; nil for a deleted one.
 	versions map[string]*v1beta2.NetworkPolicy
 	// guarded are the policies that have the rules of their guard.
@@ -48,7 +50,7 @@ type operations struct {
 // must follow.
 func (r *realized) plan(s *state, names sets.Set[string], isGuarded func(name string, version *v1beta2.NetworkPolicy) bool) *operations {
 	ops := &operations{
-		rules: map[string]map[ruleKey]*policy.Rule{}, versions: map[string]*v1beta2.NetworkPolicy{},
+		names: names, rules: map[string]map[ruleKey]*policy.Rule{}, versions: map[string]*v1beta2.NetworkPolicy{},
 		guarded: sets.New[string](), invalid: map[string]error{},
 	}
 	for _, name := range sets.List(names) {

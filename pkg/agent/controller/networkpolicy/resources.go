@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
 
@@ -34,8 +36,10 @@ type change struct {
 	apply func(*state)
 	// stored is the object or the patch to store on disk; nil when the object is gone.
 	stored any
-	// version is the version of the object, which stored does not have (marks.go); 0 if there is none.
+	// version is the version up to which all must have arrived before the change is applied (marks.go); stored does not have it.
 	version uint64
+	// complete is set if the change replaces all objects of the resource.
+	complete bool
 }
 
 // setObject returns the change for an object that is new or complete.
@@ -66,8 +70,8 @@ func deleteObject(object any) (change, error) {
 	return change{}, fmt.Errorf("unexpected object of type %T", object)
 }
 
-// modifyObject returns the change for a MODIFIED event: a whole policy, or the patch of a group. current is the state,
-// which must not change during the call.
+// modifyObject returns the change for a MODIFIED event: a whole policy, or the patch of a group, of which current has what has
+// arrived before.
 func modifyObject(object any, current *state) (change, error) {
 	switch o := object.(type) {
 	case *v1beta2.AddressGroupPatch:
@@ -132,5 +136,19 @@ func (s *state) deleteNamed(r Resource, name string) {
 		s.deleteAppliedToGroup(name)
 	default:
 		s.deletePolicy(name)
+	}
+}
+
+// setAll applies changes that make a resource complete.
+func (s *state) setAll(r Resource, changes []change) {
+	keep := sets.New[string]()
+	for _, ch := range changes {
+		ch.apply(s)
+		keep.Insert(ch.name)
+	}
+	for _, name := range s.names(r) {
+		if !keep.Has(name) {
+			s.deleteNamed(r, name)
+		}
 	}
 }

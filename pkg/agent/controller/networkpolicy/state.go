@@ -53,8 +53,6 @@ type policyState struct {
 	// accepted is the last version that the switch has accepted unchanged. While a later one is refused, its rules are in
 	// force as far as its groups allow them.
 	accepted *v1beta2.NetworkPolicy
-	// awaits is the version up to which groups must have arrived before latest is in force (marks.go).
-	awaits uint64
 }
 
 // index maps the name of a group to the names of policies.
@@ -250,7 +248,7 @@ func (s *state) resolve(name string) (version *v1beta2.NetworkPolicy, ok bool) {
 	if p == nil {
 		return nil, true
 	}
-	if p.latest != p.effective && s.complete(p.latest) && !s.missesTargets(p) && !s.holds(name, p) {
+	if p.latest != p.effective && s.complete(p.latest) && !s.missesTargets(p) {
 		s.note(name, func(p *policyState) { p.effective = p.latest })
 	}
 	return p.effective, p.effective != nil && s.complete(p.effective)

@@ -50,6 +50,8 @@ type watcher struct {
 	// stored is the content found on disk, once it was read; began is the time at which the watcher started.
 	stored *loaded
 	began  time.Time
+	// latest has the resource's objects as they have arrived; some may wait for marks.
+	latest *state
 	// synced is set once a complete set has arrived, or the last known one was used. connected is set when a complete set
 	// has arrived on a watch that is still open; it is protected by the controller's mu.
 	synced, connected bool
@@ -61,7 +63,7 @@ func (c *Controller) addWatchers(source Source, dir string) {
 		w := &watcher{
 			c: c, resource: resource, source: source, files: newFiles(dir, resource),
 			reconnectDelay: reconnectDelay, firstReconnectDelay: firstReconnectDelay, fallbackDelay: fallbackDelay,
-			doubtDelay: doubtDelay, storeRetryDelay: storeRetryDelay, giveUp: stoppedTimer(), storeAgain: stoppedTimer(),
+			doubtDelay: doubtDelay, storeRetryDelay: storeRetryDelay, giveUp: stoppedTimer(), storeAgain: stoppedTimer(), latest: newState(),
 		}
 		c.watchers = append(c.watchers, w)
 	}
@@ -104,7 +106,7 @@ func (w *watcher) follow(ctx context.Context) error {
 	defer stream.Stop()
 	look := time.NewTicker(markInterval)
 	defer look.Stop()
-	r, behind := received{w: w}, lag{}
+	r := received{w: w}
 	for {
 		select {
 		case <-ctx.Done():
@@ -114,7 +116,7 @@ func (w *watcher) follow(ctx context.Context) error {
 		case <-w.storeAgain.C:
 			w.storeAll()
 		case now := <-look.C:
-			if err := w.overdue(&behind, now); err != nil {
+			if err := w.overdue(now); err != nil {
 				return err
 			}
 		case event, open := <-stream.ResultChan():
@@ -188,7 +190,7 @@ func (r *received) receive(event watch.Event) error {
 	return r.w.enter(event)
 }
 
-// enter applies one event after the complete set. After an error only a new complete set is correct. The files on disk are
+// enter enters one event after the complete set. After an error only a new complete set is correct. The files on disk are
 // never older than what is in force.
 func (w *watcher) enter(event watch.Event) error {
 	ch, err := w.changeOf(event)
@@ -196,27 +198,37 @@ func (w *watcher) enter(event watch.Event) error {
 		return err
 	}
 	w.store(ch)
-	w.c.update(func(s *state) {
-		s.enterEvent(w.resource, event.Type, ch, ch.version)
-		if w.resource == NetworkPolicies && event.Type == watch.Deleted {
+	ch.apply(w.latest)
+	clear(w.latest.dirty)
+	w.compact(ch.name)
+	room := false
+	w.c.update(func(s *state) { room = s.arrive(w.resource, w.inForce(ch)) })
+	if !room {
+		return fmt.Errorf("%d changes wait for marks of other watches", maxWaiting)
+	}
+	return nil
+}
+
+// inForce returns what a change does once it takes effect.
+func (w *watcher) inForce(ch change) change {
+	gone := w.resource == NetworkPolicies && ch.stored == nil
+	return change{name: ch.name, version: ch.version, apply: func(s *state) {
+		ch.apply(s)
+		if gone {
 			w.c.reporter.forget(ch.name)
 		}
-	})
-	w.compact(ch.name)
-	return nil
+	}}
 }
 
 // changeOf makes a change from an event.
 func (w *watcher) changeOf(event watch.Event) (ch change, err error) {
 	removeInvalid(event.Object)
 	version := takeVersion(event.Object)
-	w.c.mu.Lock()
-	defer w.c.mu.Unlock()
 	switch event.Type {
 	case watch.Added:
 		ch, err = setObject(event.Object)
 	case watch.Modified:
-		ch, err = modifyObject(event.Object, w.c.state)
+		ch, err = modifyObject(event.Object, w.latest)
 	case watch.Deleted:
 		ch, err = deleteObject(event.Object)
 	default:
@@ -235,13 +247,14 @@ func (w *watcher) replace(objects []any, version uint64) error {
 	if err := w.files.doubt(); err != nil {
 		w.notStored(err)
 	}
-	w.applyAll(changes, func(s *state) {
+	set := w.setOf(changes, func(s *state) {
 		s.answered(w.resource)
-		s.followed(w.resource, version)
 		if w.resource == NetworkPolicies {
 			w.c.reporter.reconnected()
 		}
 	})
+	set.version = version
+	w.c.update(func(s *state) { s.begin(w.resource, set) })
 	w.storeAll()
 	return nil
 }
@@ -250,25 +263,26 @@ func (w *watcher) changes(objects []any) ([]change, error) {
 	changes := make([]change, 0, len(objects))
 	for _, object := range objects {
 		removeInvalid(object)
-		version := takeVersion(object)
+		takeVersion(object)
 		ch, err := setObject(object)
 		if err != nil {
 			return nil, err
 		}
-		ch.version = version
 		changes = append(changes, ch)
 	}
 	return changes, nil
 }
 
-// applyAll makes the changed objects the only ones, calls note, and records that the resource is complete.
-func (w *watcher) applyAll(changes []change, note func(*state)) {
-	w.c.update(func(s *state) {
-		s.enterAll(w.resource, changes)
+// setOf returns the change that makes the changed objects the only ones, calls note, and records that the resource is complete.
+func (w *watcher) setOf(changes []change, note func(*state)) change {
+	w.latest, w.synced = newState(), true
+	w.latest.setAll(w.resource, changes)
+	clear(w.latest.dirty)
+	return change{complete: true, apply: func(s *state) {
+		s.setAll(w.resource, changes)
 		note(s)
 		w.c.unsynced.Delete(w.resource)
-	})
-	w.synced = true
+	}}
 }
 
 func (w *watcher) setConnected(connected bool, reason error) {
@@ -276,7 +290,7 @@ func (w *watcher) setConnected(connected bool, reason error) {
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
 	if w.connected = connected; !connected {
-		w.c.state.unfollowed(w.resource)
+		w.c.state.end(w.resource)
 		w.c.state.targetsBehind = w.c.state.targetsBehind || w.resource == AppliedToGroups
 	}
 	w.c.noteLink(reason)
