@@ -40,6 +40,7 @@ type NodeFiles struct {
 	testpods.Limits
 	// Logs returns the output of a Pod.
 	Logs func(ctx context.Context, pod *corev1.Pod) ([]byte, error)
+	mtus mtus
 }
 
 // Run does the checks, of some Nodes at the same time. An error means that they could not be done.
@@ -64,7 +65,18 @@ func (n *NodeFiles) Run(ctx context.Context) (err error) {
 	for some := range slices.Chunk(linux, podsAtOnce) {
 		n.some(ctx, namespace, some)
 	}
+	n.mtus.judge(n.Report)
 	return nil
+}
+
+// internalAddress is the address that the agent takes for the tunnel.
+func internalAddress(node *corev1.Node) string {
+	for _, a := range node.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP {
+			return a.Address
+		}
+	}
+	return ""
 }
 
 func (n *NodeFiles) some(ctx context.Context, namespace *testpods.Namespace, nodes []corev1.Node) {
@@ -76,7 +88,7 @@ func (n *NodeFiles) some(ctx context.Context, namespace *testpods.Namespace, nod
 	for i, node := range nodes {
 		answers[i] = make(chan answer, 1)
 		go func() {
-			facts, err := n.facts(ctx, namespace, node.Name)
+			facts, err := n.facts(ctx, namespace, &node)
 			answers[i] <- answer{facts, err}
 		}()
 	}
@@ -85,15 +97,17 @@ func (n *NodeFiles) some(ctx context.Context, namespace *testpods.Namespace, nod
 			n.Report.Fail("node "+node.Name, "not looked at: %v", a.err)
 		} else {
 			judge("node "+node.Name, a.facts, n.Report)
+			judgeUplink("uplink of "+node.Name, a.facts, n.Report)
+			n.mtus.add(node.Name, a.facts.Uplink)
 		}
 	}
 }
 
 // facts asks a Pod on a Node.
-func (n *NodeFiles) facts(ctx context.Context, namespace *testpods.Namespace, node string) (*nodefacts.Facts, error) {
+func (n *NodeFiles) facts(ctx context.Context, namespace *testpods.Namespace, node *corev1.Node) (*nodefacts.Facts, error) {
 	no := false
-	pod := namespace.Pod("facts-"+node, node, corev1.Container{
-		Name: "antctl", Image: n.Image, ImagePullPolicy: corev1.PullIfNotPresent, Command: nodefacts.Command(nodeFiles),
+	pod := namespace.Pod("facts-"+node.Name, node.Name, corev1.Container{
+		Name: "antctl", Image: n.Image, ImagePullPolicy: corev1.PullIfNotPresent, Command: nodefacts.Command(nodeFiles, internalAddress(node)),
 		VolumeMounts: []corev1.VolumeMount{{Name: "host", MountPath: nodeFiles, ReadOnly: true}},
 		SecurityContext: &corev1.SecurityContext{
 			AllowPrivilegeEscalation: &no, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},

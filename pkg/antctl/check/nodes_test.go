@@ -26,7 +26,7 @@ import (
 
 // factsOf returns facts with which nothing is wrong, changed by edit.
 func factsOf(edit func(*nodefacts.Facts)) *nodefacts.Facts {
-	f := &nodefacts.Facts{Kernel: "6.1.0", BPFFS: true, Modules: map[string]nodefacts.Module{}, TCP: []uint16{22, 10250}, UDP: []uint16{53}}
+	f := &nodefacts.Facts{Uplink: &nodefacts.Uplink{}, Kernel: "6.1.0", BPFFS: true, Modules: map[string]nodefacts.Module{}, TCP: []uint16{22, 10250}, UDP: []uint16{53}}
 	for _, module := range nodefacts.Modules {
 		f.Modules[module] = nodefacts.Present
 	}
@@ -73,7 +73,7 @@ func TestJudge(t *testing.T) {
 
 // A Node whose Pod does not start, fails, or prints something else is reported, and the others are looked at.
 func TestNodeFiles(t *testing.T) {
-	kube := fake.NewClientset(goodNode("a", "", nil), goodNode("broken", "", nil), goodNode("failing", "", nil), goodNode("old", "", nil), goodNode("silent", "", nil),
+	kube := fake.NewClientset(goodNode("a", "", nil), goodNode("b", "", nil), goodNode("broken", "", nil), goodNode("failing", "", nil), goodNode("old", "", nil), goodNode("silent", "", nil),
 		goodNode("windows", "", func(n *corev1.Node) { n.Status.NodeInfo.OperatingSystem = "windows" }))
 	kube.PrependReactor("create", "namespaces", func(action kubetesting.Action) (bool, runtime.Object, error) {
 		namespace := action.(kubetesting.CreateAction).GetObject().(*corev1.Namespace).Name
@@ -89,6 +89,7 @@ func TestNodeFiles(t *testing.T) {
 	})
 	var out bytes.Buffer
 	n := &NodeFiles{Kube: kube, Report: &Report{Out: &out}, Image: "agent", Limits: testpods.Limits{Patience: 50 * time.Millisecond, Interval: time.Millisecond}}
+	var addresses []string
 	n.Logs = func(_ context.Context, pod *corev1.Pod) ([]byte, error) {
 		switch pod.Spec.NodeName {
 		case "old":
@@ -96,16 +97,29 @@ func TestNodeFiles(t *testing.T) {
 		case "silent":
 			return nil, errors.New("no route")
 		}
-		return json.Marshal(factsOf(nil))
+		return json.Marshal(factsOf(func(f *nodefacts.Facts) {
+			*f.Uplink = goodUplink
+			if pod.Spec.NodeName == "b" {
+				f.Uplink.MTU = 9000
+			}
+			addresses = append(addresses, pod.Spec.Containers[0].Command[3])
+		}))
 	}
 	require.NoError(t, n.Run(t.Context()))
-	lines := map[string]string{}
+	lines, others := map[string]string{}, []string(nil)
 	for line := range strings.Lines(out.String()) {
 		fields := strings.Fields(line)
+		if fields[1] != "node" {
+			others = append(others, line)
+			continue
+		}
 		require.NotContains(t, lines, fields[2])
 		lines[fields[2]] = line
 	}
-	require.Len(t, lines, 5, "not of Windows: %v", maps.Keys(lines))
+	require.Len(t, lines, 6, "not of Windows: %v", maps.Keys(lines))
+	require.Equal(t, []string{"--address=192.168.0.1", "--address=192.168.0.1"}, addresses)
+	require.Len(t, others, 3, others)
+	require.Contains(t, others[2], "uplinks have different MTUs (1500 on a; 9000 on b)")
 	require.Contains(t, lines["a"], "ok ")
 	for node, want := range map[string]string{
 		"broken": "waiting for Pod facts-broken", "failing": "pod facts-failing has failed", "old": "is agent the agent's image?", "silent": "no route",

@@ -3,6 +3,8 @@
 
 // Package nodefacts reads, in a Pod of antctl check cluster, the facts about its Node that Kubernetes does not know. The Pod is on the Node's
 // network, sees the Node's files below a root, and changes nothing.
+//
+// facts.go reads what Antrea needs; uplink.go (with ethtool.go and load.go) what makes tunnels slow; command.go is the Pod's command.
 package nodefacts
 
 import (
@@ -12,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,10 +49,13 @@ type Facts struct {
 	// TCP and UDP are the ports on which a program of the Node's network listens.
 	TCP []uint16 `json:"tcp"`
 	UDP []uint16 `json:"udp"`
+	// Uplink is the device with the Node's address. If it cannot be described, Unknown says why.
+	Uplink  *Uplink `json:"uplink,omitempty"`
+	Unknown string  `json:"unknown,omitempty"`
 }
 
-// Read reads the facts about the Node whose files are below root.
-func Read(root string) (*Facts, error) {
+// Read reads the facts about the Node with this address, whose files are below root, and observes its CPUs for two seconds.
+func Read(root string, address netip.Addr) (*Facts, error) {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
 		return nil, fmt.Errorf("reading the kernel's version: %w", err)
@@ -72,8 +78,17 @@ func Read(root string) (*Facts, error) {
 	if f.TCP, err = listening("/proc/net/tcp", "/proc/net/tcp6"); err != nil {
 		return nil, err
 	}
-	f.UDP, err = listening("/proc/net/udp", "/proc/net/udp6")
-	return f, err
+	if f.UDP, err = listening("/proc/net/udp", "/proc/net/udp6"); err != nil {
+		return nil, err
+	}
+	// Antrea can be installed whatever a driver answers.
+	if f.Uplink, err = readUplink(root, address); err == nil {
+		f.Uplink.Load, err = readLoad()
+	}
+	if err != nil {
+		f.Uplink, f.Unknown = nil, err.Error()
+	}
+	return f, nil
 }
 
 // cniFiles returns the names of files that containerd and CRI-O read: .conf, .conflist and .json.

@@ -1,0 +1,110 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodefacts
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Hash names the fields of a packet that choose its receive queue.
+type Hash string
+
+// The hashes. All tunnel packets between two Nodes have the same addresses, but the ports of a flow are its own.
+const (
+	Ports     Hash = "ports"
+	Addresses Hash = "addresses"
+)
+
+// Feature is an offload of a device.
+type Feature struct {
+	On         bool `json:"on"`
+	Changeable bool `json:"changeable"`
+}
+
+// Offloads that matter to tunnels, as the kernel calls them (net/ethtool/common.c).
+const (
+	GRO                = "rx-gro"
+	TunnelSegmentation = "tx-udp_tnl-segmentation"
+)
+
+// Uplink has the properties of a Node's network device, and of the kernel behind it, that decide how fast tunnel packets are handled.
+type Uplink struct {
+	Device string `json:"device"`
+	MTU    int    `json:"mtu"`
+	CPUs   int    `json:"cpus"`
+	// Queues are receive queues; MostQueues, which the device can have, is 0 if the driver does not say.
+	Queues     int `json:"queues"`
+	MostQueues int `json:"mostQueues,omitempty"`
+	// RPS reports whether the kernel hands packets of a queue to other CPUs.
+	RPS bool `json:"rps"`
+	// UDP4 and UDP6 are empty if the driver does not say.
+	UDP4 Hash `json:"udp4,omitempty"`
+	UDP6 Hash `json:"udp6,omitempty"`
+	// Features are GRO and TunnelSegmentation, as far as the kernel knows them.
+	Features map[string]Feature `json:"features"`
+	Load     Load               `json:"load"`
+}
+
+// readUplink describes the device that has the Node's address.
+func readUplink(root string, address netip.Addr) (*Uplink, error) {
+	device, err := deviceOf(address)
+	if err != nil {
+		return nil, err
+	}
+	u := &Uplink{Device: device.Name, MTU: device.MTU, CPUs: runtime.NumCPU(), Features: map[string]Feature{}}
+	queues, err := filepath.Glob(filepath.Join(root, "sys/class/net", device.Name, "queues/rx-*"))
+	if err != nil || len(queues) == 0 {
+		return nil, fmt.Errorf("%s has no receive queues in /sys/class/net", device.Name)
+	}
+	u.Queues = len(queues)
+	for _, queue := range queues {
+		mask, err := os.ReadFile(filepath.Join(queue, "rps_cpus"))
+		u.RPS = u.RPS || err == nil && strings.Trim(string(mask), "0,\n") != ""
+	}
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("opening a socket for %s: %w", device.Name, err)
+	}
+	defer unix.Close(socket)
+	tool := ethtool{socket, device.Name}
+	u.MostQueues, u.UDP4, u.UDP6 = tool.mostQueues(), tool.hash(udp4), tool.hash(udp6)
+	features, err := tool.features()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{GRO, TunnelSegmentation} {
+		if f, found := features[name]; found {
+			u.Features[name] = f
+		}
+	}
+	return u, nil
+}
+
+// deviceOf returns the device that has an address.
+func deviceOf(address netip.Addr) (*net.Interface, error) {
+	devices, err := net.Interfaces()
+	if err != nil {
+		return nil, fmt.Errorf("listing network devices: %w", err)
+	}
+	for i := range devices {
+		addresses, err := devices[i].Addrs()
+		if err != nil {
+			return nil, fmt.Errorf("reading the addresses of %s: %w", devices[i].Name, err)
+		}
+		for _, a := range addresses {
+			if prefix, err := netip.ParsePrefix(a.String()); err == nil && prefix.Addr().Unmap() == address {
+				return &devices[i], nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("no network device has the Node's address %s", address)
+}
