@@ -57,8 +57,7 @@ login() {
 # package_chart makes a package that installs exactly the images in the registry, or fails.
 package_chart() {
 	local used
-	cp -r "$chart" "$work/antrea"
-	sed -i "s#ghcr.io/antrea-oncache/\(antrea-[a-z]*-ubuntu\)#$registry/\1#" "$work/antrea/values.yaml" "$work/antrea/README.md"
+	ci/copy-chart.sh "$registry" "$work/antrea"
 	"$helm" package "$work/antrea" --destination "$work" >/dev/null
 	used=$("$helm" template antrea "$package" --namespace kube-system | sed -n 's/^ *image: "\(.*\)"$/\1/p' | sort -u)
 	[ "$used" = "$(printf "$registry/%s:$tag\n" "${images[@]}")" ] || die "the chart would install these images: ${used//$'\n'/, }"

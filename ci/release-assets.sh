@@ -29,8 +29,7 @@ build_antctl() {
 
 # package_chart makes the chart and the manifests, which name the same images.
 package_chart() {
-	cp -r "$chart" "$work/antrea"
-	sed -i "s#ghcr.io/antrea-oncache/\(antrea-[a-z]*-ubuntu\)#$registry/\1#" "$work/antrea/values.yaml" "$work/antrea/README.md"
+	ci/copy-chart.sh "$registry" "$work/antrea"
 	bin/helm package "$work/antrea" --destination "$directory" >/dev/null
 	bin/helm template antrea "$work/antrea" --namespace kube-system --include-crds >"$directory/antrea.yml"
 	bin/helm show crds "$work/antrea" >"$directory/antrea-crds.yml"

@@ -64,7 +64,8 @@ func newCheckCluster(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "cluster", Short: "Check whether Antrea can be installed in the cluster",
 		Long: "Check whether Antrea can be installed in the cluster, by objects of the Kubernetes API. Nothing is changed.\n" +
-			"With --image, also look at the Nodes' kernel modules, bpffs, CNI configuration, Open vSwitch and ports, by a Pod on each, which reads files only and is removed.",
+			"With --image, also look at the Nodes, by a Pod on each, which only reads and is removed: kernel modules, bpffs, CNI configuration, Open vSwitch and ports;\n" +
+			"and what makes tunnels slow: receive queues, offloads, MTU, busy CPUs.",
 		Example: "  antctl check cluster\n  antctl check cluster --image registry.example.com/network/antrea-agent-ubuntu:v0.1.0",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

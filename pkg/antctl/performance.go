@@ -38,7 +38,8 @@ func newPerformance(s *session) *cobra.Command {
 		Use: "performance", Short: "Measure what the overlay costs between two Nodes, and what the fast path gains",
 		Long: "Measure round trips, throughput and connections between two Nodes, in alternating rounds: from host to host, and from Pod to Pod without and with the\n" +
 			"fast path. The Pods have the agent's image and are removed. Meanwhile the mode of the fast path (antctl oncache mode) changes on both Nodes, for all\n" +
-			"their Pods; no packet is lost, and it is restored at the end. Without the feature gate ONCache only hosts and Pods are compared.",
+			"their Pods; no packet is lost, and it is restored at the end. Without the feature gate ONCache only hosts and Pods are compared.\n" +
+			"antctl check cluster --image says what makes tunnels slow on these Nodes.",
 		Example: "  antctl check performance\n  antctl check performance --nodes node-1,node-2 --rounds 20 -o json\n  antctl check performance -o svg >gain.svg",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -60,6 +60,11 @@ func TestReleaseAssets(t *testing.T) {
 	require.Contains(t, manifest, `image: "registry.example.com/network/antrea-agent-ubuntu:`)
 	require.Contains(t, manifest, `image: "registry.example.com/network/antrea-controller-ubuntu:`)
 	require.NotContains(t, manifest, "ghcr.io")
+	out, err = c.run("bin/helm", "show", "readme", filepath.Join(c.dir, "release/antrea-"+version+".tgz"))
+	require.NoError(t, err, out)
+	require.NotContains(t, out, "](..")
+	require.Contains(t, out, "](https://github.com/antrea-oncache/antrea/blob/main/docs/use/oncache.md")
+	require.Contains(t, out, "](https://github.com/antrea-oncache/antrea/blob/main/build/yamls/antrea.yml)")
 	require.Contains(t, c.read("release/antrea-crds.yml"), "clusternetworkpolicies.crd.antrea.io")
 }
 
