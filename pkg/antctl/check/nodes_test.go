@@ -10,6 +10,7 @@ import (
 	"errors"
 	"maps"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -89,6 +90,7 @@ func TestNodeFiles(t *testing.T) {
 	})
 	var out bytes.Buffer
 	n := &NodeFiles{Kube: kube, Report: &Report{Out: &out}, Image: "agent", Limits: testpods.Limits{Patience: 50 * time.Millisecond, Interval: time.Millisecond}}
+	var lock sync.Mutex
 	var addresses []string
 	n.Logs = func(_ context.Context, pod *corev1.Pod) ([]byte, error) {
 		switch pod.Spec.NodeName {
@@ -102,6 +104,8 @@ func TestNodeFiles(t *testing.T) {
 			if pod.Spec.NodeName == "b" {
 				f.Uplink.MTU = 9000
 			}
+			lock.Lock()
+			defer lock.Unlock()
 			addresses = append(addresses, pod.Spec.Containers[0].Command[3])
 		}))
 	}
