@@ -6,6 +6,7 @@ package ci_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,6 +95,28 @@ nodes:
 	require.NoFileExists(t, filepath.Join(c.dir, "bin/kubeconfig-one"))
 }
 
+// TestKindCreateWithDocker: without make images, which needs Debian, the images are those of the Dockerfiles, under the names that the chart has.
+func TestKindCreateWithDocker(t *testing.T) {
+	c := withKind(t)
+	c.write("VERSION", "1.2.3\n")
+	c.standIn("standins/git", "echo abcdef")
+	c.standIn("standins/go", `[ "$1" != build ] || { mkdir -p bin; cp bin/images/programs/linux_arm64/antctl bin/antctl; }`)
+	out, err := c.run(create, "create", "one", "--build", "docker")
+	require.NoError(t, err, out)
+	var want []string
+	for _, image := range []string{"agent", "controller"} {
+		name := "ghcr.io/antrea-oncache/antrea-" + image + "-ubuntu:latest"
+		want = append(want, "git rev-parse HEAD",
+			"docker build -t "+name+" -f build/images/"+image+"/Dockerfile --build-arg VERSION=v1.2.3 --build-arg REVISION=abcdef .")
+	}
+	want = append(want, "go build -o bin/antctl ./cmd/antctl")
+	all := slices.Insert(createCalls("one", "tunnelType=geneve"+images), 2, want...)
+	for i, call := range all {
+		all[i] = strings.NewReplacer("image-archive bin/images/", "docker-image ghcr.io/antrea-oncache/", "_arm64.tar", ":latest").Replace(call)
+	}
+	require.Equal(t, all, c.calls())
+}
+
 // TestKindRefused: nothing is made when something is wrong.
 func TestKindRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -107,6 +130,7 @@ func TestKindRefused(t *testing.T) {
 		"flag alone":    {nil, []string{"create", "one", "--num-workers"}, "kind-setup.sh create CLUSTER"},
 		"bad name":      {nil, []string{"create", "../one"}, `the name of the cluster is "../one", must be like oncache-1`},
 		"bad family":    {nil, []string{"create", "one", "--ip-family", "IPv4"}, `--ip-family is "IPv4", must be ipv4, ipv6 or dual`},
+		"bad build":     {nil, []string{"create", "one", "--build", "podman"}, `--build is "podman", must be docker or archives`},
 		"bad tunnel":    {nil, []string{"create", "one", "--tunnel-type", "gre"}, `--tunnel-type is "gre", must be geneve or vxlan`},
 		"bad number":    {nil, []string{"create", "one", "--num-workers", "two"}, `--num-workers is "two", must be a number`},
 		"bad gates":     {nil, []string{"create", "one", "--feature-gates", "ONCache"}, `--feature-gates is "ONCache", must be like ONCache=true,Egress=false`},
