@@ -235,7 +235,7 @@ func (c *controllers) addPolicies(o *options, n *node, cache *onCache) (err erro
 		cache.manager.ExpectRetiredWatcher()
 	}
 	if o.cutsConnections() {
-		c.cutter = c.policies.Cutter(connections)
+		c.cutter = c.policies.Cutter(networkpolicy.PodConnections{}, connections)
 	}
 	settings := o.config.AuditLogging
 	c.auditLog = auditlog.NewLogger(n.openFlow, n.flows, n.store, auditlog.DefaultDirectory, auditlog.Rotation{

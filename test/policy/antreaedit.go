@@ -8,6 +8,9 @@ import (
 	"maps"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	crd "github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
 
@@ -53,4 +56,15 @@ func (w *World) knownTier(name string) string {
 		return crd.SecurityOpsTier
 	}
 	return name
+}
+
+// WithAmnesty returns a World with one policy more, which allows everything and which nothing precedes. n is another number in each call.
+func (w *World) WithAmnesty(n int) *World {
+	next, allow := *w, crd.RuleActionAllow
+	all := func(name string) []crd.Rule { return []crd.Rule{{Action: &allow, Name: name}} }
+	next.ClusterNetworkPolicies = append(slices.Clone(w.ClusterNetworkPolicies), &crd.ClusterNetworkPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "amnesty", UID: types.UID(fmt.Sprint("amnesty-", n))},
+		Spec:       crd.NetworkPolicySpec{Tier: "t0", Priority: 0.25, AppliedTo: []crd.AppliedTo{{NamespaceSelector: &metav1.LabelSelector{}}}, Ingress: all("in"), Egress: all("out")},
+	})
+	return &next
 }

@@ -4,8 +4,11 @@
 package policy
 
 import (
+	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -125,6 +128,18 @@ func TestAntreaIsVaried(t *testing.T) {
 	} {
 		require.Greater(t, seen[what], 7*seeds, what)
 	}
+	rejected := slices.DeleteFunc(slices.Collect(maps.Keys(seen)), func(what string) bool { return !strings.HasPrefix(what, rejectedThere) })
+	require.Len(t, rejected, 16, "%v", seen)
+	for _, what := range rejected {
+		require.Greater(t, seen[what], seeds, what)
+	}
+}
+
+const rejectedThere = "rejected on the way to a Service"
+
+// rejectedDialed describes how a connection to a Service is rejected.
+func rejectedDialed(w *World, p *Probe) string {
+	return fmt.Sprintf("%s: by the client's rules %t, one Node %t, %s, IPv6 %t", rejectedThere, w.OpinionOf(p, networkingv1.PolicyTypeEgress)&MayAllow == 0, p.From.Node == p.To.Node, p.Protocol, p.IPv6)
 }
 
 func seenOfSeed(t *testing.T, seen map[string]int, seed uint64) {
@@ -149,6 +164,9 @@ func seenOfSeed(t *testing.T, seen map[string]int, seed uint64) {
 			}
 			if p.Via != nil {
 				seen["dialed "+opinion.String()]++
+				if opinion == MayReject {
+					seen[rejectedDialed(w, p)]++
+				}
 			}
 		}
 		b.Probes(w)

@@ -5,7 +5,8 @@
 // pipeline, their datapath and conntrack in user space, joined by a Geneve tunnel. Pods and hosts behind the ports are
 // played by the caller: it sends frames, and is told where each has left. It needs root, for network namespaces.
 //
-// node.go and port.go are a Node's switch, pipeline.go installs the flows that every agent installs. pair.go connects the Nodes and tells
+// node.go and port.go are a Node's switch, pipeline.go installs the flows that every agent installs, conntrack.go reads the
+// connections. pair.go connects the Nodes and tells
 // when all packets have arrived. program.go stands in for package testing.
 package switchpair
 

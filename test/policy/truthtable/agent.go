@@ -67,7 +67,7 @@ func runAgent(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	responder := nodeSwitch{n, bridge, flows}.responder(interfaces)
+	responder := nodeSwitch{Identity: n, bridge: bridge, flows: flows}.responder(interfaces)
 	go func() { fmt.Fprintln(os.Stderr, "agent: answers to rejected packets:", responder.Run(ctx)) }()
 	policies := agentpolicy.New(remoteSource{t.Source}, flows, atOnce{}, interfaces, t.Dir, problem.NewRecorder())
 	policies.EnableAntreaPolicies(nil, false)

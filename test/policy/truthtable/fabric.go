@@ -10,11 +10,17 @@ import (
 )
 
 // fabric is two Nodes to which the Pods of a world are connected.
-type fabric struct{ *switchpair.Pair }
+type fabric struct {
+	*switchpair.Pair
+	// last has the last trials of a run: conntrack knows their connections.
+	last []*trial
+	// queries is the number of queries of DNS so far.
+	queries uint16
+}
 
 func newFabric(t ovstest.TB, world *policy.World) (*fabric, error) {
 	pair, err := switchpair.New(t, places(world.Pods))
-	return &fabric{pair}, err
+	return &fabric{Pair: pair}, err
 }
 
 // places returns where Pods are connected.

@@ -10,10 +10,10 @@
 //
 // cluster.go, change.go, marker.go, antreaapi.go and antreamarker.go are the control plane, node.go is an agent; package switchpair has the Nodes'
 // switches, fabric.go connects the Pods to them. trial.go turns probes into packets, rejections.go reads the answers to rejected ones, names.go plays
-// DNS, status.go reads the policies' status. kills.go kills agents: agent.go is one, transport.go its connection to antrea-controller.
+// DNS, established.go follows connections that were opened under earlier policies, connections.go lets agents end them, status.go reads the policies' status. kills.go kills agents: agent.go is one, transport.go its connection to antrea-controller.
 // describe.go prints.
 //
-// The last line is "policy: sets=N probes=N wrong=N seed=S". The exit code is 1 if anything is wrong.
+// The last line is "policy: sets=N probes=N established=N ended=N wrong=N seed=S". The exit code is 1 if anything is wrong.
 package main
 
 import (
@@ -67,18 +67,22 @@ func main() {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "truthtable:", err)
 	}
-	fmt.Printf("policy: sets=%d probes=%d wrong=%d seed=%d\n", r.sets, r.probes, r.wrong, *seed)
+	fmt.Printf("policy: sets=%d probes=%d established=%d ended=%d wrong=%d seed=%d\n", r.sets, r.probes, r.established, r.ended, r.wrong, *seed)
 	if err != nil || r.wrong+killed.wrong+killed.lost > 0 {
 		os.Exit(1)
 	}
 }
 
-type result struct{ sets, probes, wrong int }
+// result counts what was tried. established is the number of times that an established connection was looked at, ended how often it had to end.
+type result struct{ sets, probes, established, ended, wrong int }
+
+// features are the features of the Nodes' pipelines.
+var features = openflow.Features{AntreaProxy: true, AntreaPolicy: true, Egress: true, ONCache: true, CutConnections: true}
 
 // run checks sets of policies one after the other: all, or up to the first one that has a wrong answer.
 func run(ctx context.Context, t ovstest.TB, sets int, seed uint64, first bool, r *result) error {
 	generator := policy.NewAntreaGenerator(policy.NewGeneratorWithTurnover(rand.New(rand.NewPCG(seed, 0))))
-	world := generator.Next()
+	world, open := generator.Next(), &established{patience: cutTimeout, r: r}
 	c, f, err := start(ctx, t, world)
 	if err != nil {
 		return err
@@ -92,15 +96,27 @@ func run(ctx context.Context, t ovstest.TB, sets int, seed uint64, first bool, r
 			fmt.Printf("set %d: status: want another one; the agents or antrea-controller are wrong\n", r.sets+1)
 			return fmt.Errorf("set %d: %w", r.sets+1, err)
 		}
+		if err := f.ask(world); err != nil {
+			return fmt.Errorf("set %d: %w", r.sets+1, err)
+		}
+		lost, err := open.checkAll(ctx, c, f, world, r.sets%amnestyPeriod == amnestyPeriod-1)
+		if err != nil {
+			return fmt.Errorf("set %d: %w", r.sets+1, err)
+		}
+		c.forgetCuts()
 		trials := f.trials(generator.Probes(world))
 		wrong, err := f.check(world, trials)
 		if err != nil {
 			return fmt.Errorf("set %d: %w", r.sets+1, err)
 		}
-		r.sets, r.probes, r.wrong = r.sets+1, r.probes+len(trials), r.wrong+len(wrong)
+		r.sets, r.probes, r.wrong = r.sets+1, r.probes+len(trials), r.wrong+len(wrong)+len(lost)
+		if len(lost) > 0 {
+			explainOpen(r.sets, c, world, lost)
+		}
 		if len(wrong) > 0 {
 			explain(r.sets, c, f, world, wrong)
 		}
+		open.open(f)
 		next := generator.Next()
 		if err := c.change(ctx, world, next); err != nil {
 			return err
@@ -124,7 +140,7 @@ func start(ctx context.Context, t ovstest.TB, world *policy.World) (*cluster, *f
 	var all []nodeSwitch
 	for _, n := range f.Nodes {
 		bridge := of.NewSwitch(n.OVS.MgmtSocket(switchpair.BridgeName))
-		flows, err := n.StartPipeline(ctx, bridge, openflow.RoundInfo{RoundNum: 1}, false)
+		flows, err := n.StartPipelineOf(ctx, bridge, openflow.RoundInfo{RoundNum: 1}, features)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -132,7 +148,7 @@ func start(ctx context.Context, t ovstest.TB, world *policy.World) (*cluster, *f
 		if err := n.InstallPods(flows, places(world.Pods)); err != nil {
 			return nil, nil, err
 		}
-		all = append(all, nodeSwitch{n.Identity, bridge, flows})
+		all = append(all, nodeSwitch{n.Identity, bridge, flows, newConnections(n, bridge)})
 	}
 	if err := f.WaitWire(); err != nil {
 		return nil, nil, err
@@ -146,9 +162,6 @@ func start(ctx context.Context, t ovstest.TB, world *policy.World) (*cluster, *f
 func (f *fabric) check(world *policy.World, trials []*trial) (wrong []*trial, err error) {
 	for _, t := range trials {
 		t.want = world.Opinion(t.Probe)
-	}
-	if err := f.ask(world); err != nil {
-		return nil, err
 	}
 	if err := f.run(trials); err != nil {
 		return nil, err

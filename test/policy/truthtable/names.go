@@ -18,8 +18,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/wire"
 )
 
-// firstQueryPort is the source port of the first query of a Pod.
-const firstQueryPort = 20000
+// The source ports of queries: the first one, and their number.
+const firstQueryPort, queryPorts = 20000, 20000
 
 // query is a query of a Pod about a name, with its answer.
 type query struct {
@@ -43,7 +43,8 @@ func (f *fabric) ask(world *policy.World) error {
 		for _, name := range slices.Sorted(maps.Keys(world.Names)) {
 			for _, six := range []bool{false, true} {
 				n := uint16(len(queries))
-				queries = append(queries, query{asker, server, name, world.Names[name], six, n + 1, firstQueryPort + n})
+				queries = append(queries, query{asker, server, name, world.Names[name], six, n + 1, firstQueryPort + f.queries%queryPorts})
+				f.queries++
 			}
 		}
 	}
@@ -52,7 +53,6 @@ func (f *fabric) ask(world *policy.World) error {
 	}
 	for _, n := range f.Nodes {
 		n.ForgetMegaflows()
-		n.ForgetConnections()
 	}
 	var asked, answers []switchpair.Outgoing
 	var late []switchpair.Fence

@@ -32,6 +32,8 @@ type nodeSwitch struct {
 	switchpair.Identity
 	bridge of.Switch
 	flows  openflow.Client
+	// connections is nil in an agent that does not end connections.
+	connections *connections
 }
 
 // mtu is the MTU of Pods.
@@ -70,6 +72,7 @@ func (c *cluster) startAgent(ctx context.Context, world *policy.World, n nodeSwi
 			}
 		})
 	}
+	c.done.Go(func() { policies.Cutter(n.connections, nil).Run(ctx) })
 	c.agents[n.Name()] = policies
 	c.done.Go(func() { policies.Run(ctx) })
 	<-policies.Synced()

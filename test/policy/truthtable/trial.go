@@ -31,6 +31,8 @@ type trial struct {
 	stray    string
 	// forgotten is set when conntrack was emptied after the opening: an answer of the agent that comes later is not translated back.
 	forgotten bool
+	// continues and ended say whether all packets of the established connection have arrived, or none.
+	continues, ended bool
 }
 
 // trials returns the connections of probes, each with a client port of its own if the probe leaves it open.
@@ -71,9 +73,18 @@ func rounds(trials []*trial) [][]*trial {
 	}
 	var chunks [][]*trial
 	for _, round := range rounds {
-		chunks = slices.AppendSeq(chunks, slices.Chunk(round, mostAtOnce))
+		chunks = append(chunks, dealt(round)...)
 	}
 	return chunks
+}
+
+// dealt divides trials into as few parts of about the same size as possible, each of which has trials of all Pods.
+func dealt(trials []*trial) [][]*trial {
+	parts := make([][]*trial, (len(trials)+mostAtOnce-1)/mostAtOnce)
+	for i, t := range trials {
+		parts[i%len(parts)] = append(parts[i%len(parts)], t)
+	}
+	return parts
 }
 
 // run opens all connections and answers those that have arrived. Open vSwitch must already have all flows.
@@ -86,7 +97,7 @@ func (f *fabric) run(trials []*trial) error {
 		byID[t.id] = t
 	}
 	var former []*trial
-	for _, round := range rounds(trials) {
+	for _, round := range slices.Backward(rounds(trials)) {
 		for _, t := range former {
 			t.forgotten = true
 		}
@@ -98,6 +109,7 @@ func (f *fabric) run(trials []*trial) error {
 			return err
 		}
 	}
+	f.last = former
 	return nil
 }
 

@@ -7,12 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"os"
-	"os/exec"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -49,8 +44,8 @@ func (c *connections) setFence(destination netip.AddrPort) (ended <-chan struct{
 }
 
 // WaitRevalidation implements proxy.Datapath. switchpair.Node.ForgetMegaflows says why megaflows have to be removed.
-func (c *connections) WaitRevalidation(context.Context) error {
-	_, err := c.appctl("revalidator/purge")
+func (c *connections) WaitRevalidation(ctx context.Context) error {
+	_, err := c.node.Call(ctx, "revalidator/purge")
 	return err
 }
 
@@ -59,16 +54,12 @@ func (c *connections) List(zones []uint16, yield func(*conntrack.Connection) boo
 	c.mu.Lock()
 	fence := c.fence
 	c.mu.Unlock()
-	text, err := c.appctl("dpctl/dump-conntrack")
+	all, err := c.node.Connections(context.Background())
 	if err != nil {
 		return err
 	}
-	for line := range strings.Lines(text) {
-		conn, err := parseConnection(line)
-		if err != nil {
-			return err
-		}
-		if conn != nil && slices.Contains(zones, conn.Zone) && !yield(conn) {
+	for _, conn := range all {
+		if slices.Contains(zones, conn.Zone) && !yield(conn) {
 			return nil
 		}
 	}
@@ -95,62 +86,7 @@ func (c *connections) Delete(conn *conntrack.Connection) error {
 	if family == "ct_ipv6" {
 		addresses = fmt.Sprintf("ct_ipv6_src=%s,ct_ipv6_dst=%s", o.Source, o.Destination)
 	}
-	_, err := c.appctl("dpctl/flush-conntrack", fmt.Sprint("zone=", conn.Zone),
+	_, err := c.node.Call(context.Background(), "dpctl/flush-conntrack", fmt.Sprint("zone=", conn.Zone),
 		fmt.Sprintf("%s,ct_nw_proto=%d,ct_tp_src=%d,ct_tp_dst=%d", addresses, o.Protocol, o.SourcePort, o.DestinationPort))
 	return err
-}
-
-func (c *connections) appctl(args ...string) (string, error) {
-	cmd := exec.Command("ovs-appctl", append([]string{"--timeout=20"}, args...)...)
-	cmd.Env = append(os.Environ(), "OVS_RUNDIR="+c.node.OVS.RunDir)
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("ovs-appctl %s: %w", strings.Join(args, " "), err)
-	}
-	return string(out), nil
-}
-
-var connectionLine = regexp.MustCompile(`^udp,orig=\(src=([^,]+),dst=([^,]+),sport=(\d+),dport=(\d+)\),reply=\(src=([^,]+),dst=([^,]+),sport=(\d+),dport=(\d+)\)(.*)`)
-
-// parseConnection reads a line of dpctl/dump-conntrack; nil: it is not about UDP.
-func parseConnection(line string) (*conntrack.Connection, error) {
-	m := connectionLine.FindStringSubmatch(line)
-	if m == nil {
-		if strings.HasPrefix(line, "udp") {
-			return nil, fmt.Errorf("unexpected line of dpctl/dump-conntrack: %q", line)
-		}
-		return nil, nil
-	}
-	tuple := func(m []string) (t conntrack.Tuple, err error) {
-		t.Protocol = unix.IPPROTO_UDP
-		if t.Source, err = netip.ParseAddr(m[0]); err != nil {
-			return t, err
-		}
-		if t.Destination, err = netip.ParseAddr(m[1]); err != nil {
-			return t, err
-		}
-		source, _ := strconv.ParseUint(m[2], 10, 16)
-		destination, _ := strconv.ParseUint(m[3], 10, 16)
-		t.SourcePort, t.DestinationPort = uint16(source), uint16(destination)
-		return t, nil
-	}
-	c := &conntrack.Connection{}
-	var err error
-	if c.Original, err = tuple(m[1:5]); err != nil {
-		return nil, err
-	}
-	if c.Reply, err = tuple(m[5:9]); err != nil {
-		return nil, err
-	}
-	for _, field := range strings.Split(strings.TrimSpace(m[9]), ",") {
-		name, value, _ := strings.Cut(field, "=")
-		number, _ := strconv.ParseUint(value, 0, 32)
-		switch name {
-		case "zone":
-			c.Zone = uint16(number)
-		case "mark":
-			c.Mark = uint32(number)
-		}
-	}
-	return c, nil
 }

@@ -15,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	"github.com/antrea-oncache/antrea/test/env/switchpair"
 	"github.com/antrea-oncache/antrea/test/services"
 )
@@ -118,24 +117,6 @@ func TestFindsLostConnections(t *testing.T) {
 	wrong, err = b.checkOpen(b.world, keep)
 	require.NoError(t, err)
 	require.NotEmpty(t, wrong, "conntrack has forgotten all")
-}
-
-func TestParseConnection(t *testing.T) {
-	const line = "udp,orig=(src=10.10.1.11,dst=10.96.0.1,sport=10001,dport=53),reply=(src=10.10.1.12,dst=10.10.1.11,sport=8080,dport=10001),zone=65520,mark=0x12,labels=0x1\n"
-	c, err := parseConnection(line)
-	require.NoError(t, err)
-	tuple := func(from, to string) conntrack.Tuple {
-		a, b := netip.MustParseAddrPort(from), netip.MustParseAddrPort(to)
-		return conntrack.Tuple{Source: a.Addr(), Destination: b.Addr(), SourcePort: a.Port(), DestinationPort: b.Port(), Protocol: 17}
-	}
-	require.Equal(t, &conntrack.Connection{
-		Zone: 65520, Mark: 0x12, Original: tuple("10.10.1.11:10001", "10.96.0.1:53"), Reply: tuple("10.10.1.12:8080", "10.10.1.11:10001"),
-	}, c)
-	c, err = parseConnection("tcp,orig=(src=10.10.1.11,dst=10.96.0.1,sport=1,dport=2),reply=(...)\n")
-	require.NoError(t, err)
-	require.Nil(t, c)
-	_, err = parseConnection("udp,orig=(something else)")
-	require.ErrorContains(t, err, "unexpected line")
 }
 
 // The number of connections of a trial depends on what is promised.

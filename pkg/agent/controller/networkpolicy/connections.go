@@ -30,8 +30,8 @@ func (PodConnections) SetMark(c *conntrack.Connection, value, mask uint32) error
 
 // Cutter makes what ends established connections that the policies forbid, and is told by the controller when they change. cache
 // is nil without ONCache. Call it before Run, and after EnableAntreaPolicies.
-func (c *Controller) Cutter(cache ConnectionCache) *Cutter {
-	cutter := NewCutter(PodConnections{}, cache, c.Rules, nodeAddresses)
+func (c *Controller) Cutter(connections Connections, cache ConnectionCache) *Cutter {
+	cutter := NewCutter(connections, cache, c.Rules, nodeAddresses)
 	cutter.groupsOf = c.groupsOf
 	c.OnRealized(cutter.RulesChanged)
 	c.OnEnforced(cutter.RulesEnforced)

@@ -22,7 +22,7 @@ func TestNodeAddresses(t *testing.T) {
 // TestCutterIsTold: the controller tells its Cutter when rules change, and when that is enforced.
 func TestCutterIsTold(t *testing.T) {
 	c := New(newFakeSource(), newFakeFlows(), &fakeDatapath{}, interfacestore.NewInterfaceStore(), t.TempDir(), problem.NewRecorder())
-	cutter := c.Cutter(nil)
+	cutter := c.Cutter(PodConnections{}, nil)
 	require.Nil(t, cutter.cache)
 	c.onRealized()
 	require.Len(t, cutter.wake, 1)
