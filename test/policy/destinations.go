@@ -188,6 +188,24 @@ func hasNames(rule *crd.Rule) bool {
 	return slices.ContainsFunc(rule.To, func(peer crd.NetworkPolicyPeer) bool { return peer.FQDN != "" })
 }
 
+// NamedAddresses is the number of addresses, of both IP versions, that the names in the policy of WithNames have.
+const NamedAddresses = 2 * (2 + 1)
+
+// WithNames returns a World with another policy, which is before all others and denies connections to names. It is the same in all Worlds.
+func (w *World) WithNames() *World {
+	next := *w
+	drop, reject := crd.RuleActionDrop, crd.RuleActionReject
+	next.Names = constantNames
+	next.ClusterNetworkPolicies = append(slices.Clone(w.ClusterNetworkPolicies), &crd.ClusterNetworkPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "names", UID: "names"},
+		Spec: crd.NetworkPolicySpec{Tier: "t0", Priority: 0.5, AppliedTo: []crd.AppliedTo{{NamespaceSelector: &metav1.LabelSelector{}}}, Egress: []crd.Rule{
+			{Name: "name", Action: &drop, To: []crd.NetworkPolicyPeer{{FQDN: "a.test"}}},
+			{Name: "pattern", Action: &reject, To: []crd.NetworkPolicyPeer{{FQDN: "y.*"}}},
+		}},
+	})
+	return &next
+}
+
 // DNSPort is the port of DNS servers, which every Pod may ask.
 const DNSPort = 53
 

@@ -45,6 +45,9 @@ func (w *World) kubernetesOpinion(p *Probe, direction networkingv1.PolicyType, s
 			continue
 		}
 		isolated = true
+		if w.Refused[policy.UID] {
+			continue // It isolates its Pods.
+		}
 		if direction == networkingv1.PolicyTypeIngress {
 			for _, rule := range policy.Spec.Ingress {
 				if w.ruleMatches(policy.Namespace, rule.From, rule.Ports, direction, peer, p) {

@@ -83,7 +83,7 @@ func (g *Generator) service(limits []service, to *Pod) service {
 }
 
 // boundaries returns the first and last ports of the policies' ranges, and the ports before and after them; but for the port of DNS, where answers
-// are read.
+// are read, and the one that Open vSwitch refuses.
 func boundaries(w *World) []service {
 	var limits []service
 	add := func(ports []networkingv1.NetworkPolicyPort) {
@@ -100,7 +100,7 @@ func boundaries(w *World) []service {
 				last = *port.EndPort
 			}
 			for _, number := range []int32{port.Port.IntVal - 1, port.Port.IntVal, last, last + 1} {
-				if number > 0 && number <= 65535 && number != DNSPort {
+				if number > 0 && number <= 65535 && number != DNSPort && number != RefusedPort {
 					limits = append(limits, service{protocol, uint16(number)})
 				}
 			}

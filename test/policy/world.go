@@ -5,7 +5,7 @@
 // (k8s.io/api/networking/v1) and the documentation of Antrea's policies (crd.antrea.io/v1beta1) allow in them. It shares no code with the
 // controllers that it judges. world.go defines the objects, oracle.go the specification, antreaoracle.go, antreagroups.go and antreaports.go
 // what Antrea adds to it, destinations.go Services and names as destinations. generate.go and antreagenerate.go make random worlds, pods.go their Pods, policies.go and antrearules.go
-// their policies, antreaedit.go their changes, damage.go edits that cannot be read, probes.go the connections to try. adminpolicy.go, adminoracle.go and admingenerate.go are the policies of
+// their policies, antreaedit.go their changes, damage.go edits that cannot be read, refused.go policies that Open vSwitch refuses, probes.go the connections to try. adminpolicy.go, adminoracle.go and admingenerate.go are the policies of
 // the Kubernetes network policy API (policy.networking.k8s.io). The program truthtable compares.
 //
 // Two checks test this package itself. mutants.txt and test/tools/mutants show that the random worlds find faults that are put into the controller
@@ -72,6 +72,8 @@ type World struct {
 	// Damaged has the UIDs of Antrea's policies and groups whose last edit cannot be read. This World contains the versions before that edit, which
 	// stay in force.
 	Damaged map[types.UID]Damage
+	// Refused has the UIDs of policies that Open vSwitch refuses.
+	Refused map[types.UID]bool
 }
 
 // Probe is a connection that may be possible.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	agentpolicy "github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
+	"github.com/antrea-oncache/antrea/pkg/agent/fqdn"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
@@ -62,7 +63,7 @@ func runAgent(in io.Reader, out io.Writer) error {
 		}
 	}
 	features := openflow.Features{AntreaProxy: true, AntreaPolicy: true, Egress: true, ONCache: t.ONCache}
-	bridge := of.NewSwitch(t.Bridge)
+	bridge := refusing{of.NewSwitch(t.Bridge)}
 	flows, err := n.StartPipelineOf(ctx, bridge, t.Round, features)
 	if err != nil {
 		return err
@@ -71,6 +72,10 @@ func runAgent(in io.Reader, out io.Writer) error {
 	go func() { fmt.Fprintln(os.Stderr, "agent: answers to rejected packets:", responder.Run(ctx)) }()
 	policies := agentpolicy.New(remoteSource{t.Source}, flows, atOnce{}, interfaces, t.Dir, problem.NewRecorder())
 	policies.EnableAntreaPolicies(nil, false)
+	names := fqdn.New(fqdn.Config{Switch: bridge, Flows: flows, MTU: mtu, File: filepath.Join(t.Dir, fqdn.FileName)})
+	names.SetRealizer(policies)
+	policies.FollowNames(names)
+	go func() { fmt.Fprintln(os.Stderr, "agent: names:", names.Run(ctx)) }()
 	go policies.Run(ctx)
 	<-policies.Synced()
 	install := n.InstallUnmarkedPods

@@ -10,10 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/fqdn"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
 	"github.com/antrea-oncache/antrea/test/env/switchpair"
 	"github.com/antrea-oncache/antrea/test/policy"
@@ -30,11 +33,12 @@ const (
 )
 
 // killResult counts the new connections that were tried during a change and a kill (transit) and after it (settled), and the packets
-// of established connections. rejected is the number of new connections that were answered so.
-type killResult struct{ kills, changes, transit, settled, rejected, established, wrong, lost int }
+// of established connections. rejected is the number of new connections that were answered so, refused the number of changes to worlds with a policy
+// that Open vSwitch refuses.
+type killResult struct{ kills, changes, refused, transit, settled, rejected, established, wrong, lost int }
 
 func (r killResult) String() string {
-	return fmt.Sprintf("kills=%d changes=%d transit=%d settled=%d rejected=%d established=%d wrong=%d lost=%d", r.kills, r.changes, r.transit, r.settled, r.rejected, r.established, r.wrong, r.lost)
+	return fmt.Sprintf("kills=%d changes=%d refused=%d transit=%d settled=%d rejected=%d established=%d wrong=%d lost=%d", r.kills, r.changes, r.refused, r.transit, r.settled, r.rejected, r.established, r.wrong, r.lost)
 }
 
 // killing is a cluster whose agents are processes that are killed.
@@ -65,16 +69,15 @@ func runKills(ctx context.Context, t ovstest.TB, kills int, seed uint64, r *kill
 	if err := k.establish(world); err != nil {
 		return err
 	}
+	if err := k.learnNames(ctx, world); err != nil {
+		return err
+	}
 	for r.kills < kills {
-		k.generator.Follow(world)
-		next, exact := k.generator.Next(), false
-		switch k.rng.IntN(4) {
-		case 0:
-			next, exact = k.onePolicy(world, next), true
-		case 1, 2:
-			next, exact = k.generator.EditAntrea(world), true
+		next, exact := k.next(world)
+		if len(next.Refused) > 0 {
+			r.refused++
 		}
-		if err := k.change(ctx, world, next, exact); err != nil {
+		if err := k.change(ctx, world.WithNames(), next.WithNames(), exact); err != nil {
 			return fmt.Errorf("after %d kills: %w", r.kills, err)
 		}
 		world = next
@@ -142,6 +145,49 @@ func (k *killing) establish(world *policy.World) error {
 	for _, t := range k.open {
 		if !t.right(k.f) {
 			return fmt.Errorf("%v, which no policy forbids, was %s", t, t.outcome(k.f))
+		}
+	}
+	return nil
+}
+
+// next returns a World that follows another one. exact says that new connections can be judged before the change is complete: not while an agent that
+// starts finds policies that Open vSwitch refuses, because what the former agent dropped may pass.
+func (k *killing) next(world *policy.World) (next *policy.World, exact bool) {
+	if len(world.Refused) > 0 {
+		return world.WithoutRefused(), false
+	}
+	k.generator.Follow(world)
+	next = k.generator.Next()
+	switch k.rng.IntN(8) {
+	case 0, 1:
+		return k.onePolicy(world, next), true
+	case 2, 3, 4, 5:
+		return k.generator.EditAntrea(world), true
+	case 6:
+		return k.generator.AddRefused(world), false
+	}
+	return next, false
+}
+
+// learnNames adds a policy with names, and has the agents learn and save their addresses. From then on no Pod asks: agents that start again know them.
+func (k *killing) learnNames(ctx context.Context, world *policy.World) error {
+	named := world.WithNames()
+	if err := k.c.change(ctx, world, named); err != nil {
+		return err
+	}
+	if err := k.c.settle(ctx, k.f); err != nil {
+		return err
+	}
+	if err := k.f.ask(named); err != nil {
+		return err
+	}
+	for _, a := range k.agents {
+		err := wait.PollUntilContextTimeout(ctx, markerPeriod, settleTimeout, true, func(context.Context) (bool, error) {
+			saved, _ := os.ReadFile(filepath.Join(a.task.Dir, fqdn.FileName)) // none yet
+			return strings.Count(string(saved), `"address"`) == policy.NamedAddresses, nil
+		})
+		if err != nil {
+			return fmt.Errorf("the agent of %s has not saved the addresses of names: %w", a.n.Name(), err)
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@
 //
 // cluster.go, change.go, marker.go, antreaapi.go and antreamarker.go are the control plane, node.go is an agent; package switchpair has the Nodes'
 // switches, fabric.go connects the Pods to them. trial.go turns probes into packets, rejections.go reads the answers to rejected ones, names.go plays
-// DNS, established.go follows connections that were opened under earlier policies, connections.go lets agents end them, status.go reads the policies' status. kills.go kills agents: agent.go is one, transport.go its connection to antrea-controller.
+// DNS, established.go follows connections that were opened under earlier policies, connections.go lets agents end them, status.go reads the policies' status. kills.go kills agents: agent.go is one, transport.go its connection to antrea-controller, refusing.go its switch, which refuses some flows.
 // describe.go prints.
 //
 // The last line is "policy: sets=N probes=N established=N ended=N wrong=N seed=S". The exit code is 1 if anything is wrong.
@@ -43,8 +43,7 @@ func main() {
 	first := flag.Bool("first", false, "stop at the first set that has a wrong answer")
 	kills := flag.Int("kills", 0, "how often to kill an agent, a process of its own, at a random moment")
 	if len(os.Args) > 1 && os.Args[1] == agentOrder {
-		klog.LogToStderr(false)
-		klog.SetOutput(io.Discard)
+		silence()
 		fmt.Fprintln(os.Stderr, "agent:", runAgent(os.Stdin, os.Stdout))
 		os.Exit(1)
 	}
@@ -52,9 +51,7 @@ func main() {
 	if *seed == 0 {
 		*seed = rand.Uint64()>>1 + 1
 	}
-	klog.SetLogger(klog.Logger{})
-	klog.SetOutput(io.Discard)
-	klog.LogToStderr(false)
+	silence()
 	var r result
 	h := &switchpair.Program{}
 	err := h.Try(func() error { return run(context.Background(), h, *sets, *seed, *first, &r) })
@@ -71,6 +68,13 @@ func main() {
 	if err != nil || r.wrong+killed.wrong+killed.lost > 0 {
 		os.Exit(1)
 	}
+}
+
+// silence discards what the agents and antrea-controller log.
+func silence() {
+	klog.SetLogger(klog.Logger{})
+	klog.SetOutput(io.Discard)
+	klog.LogToStderr(false)
 }
 
 // result counts what was tried. established is the number of times that an established connection was looked at, ended how often it had to end.

@@ -31,7 +31,7 @@ type query struct {
 }
 
 // ask makes one Pod of each Node that is under a rule with names ask for all names, and plays the DNS server, which is in the network of the other
-// Node. An answer arrives once the rules of all Pods of the Node have its addresses.
+// Node, or a Pod there. An answer arrives once the rules of all Pods of the Node have its addresses.
 func (f *fabric) ask(world *policy.World) error {
 	var queries []query
 	askers := map[string]*policy.Pod{}
@@ -39,7 +39,8 @@ func (f *fabric) ask(world *policy.World) error {
 		askers[pod.Node] = pod // the last one
 	}
 	for _, asker := range askers {
-		server := world.Hosts[slices.IndexFunc(world.Hosts, func(h *policy.Pod) bool { return h.Node != asker.Node })]
+		others := slices.DeleteFunc(slices.Concat(world.Hosts, world.Pods), func(p *policy.Pod) bool { return p.Node == asker.Node })
+		server := others[0]
 		for _, name := range slices.Sorted(maps.Keys(world.Names)) {
 			for _, six := range []bool{false, true} {
 				n := uint16(len(queries))
