@@ -22,6 +22,13 @@ func (n *Node) Call(ctx context.Context, command string, args ...string) (string
 	return ovsctl.NewVswitchd(n.OVS.RunDir).Call(ctx, command, args...)
 }
 
+// order sends a command without a process of its own. If that fails, Appctl tries, and fails the test.
+func (n *Node) order(command string) {
+	if _, err := n.Call(context.Background(), command); err != nil {
+		n.OVS.Appctl(command)
+	}
+}
+
 // Connections returns the connections of TCP and UDP that Open vSwitch tracks, in user space.
 func (n *Node) Connections(ctx context.Context) (all []*conntrack.Connection, err error) {
 	text, err := n.Call(ctx, "dpctl/dump-conntrack")

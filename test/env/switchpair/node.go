@@ -131,10 +131,10 @@ func connect(a, b *Node) {
 }
 
 // ForgetConnections empties conntrack.
-func (n *Node) ForgetConnections() { n.OVS.Appctl("dpctl/flush-conntrack") }
+func (n *Node) ForgetConnections() { n.order("dpctl/flush-conntrack") }
 
 // ForgetMegaflows empties the datapath, so that current flows apply to the next packets. Waiting for the revalidators is enough with
 // the kernel's datapath, but not here: the userspace datapath of Open vSwitch 3.1 looks up the megaflow to change by its key instead
 // of its identifier, and changes another one where two overlap. The end-to-end tests measure how long stale megaflows live in the
 // kernel.
-func (n *Node) ForgetMegaflows() { n.OVS.Appctl("revalidator/purge") }
+func (n *Node) ForgetMegaflows() { n.order("revalidator/purge") }
