@@ -14,7 +14,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -27,6 +26,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/cputime"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+	"github.com/antrea-oncache/antrea/pkg/agent/statefile"
 	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
@@ -167,13 +167,7 @@ func (k *Keeper) store(s stored) error {
 	var text bytes.Buffer
 	err := gob.NewEncoder(&text).Encode(&s)
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(k.file), 0o750)
-	}
-	if err == nil {
-		err = os.WriteFile(k.file+".new", text.Bytes(), 0o600)
-	}
-	if err == nil {
-		err = os.Rename(k.file+".new", k.file)
+		err = statefile.Replace(k.file, text.Bytes())
 	}
 	if err != nil {
 		return fmt.Errorf("store session affinity for the next agent: %w", err)

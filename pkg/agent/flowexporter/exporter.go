@@ -8,6 +8,7 @@
 package flowexporter
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	"github.com/antrea-oncache/antrea/pkg/agent/cputime"
 	"github.com/antrea-oncache/antrea/pkg/agent/flowexporter/flows"
+	"github.com/antrea-oncache/antrea/pkg/agent/statefile"
 	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
@@ -340,16 +342,13 @@ func (e *Exporter) store() error {
 	if err != nil {
 		return err
 	}
-	file, err := os.OpenFile(e.StateFile+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
+	var text bytes.Buffer
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if err := errors.Join(e.ledger.Save(file, boot), file.Close()); err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
+	if err := e.ledger.Save(&text, boot); err != nil {
+		return err
 	}
-	return os.Rename(file.Name(), e.StateFile)
+	return statefile.Replace(e.StateFile, text.Bytes())
 }
 
 func bootID() (string, error) {

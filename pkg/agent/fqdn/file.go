@@ -9,10 +9,11 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"time"
 
 	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/statefile"
 )
 
 // FileName is the name of the file beside the saved policies.
@@ -113,12 +114,5 @@ func writeSaved(file string, saved []savedAddress) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
-		return err
-	}
-	temporary := file + ".tmp"
-	if err := os.WriteFile(temporary, b, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(temporary, file)
+	return statefile.Replace(file, b)
 }

@@ -10,9 +10,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
+	"github.com/antrea-oncache/antrea/pkg/agent/statefile"
 )
 
 // state is the state that one agent leaves to the next.
@@ -21,9 +21,6 @@ type state struct {
 	// FastPath goes with Ledger: what it has counted is at least what Ledger has reported. It is empty without ONCache.
 	FastPath networkpolicy.FastState
 }
-
-// temporarySuffix is the suffix of a file that is being written.
-const temporarySuffix = ".new"
 
 // load reads a file that store has written; nil if there is none.
 func load(path string) (*state, error) {
@@ -49,13 +46,7 @@ func (s *state) store(path string) error {
 	var text bytes.Buffer
 	err := gob.NewEncoder(&text).Encode(s)
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(path), 0o750)
-	}
-	if err == nil {
-		err = os.WriteFile(path+temporarySuffix, text.Bytes(), 0o600)
-	}
-	if err == nil {
-		err = os.Rename(path+temporarySuffix, path)
+		err = statefile.Replace(path, text.Bytes())
 	}
 	if err != nil {
 		return fmt.Errorf("store the statistics of NetworkPolicies for the next agent: %w", err)

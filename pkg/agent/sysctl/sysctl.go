@@ -20,6 +20,8 @@ import (
 	"sync"
 
 	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/statefile"
 )
 
 const (
@@ -197,19 +199,10 @@ func (r *Record) load() (content, error) {
 	return c, nil
 }
 
-// save replaces the file at once, so that it is never half-written.
 func (r *Record) save(c content) error {
 	text, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(r.file), 0o755); err != nil {
-		return err
-	}
-	next := r.file + ".new"
-	if err := os.WriteFile(next, append(text, '\n'), 0o644); err != nil {
-		os.Remove(next)
-		return err
-	}
-	return os.Rename(next, r.file)
+	return statefile.Replace(r.file, append(text, '\n'))
 }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,11 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/statefile"
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
-
-// temporarySuffix is the suffix of a file that is being written.
-const temporarySuffix = ".new"
 
 // storedEgress has the part of an Egress that the plan needs, and its Pods on this Node.
 type storedEgress struct {
@@ -79,13 +76,7 @@ func (s *storage) save(w *world) error {
 		return nil
 	}
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(s.file), 0o750)
-	}
-	if err == nil {
-		err = os.WriteFile(s.file+temporarySuffix, text, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(s.file+temporarySuffix, s.file)
+		err = statefile.Replace(s.file, text)
 	}
 	if err != nil {
 		s.content = nil

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/statefile"
 )
 
 const (
@@ -55,7 +57,7 @@ func (f *files) fileOf(name string) string {
 func nameOf(file string) string { return strings.ReplaceAll(file, namespaceMark, "/") }
 
 func (f *files) path(name string) (string, error) {
-	if name == "" || len(name)+len(temporarySuffix) > maxFileName || strings.HasPrefix(name, ".") || strings.Contains(name, namespaceMark) || strings.HasSuffix(name, temporarySuffix) {
+	if name == "" || len(name)+len(statefile.TemporarySuffix) > maxFileName || strings.HasPrefix(name, ".") || strings.Contains(name, namespaceMark) || strings.HasSuffix(name, statefile.TemporarySuffix) {
 		return "", fmt.Errorf("object name %q cannot be a file name", name)
 	}
 	return f.fileOf(name), nil
@@ -66,7 +68,7 @@ func (f *files) names() ([]string, error) {
 	entries, err := os.ReadDir(f.dir)
 	var names []string
 	for _, e := range entries {
-		if e.Name() != inventorySuffix && !strings.HasSuffix(e.Name(), temporarySuffix) {
+		if e.Name() != inventorySuffix && !strings.HasSuffix(e.Name(), statefile.TemporarySuffix) {
 			names = append(names, nameOf(e.Name()))
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/statefile"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	"github.com/antrea-oncache/antrea/test/tools/cost"
 )
@@ -54,9 +55,9 @@ func TestFiles(t *testing.T) {
 	requireStored()
 	require.ErrorContains(t, f.save(patch), "patch of two, of which nothing is stored")
 
-	require.NoError(t, os.WriteFile(filepath.Join(f.dir, "half"+temporarySuffix), []byte("{"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(f.dir, "half"+statefile.TemporarySuffix), []byte("{"), 0o600))
 	requireStored()
-	for _, name := range []string{"", ".", "..", "a@b", "a" + temporarySuffix, strings.Repeat("a", maxFileName)} {
+	for _, name := range []string{"", ".", "..", "a@b", "a" + statefile.TemporarySuffix, strings.Repeat("a", maxFileName)} {
 		_, err := f.path(name)
 		require.ErrorContains(t, err, "cannot be a file name")
 	}

@@ -10,6 +10,8 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/statefile"
 )
 
 // A journal is a file of records, each with its length and a checksum. A new file has the whole content; changes are
@@ -22,8 +24,6 @@ const (
 	recordHeaderSize  = 4 + 4
 	// maxJournalSize bounds how much of a file is read, and thus the memory that a foreign file can take.
 	maxJournalSize = 256 << 20
-	// temporarySuffix is of files that are being written.
-	temporarySuffix = ".tmp"
 )
 
 var checksums = crc32.MakeTable(crc32.Castagnoli)
@@ -112,10 +112,7 @@ func decodeJournal(content []byte) ([][]byte, error) {
 // writeJournal replaces the file atomically: a reader sees the former content or the new one. It returns its size.
 func writeJournal(path string, payloads ...[]byte) (int64, error) {
 	content := encodeJournal(payloads...)
-	if err := os.WriteFile(path+temporarySuffix, content, 0o640); err != nil {
-		return 0, err
-	}
-	if err := os.Rename(path+temporarySuffix, path); err != nil {
+	if err := statefile.Replace(path, content); err != nil {
 		return 0, err
 	}
 	return int64(len(content)), nil

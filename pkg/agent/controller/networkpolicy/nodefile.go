@@ -9,9 +9,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/statefile"
 )
 
 // The rules for the Node are stored: a version that cannot be applied leaves the former one in force, also when the agent has restarted since.
@@ -39,13 +40,7 @@ func (n *nodePolicies) restore() {
 func (n *nodePolicies) store(rules map[string][]nodeRule) {
 	content, err := json.Marshal(rules)
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(n.file), 0o750)
-	}
-	if err == nil {
-		err = os.WriteFile(n.file+temporarySuffix, content, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(n.file+temporarySuffix, n.file)
+		err = statefile.Replace(n.file, content)
 	}
 	if err != nil {
 		klog.ErrorS(errors.Join(err, os.Truncate(n.file, 0)), "The rules for this Node are not stored for the next agent", "file", n.file)

@@ -11,12 +11,12 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
+	"github.com/antrea-oncache/antrea/pkg/agent/statefile"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -133,13 +133,7 @@ func (f *groupFile) write() error {
 	for _, name := range slices.Sorted(maps.Keys(f.recorded)) {
 		content = append(content, groupLine{Port: name, Groups: f.recorded[name]}.text()...)
 	}
-	err := os.MkdirAll(filepath.Dir(f.path), 0o750)
-	if err == nil {
-		err = os.WriteFile(f.path+".new", content, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(f.path+".new", f.path)
-	}
+	err := statefile.Replace(f.path, content)
 	f.lines, f.broken = len(f.recorded), err != nil
 	if err != nil {
 		return fmt.Errorf("store the groups of Services: %w", err)
