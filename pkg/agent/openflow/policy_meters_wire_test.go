@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
@@ -42,7 +43,7 @@ func testMetersOfPods(t *testing.T, w *wire) {
 	packets := listen(t, w)
 	require.NoError(t, w.C.UpdatePolicyRules(append(reportingRules(10, oftest.PolicyPodA), reportingRules(20, oftest.PolicyPodB)...), nil))
 	for _, meter := range w.podMeters(oftest.PodAPort) {
-		w.Ofctl("-O", "OpenFlow15", "mod-meter", oftest.BridgeName, fmt.Sprintf("meter=%s,pktps,burst,band=type=drop,rate=1,burst_size=1", meter))
+		w.onePacketASecond(meter)
 	}
 	w.settle()
 	const each = 30
@@ -86,19 +87,69 @@ func testMetersOfPods(t *testing.T, w *wire) {
 
 var meterOf = regexp.MustCompile(`\bmeter:(\d+)`)
 
-// podMeters returns the meters of the packets from a Pod and to it.
-func (w *wire) podMeters(ofPort uint32) (meters []string) {
+// podMeters returns the meters of what policies report about the packets from a Pod, and to it.
+func (w *wire) podMeters(ofPort uint32) []string {
+	return []string{w.meterAt(pipeline.PriorityHigh, fmt.Sprintf("in_port=%d", ofPort)), w.meterAt(pipeline.PriorityNormal, fmt.Sprintf("reg1=%#x", ofPort))}
+}
+
+// meterAt returns the meter of the packets whose match ends in match.
+func (w *wire) meterAt(priority int, match string) string {
 	w.T.Helper()
 	table := fmt.Sprintf("table=%d", tableID(w.C, pipeline.TablePacketInMeter))
-	for _, match := range []string{fmt.Sprintf("in_port=%d", ofPort), fmt.Sprintf("reg1=%#x", ofPort)} {
-		for line := range strings.Lines(w.Ofctl("--no-names", "dump-flows", oftest.BridgeName, table)) {
-			if strings.Contains(line, ","+match+" ") {
-				meters = append(meters, meterOf.FindStringSubmatch(line)[1])
+	for line := range strings.Lines(w.Ofctl("--no-names", "dump-flows", oftest.BridgeName, table)) {
+		if strings.Contains(line, fmt.Sprintf("priority=%d,", priority)) && strings.Contains(line, ","+match+" ") {
+			return meterOf.FindStringSubmatch(line)[1]
+		}
+	}
+	require.Fail(w.T, "no meter", "priority %d, %s", priority, match)
+	return ""
+}
+
+// onePacketASecond makes a meter let no more pass.
+func (w *wire) onePacketASecond(meter string) {
+	w.Ofctl("-O", "OpenFlow15", "mod-meter", oftest.BridgeName, fmt.Sprintf("meter=%s,pktps,burst,band=type=drop,rate=1,burst_size=1", meter))
+}
+
+// A Pod that floods a Service without Endpoints uses up its own meter. Every connection of the host and of another Pod is reported, whatever policies
+// report about the first.
+func TestWireMetersOfPodsWithoutEndpoints(t *testing.T) {
+	eachDatapath(t, testMetersOfPodsWithoutEndpoints)
+}
+
+func testMetersOfPodsWithoutEndpoints(t *testing.T, w *wire) {
+	sw := of.NewSwitch(w.MgmtSocket(oftest.BridgeName))
+	_, err := sw.Connect(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, sw.Close()) }()
+	rejects, err := sw.PacketIns(t.Context(), openflow.ServiceRejectController, 100)
+	require.NoError(t, err)
+	w.install(oftest.ClusterPort())
+	w.onePacketASecond(w.meterAt(pipeline.PriorityHigh+1, fmt.Sprintf("in_port=%d", oftest.PodAPort)))
+	for _, meter := range w.podMeters(oftest.PodBPort) {
+		w.onePacketASecond(meter)
+	}
+	w.settle()
+	const each = 30
+	seen := map[uint32]int{}
+	for i := range each {
+		for port, client := range map[uint32]netip.Addr{oftest.PodAPort: oftest.PodAIP, oftest.PodBPort: oftest.PodBIP, oftest.GWPort: oftest.GWIP} {
+			w.send(port, segment{withPort(client, 1000+i), oftest.ClusterIP.String(), "S"})
+		}
+		for seen[oftest.PodBPort] <= i || seen[oftest.GWPort] <= i {
+			select {
+			case p := <-rejects.Packets():
+				seen[p.InPort()]++
+			case <-time.After(20 * time.Second):
+				require.Fail(t, "not reported", "round %d: %v", i, seen)
 			}
 		}
 	}
-	require.Len(w.T, meters, 2)
-	return meters
+	require.Less(t, seen[oftest.PodAPort], each/2)
+	require.False(t, w.links[oftest.TunnelPort].pending(), "a packet without Endpoint is forwarded")
+	require.Eventually(t, func() bool {
+		dropped, err := w.C.DroppedByMeters(t.Context())
+		return err == nil && dropped["PacketInMeterServiceReject"] >= each/2 && dropped["PacketInMeterNetworkPolicy"] == 0
+	}, 20*time.Second, 50*time.Millisecond)
 }
 
 // The meters of Pods are at most as many as there were Pods at a time, whatever their ports, and a Pod that stays keeps its own.
@@ -116,7 +167,7 @@ func TestMetersOfPodsAreUsedAgain(t *testing.T) {
 		return own
 	}
 	mine := own()
-	require.Len(t, mine, 2)
+	require.Len(t, mine, 3)
 	for i := range 50 {
 		name, addr := fmt.Sprint("pod-", i), oftest.NthPeer(i)
 		require.NoError(t, c.InstallPodFlows(t.Context(), name, []netip.Addr{addr}, net.HardwareAddr{10, 0, 0, 0, 1, byte(i)}, uint32(100+i)))
@@ -134,5 +185,6 @@ func TestMetersOfPodsAreUsedAgain(t *testing.T) {
 	require.Equal(t, []of.MeterEntry{
 		{ID: 16384, Rate: 100, Burst: 200}, {ID: 16385, Rate: 100, Burst: 200}, {ID: 16386, Rate: 100, Burst: 200},
 		{ID: 16387, Rate: 100, Burst: 200}, {ID: 16388, Rate: 100, Burst: 200},
+		{ID: 32768, Rate: 100, Burst: 200}, {ID: 32769, Rate: 100, Burst: 200}, {ID: 32770, Rate: 100, Burst: 200},
 	}, pods)
 }

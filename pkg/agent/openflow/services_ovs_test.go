@@ -88,7 +88,7 @@ func TestSwitchAgreesWithTheFakeOnServices(t *testing.T) {
 	meters, err := c.sw.DumpMeters(t.Context())
 	require.NoError(t, err)
 	require.ElementsMatch(t, []of.MeterEntry{{ID: 256, Rate: 5000, Burst: 10000}, {ID: 257, Rate: 5000, Burst: 10000}, {ID: 258, Rate: 5000, Burst: 10000}, {ID: 259, Rate: 5000, Burst: 10000},
-		{ID: 16384, Rate: 500, Burst: 1000}}, meters)
+		{ID: 16384, Rate: 500, Burst: 1000}, {ID: 32768, Rate: 500, Burst: 1000}}, meters)
 
 	oftest.RequireNoneMissing(t, c)
 	want := contents(t, o, c)

@@ -255,6 +255,8 @@ const (
 	// MeterReports is the meter for what policies report about packets that neither come from a local Pod nor go to one. The meters for the
 	// packets from each Pod, and to it from elsewhere, follow.
 	MeterReports = 16384
+	// MeterServiceRejects is the meter for packets to Services without Endpoints that no local Pod has sent. The meters for each Pod follow.
+	MeterServiceRejects = 32768
 )
 
 // CookieCategory says which part of the agent owns a flow (bits 40-47 of the cookie).

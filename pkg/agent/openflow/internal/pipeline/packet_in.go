@@ -85,6 +85,8 @@ func (c *Core) DroppedByMeters(ctx context.Context) (map[Purpose]uint64, error) 
 // purposeOf returns the purpose of the packets that a meter limits, of all Pods or of one.
 func purposeOf(meter uint32) (purpose Purpose, known bool) {
 	switch {
+	case meter >= MeterServiceRejects:
+		meter = MeterServiceReject
 	case meter >= MeterReports:
 		meter = MeterPolicyLog
 	case meter >= MeterDNSPods:

@@ -15,7 +15,7 @@ func selectionFlows(g *pipeline.Generator) []of.Flow {
 	const category = pipeline.CookieService
 	flows := []of.Flow{
 		g.Flow(category, pipeline.TableEndpointDNAT, pipeline.PriorityNormal, pipeline.Matches(pipeline.SvcNoEndpoint.Match()),
-			g.ToAgent(ServiceRejectController, pipeline.MeterServiceReject, ServiceRejectCategory)),
+			g.Report(ServiceRejectController, pipeline.MeterServiceReject, ServiceRejectCategory)...),
 		g.Flow(category, pipeline.TableEndpointDNAT, pipeline.PriorityNormal, pipeline.Matches(pipeline.ServiceElsewhere.Match())),
 		// The Endpoint of the client's affinity no longer exists.
 		g.Flow(category, pipeline.TableEndpointDNAT, pipeline.PriorityLow, pipeline.Matches(pipeline.ServiceSelected.Match()),
