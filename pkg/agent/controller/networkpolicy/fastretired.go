@@ -8,19 +8,32 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
 )
 
 const (
-	// mostRetired is the number of entries that are remembered between two readings. More are not counted.
+	// mostRetired is the number of entries that are remembered between two readings. The last counts of more are lost.
 	mostRetired = 1 << 17
 	// reportDelay is the time within which the report of an entry that is gone is expected. An entry that the LRU map has evicted has none.
 	reportDelay = 30 * time.Second
 )
 
+var lostEntries = metrics.NewCounter(&metrics.CounterOpts{
+	Name: "antrea_agent_networkpolicy_stats_lost_entry_count", StabilityLevel: metrics.ALPHA,
+	Help: "Entries of the cache whose last packets no statistics of NetworkPolicies have, because too many ended between two readings.",
+})
+
+var registerLostEntries = sync.OnceFunc(func() { legacyregistry.MustRegister(lostEntries) })
+
 // retiredEntries are entries of the cache that are gone, with counts that no reading has seen.
 type retiredEntries struct {
 	mu      sync.Mutex
 	entries map[retiredKey]retiredCount
+	// lost is the number of entries for which there was no room, and that no one has been told of.
+	lost int
 	// missing are the entries that have vanished between two readings, with the counts that have been read: their reports may come late.
 	missing map[retiredKey]missingEntry
 }
@@ -58,9 +71,24 @@ func (r *retiredEntries) add(f CachedFlow, early bool) {
 	if r.entries == nil {
 		r.entries = map[retiredKey]retiredCount{}
 	}
-	if len(r.entries) < mostRetired {
-		r.entries[retiredKey{f.Egress, f.Protocol, f.Source, f.Destination, f.Created}] = retiredCount{FastCount{f.Packets, f.Bytes}, early}
+	if len(r.entries) >= mostRetired {
+		r.lost++
+		return
 	}
+	r.entries[retiredKey{f.Egress, f.Protocol, f.Source, f.Destination, f.Created}] = retiredCount{FastCount{f.Packets, f.Bytes}, early}
+}
+
+// tellLost logs and counts the entries that were lost since the last call.
+func (r *retiredEntries) tellLost() {
+	r.mu.Lock()
+	lost := r.lost
+	r.lost = 0
+	r.mu.Unlock()
+	if lost == 0 {
+		return
+	}
+	lostEntries.Add(float64(lost))
+	klog.InfoS("Statistics of NetworkPolicies lack the last packets of entries of the cache: too many ended between two readings", "lost", lost, "remembered", mostRetired)
 }
 
 // since returns what entries have counted between the last reading, before, and their end, if that was before the present reading, after.

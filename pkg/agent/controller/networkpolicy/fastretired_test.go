@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/component-base/metrics/testutil"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
@@ -168,11 +169,22 @@ func TestEarlyRetired(t *testing.T) {
 	require.Equal(t, map[uint32]FastCount{9: {12, 1200}}, got)
 }
 
-// Entries that nothing reads for long do not fill the memory.
+// Entries that nothing reads for long do not fill the memory. A reading tells how many were lost, once.
 func TestMostRetired(t *testing.T) {
-	var r retiredEntries
+	s := NewFastStats(&cachedFlows{}, &connectionTable{})
 	for created := range uint64(mostRetired + 10) {
-		r.add(CachedFlow{Created: created}, false)
+		s.retired.add(CachedFlow{Created: created}, false)
 	}
-	require.Len(t, r.entries, mostRetired)
+	require.Len(t, s.retired.entries, mostRetired)
+	counted := func() float64 {
+		value, err := testutil.GetCounterMetricValue(lostEntries)
+		require.NoError(t, err)
+		return value
+	}
+	before := counted()
+	for range 2 {
+		_, err := s.Read()
+		require.NoError(t, err)
+		require.InDelta(t, before+10, counted(), 0)
+	}
 }

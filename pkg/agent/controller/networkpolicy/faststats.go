@@ -94,6 +94,7 @@ type FastStats struct {
 
 // NewFastStats makes a FastStats without any counts.
 func NewFastStats(flows FlowCounters, connections Connections) *FastStats {
+	registerLostEntries()
 	return &FastStats{flows: flows, connections: connections, seen: map[CachedFlow]EntryCount{}, rules: map[uint32]FastCount{}}
 }
 
@@ -157,6 +158,7 @@ func (s *FastStats) Read() (map[uint32]FastCount, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	fresh, seen, err := s.fresh()
+	s.retired.tellLost()
 	last := s.retired.since(s.seen, seen, time.Now())
 	last.addTo(fresh)
 	if err == nil && len(fresh) > 0 {
