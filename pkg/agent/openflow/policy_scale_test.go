@@ -48,30 +48,12 @@ func measurePolicyScale(b *testing.B, rules, pods int) {
 		}
 		return oftest.Ingress(uint32(10+i), pod, []netip.Prefix{pipeline.Host(oftest.NthPeer(i))}, oftest.Tcp(80))
 	}
-	report := func(name string, do func()) {
-		began, agent, vswitchd := time.Now(), cost.ProcessorTime(b), vswitchdTime(b, o)
-		do()
-		b.ReportMetric(float64(time.Since(began).Microseconds())/1000, name+"-ms")
-		if name == "install" || name == "replay" {
-			b.ReportMetric(float64((cost.ProcessorTime(b) - agent).Milliseconds()), name+"-agent-cpu-ms")
-			b.ReportMetric(float64((vswitchdTime(b, o) - vswitchd).Milliseconds()), name+"-vswitchd-cpu-ms")
-		}
-	}
-	heap, resident := heapMiB(), residentMiB(b, o)
+	report := func(name string, do func()) { reportTime(b, o, name, do) }
 	all := make([]*policy.Rule, rules)
 	for i := range all {
 		all[i] = rule(i)
 	}
-	report("install", func() { require.NoError(b, c.UpdatePolicyRules(all, nil)) })
-	b.ReportMetric(heapMiB()-heap, "agent-MiB")
-	b.ReportMetric(residentMiB(b, o)-resident, "vswitchd-MiB")
-	flows := 0
-	status, err := c.GetFlowTableStatus(b.Context())
-	require.NoError(b, err)
-	for _, table := range status {
-		flows += table.FlowCount
-	}
-	b.ReportMetric(float64(flows), "flows")
+	installAll(b, bridge, all)
 	report("one-more", func() { require.NoError(b, oftest.Install(rule(rules))(c)) })
 	report("one-less", func() { require.NoError(b, c.UpdatePolicyRules(nil, []uint32{10})) })
 	// This is the cost of a packet that matches no megaflow, plus the start of ovs-appctl.
@@ -86,6 +68,68 @@ func measurePolicyScale(b *testing.B, rules, pods int) {
 	trace("trace-last", oftest.NthPeer(rules-pods), true)
 	trace("trace-none", oftest.NthPeer(1<<19), false)
 	report("replay", func() { require.NoError(b, c.ReplayFlows(func() {})) })
+}
+
+// BenchmarkTierScale measures rules of tiers that have the same group of addresses on a real Open vSwitch in user space, at one place in the order
+// or each at its own: all rules, one more rule, and one more address.
+func BenchmarkTierScale(b *testing.B) {
+	for _, size := range []struct{ rules, places, addresses int }{{100, 1, 10_000}, {250, 1, 10_000}, {1000, 1, 1000}, {40, 40, 10_000}, {1000, 1000, 400}} {
+		b.Run(fmt.Sprintf("rules=%d/places=%d/addresses=%d", size.rules, size.places, size.addresses), func(b *testing.B) {
+			for range b.N {
+				measureTierScale(b, size.rules, size.places, size.addresses)
+			}
+		})
+	}
+}
+
+func measureTierScale(b *testing.B, rules, places, addresses int) {
+	bridge := oftest.NewBridge(b, oftest.ONCacheFeatures)
+	bridge.InstallAll()
+	peers := make([]netip.Prefix, addresses+1)
+	for i := range peers {
+		peers[i] = pipeline.Host(oftest.NthPeer(i))
+	}
+	rule := func(i int, peers []netip.Prefix) *policy.Rule {
+		return orderedRule(oftest.Ingress(uint32(10+i), oftest.PolicyPodA, peers, oftest.Tcp(uint16(1000+i))), policy.Drop, float64(1+i%places), 0)
+	}
+	all := func(addresses int) (all []*policy.Rule) {
+		for i := range rules {
+			all = append(all, rule(i, peers[:addresses]))
+		}
+		return all
+	}
+	installAll(b, bridge, all(addresses))
+	reportTime(b, bridge.OVS, "one-more", func() {
+		require.NoError(b, bridge.C.UpdatePolicyRules([]*policy.Rule{rule(rules, peers[:addresses])}, nil))
+	})
+	reportTime(b, bridge.OVS, "one-less", func() { require.NoError(b, bridge.C.UpdatePolicyRules(nil, []uint32{uint32(10 + rules)})) })
+	reportTime(b, bridge.OVS, "address", func() { require.NoError(b, bridge.C.UpdatePolicyRules(all(addresses+1), nil)) })
+}
+
+// installAll reports what all rules cost.
+func installAll(b *testing.B, bridge *oftest.Bridge, all []*policy.Rule) {
+	heap, resident := heapMiB(), residentMiB(b, bridge.OVS)
+	reportTime(b, bridge.OVS, "install", func() { require.NoError(b, bridge.C.UpdatePolicyRules(all, nil)) })
+	b.ReportMetric(heapMiB()-heap, "agent-MiB")
+	b.ReportMetric(residentMiB(b, bridge.OVS)-resident, "vswitchd-MiB")
+	flows := 0
+	status, err := bridge.C.GetFlowTableStatus(b.Context())
+	require.NoError(b, err)
+	for _, table := range status {
+		flows += table.FlowCount
+	}
+	b.ReportMetric(float64(flows), "flows")
+}
+
+// reportTime reports the time that do takes, and the processor time of what is large.
+func reportTime(b *testing.B, o *ovstest.OVS, name string, do func()) {
+	began, agent, vswitchd := time.Now(), cost.ProcessorTime(b), vswitchdTime(b, o)
+	do()
+	b.ReportMetric(float64(time.Since(began).Microseconds())/1000, name+"-ms")
+	if name == "install" || name == "replay" || name == "one-more" {
+		b.ReportMetric(float64((cost.ProcessorTime(b) - agent).Milliseconds()), name+"-agent-cpu-ms")
+		b.ReportMetric(float64((vswitchdTime(b, o) - vswitchd).Milliseconds()), name+"-vswitchd-cpu-ms")
+	}
 }
 
 func heapMiB() float64 {

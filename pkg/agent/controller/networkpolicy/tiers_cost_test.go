@@ -4,6 +4,7 @@
 package networkpolicy
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"testing"
@@ -36,6 +37,9 @@ func tierScale(policies, every, groupCount, places int) (objects []any) {
 	return objects
 }
 
+// maxJoinAllocated is the limit for a rule that joins 1,000 flows of 50 rules each, and leaves them again. Every flow names all its rules.
+const maxJoinAllocated = 10_400_000
+
 // The cost of a change depends on the change, not on the number of policies beside it.
 func TestCostOfOneChangeOfTiers(t *testing.T) {
 	sw := &countingSwitch{Fake: of.NewFake()}
@@ -65,6 +69,29 @@ func TestCostOfOneChangeOfTiers(t *testing.T) {
 		})
 		require.Equal(t, before+6*50, sw.mods, "a flow for each place")
 	})
+	t.Run("a rule comes to 50 others with the same 1,000 addresses, and goes", func(t *testing.T) {
+		thousand := addressGroup("thousand")
+		for i := range 1000 {
+			thousand.GroupMembers = append(thousand.GroupMembers, memberOf(fmt.Sprint("p", i), fmt.Sprintf("10.0.%d.%d", i>>8, i&255)))
+		}
+		r.set(thousand)
+		with := func(name string, port int) *v1beta2.NetworkPolicy {
+			return tierPolicy(name, 200, 1, "Drop", "b", in(groups("thousand"), service(v1beta2.ProtocolTCP, port)))
+		}
+		for i := range 50 {
+			r.set(with(fmt.Sprint("beside", i), i))
+		}
+		require.NoError(t, r.realize())
+		_, allocated := cost.Cheapest(t, 4, func(int) {
+			joins := with("joins", 50)
+			r.set(joins)
+			require.NoError(t, r.realize())
+			r.delete(joins)
+			require.NoError(t, r.realize())
+		})
+		t.Logf("%d bytes allocated", allocated)
+		require.Less(t, allocated, uint64(maxJoinAllocated))
+	})
 	t.Run("the action of a rule", func(t *testing.T) {
 		requireCheap(t, 6, func(i int) {
 			r.set(tierPolicy("other", 55, 2, []v1beta2.RuleAction{"Drop", "Allow"}[i%2], "b", in(block("192.0.2.0/24"))))
@@ -76,32 +103,75 @@ func TestCostOfOneChangeOfTiers(t *testing.T) {
 	})
 }
 
-// BenchmarkTierScale measures the controller and the pipeline, without a switch, with 1,000 policies of ten rules, and groups of 10,000 addresses: all
-// policies, one more Pod of all of them, and one more address in a group. The last case is more flows than there may be: policies are refused.
+// recordingSwitch keeps the changes of flows instead of making them.
+type recordingSwitch struct {
+	*of.Fake
+	mods []of.FlowMod
+}
+
+func (s *recordingSwitch) Commit(_ context.Context, mods []of.FlowMod) error {
+	s.mods = append(s.mods, mods...)
+	return nil
+}
+
+// Open vSwitch adds flows with equal matches fastest from the lowest priority to the highest.
+func TestFlowsWithEqualMatchesComeByPriority(t *testing.T) {
+	sw := &recordingSwitch{Fake: of.NewFake()}
+	r := restartWith(t, sw, openflow.RoundInfo{RoundNum: 5}, tierFeatures, tierScale(100, 1, 1, 100)...)
+	r.set(addressGroup("peers0", memberOf("p1", "10.0.1.1"), memberOf("p2", "10.0.1.2")))
+	require.NoError(t, r.realize())
+	highest, equal := map[string]uint16{}, 0
+	for i := range sw.mods {
+		flow := &sw.mods[i].Flow
+		match := fmt.Sprint(flow.Table, flow.MatchString())
+		if former, exists := highest[match]; exists && len(flow.Actions) > 0 {
+			equal++
+			require.LessOrEqual(t, former, flow.Priority, match)
+		}
+		highest[match] = flow.Priority
+	}
+	require.Greater(t, equal, 200)
+}
+
+// BenchmarkTierScale measures the controller and the pipeline, without a switch, with 1,000 policies of ten rules, and groups of addresses: all
+// policies, one more Pod of all of them, and one more address in a group. The last two cases are more flows, or more rules in flows, than there may
+// be: policies are refused.
 func BenchmarkTierScale(b *testing.B) {
-	for _, c := range []struct {
-		name                 string
-		every, groups, steps int
-	}{{"20-policies", 50, 2, 5}, {"100-policies-at-1-place", 10, 1, 1}, {"20-policies-at-20-places", 50, 1, 1000}, {"all-policies-at-200-places", 1, 1, 200}} {
+	for _, c := range []tierScaleCase{
+		{"20-policies", 50, 2, 10_000, 5},
+		{"20-policies-at-20-places", 50, 1, 10_000, 1000},
+		{"100-policies-at-1-place", 10, 1, 10_000, 1},
+		{"250-policies-at-1-place", 4, 1, 10_000, 1},
+		{"all-policies-at-1-place-1000-addresses", 1, 1, 1000, 1},
+		{"all-policies-at-1000-places-400-addresses", 1, 1, 400, 1000},
+		{"all-policies-at-1-place", 1, 1, 10_000, 1},
+		{"all-policies-at-200-places", 1, 1, 10_000, 200},
+	} {
 		b.Run(c.name, func(b *testing.B) {
 			for range b.N {
-				measureTierScale(b, c.every, c.groups, c.steps)
+				measureTierScale(b, c)
 			}
 		})
 	}
 }
 
-func measureTierScale(b *testing.B, every, groupCount, places int) {
+// tierScaleCase has a group of some addresses as the peer of each policy whose number every divides, groups groups in all, and places places.
+type tierScaleCase struct {
+	name                             string
+	every, groups, addresses, places int
+}
+
+func measureTierScale(b *testing.B, c tierScaleCase) {
 	sw := &countingSwitch{Fake: of.NewFake()}
 	r := restartWith(b, sw, openflow.RoundInfo{RoundNum: 5}, tierFeatures)
-	for g := range groupCount {
+	for g := range c.groups {
 		group := addressGroup(fmt.Sprint("peers", g))
-		for i := range 10_000 {
+		for i := range c.addresses {
 			group.GroupMembers = append(group.GroupMembers, memberOf(fmt.Sprint("p", i), fmt.Sprintf("10.%d.%d.%d", 1+g, i>>8, i&255)))
 		}
 		r.set(group)
 	}
-	r.set(tierScale(1000, every, groupCount, places)...)
+	r.set(tierScale(1000, c.every, c.groups, c.places)...)
 	report := func(name string, do func() error) {
 		mods, before := sw.mods, cost.ProcessorTime(b)
 		require.NoError(b, do())

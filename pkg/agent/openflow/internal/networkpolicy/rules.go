@@ -44,11 +44,15 @@ func (n *Policies) UpdatePolicyRulesOnTop(install []*policy.Rule, remove []uint3
 
 // updatePolicyRules changes rules; if replace is set, it removes the rules of former rounds.
 func (n *Policies) updatePolicyRules(install []*policy.Rule, remove []uint32, replace bool) error {
+	removed := make(map[uint32]bool, len(remove))
+	for _, id := range remove {
+		removed[id] = true
+	}
 	for _, r := range install {
 		if err := validatePolicyRule(r); err != nil {
 			return err
 		}
-		if slices.Contains(remove, r.FlowID) {
+		if removed[r.FlowID] {
 			return fmt.Errorf("policy rule %d is both installed and removed in one change", r.FlowID)
 		}
 	}

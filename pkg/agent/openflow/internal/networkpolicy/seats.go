@@ -206,7 +206,10 @@ func (c *policyChange) firstLane(old, r *policy.Rule, present Level, delta *keyD
 	if old != nil && level == present && baseKey(old) == baseKey(r) && c.crowded(r.FlowID, level, delta.added) == nil {
 		return level, nil
 	}
-	keys := c.g.keyDelta(nil, r).added
+	keys := delta.added
+	if old != nil {
+		keys = c.g.keyDelta(nil, r).added
+	}
 	for lane := 0; ; lane++ {
 		p.place.lane = lane
 		if _, exists := n.find(p.place); !exists {

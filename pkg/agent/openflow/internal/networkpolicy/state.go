@@ -130,7 +130,7 @@ func (c *policyChange) set(id uint32, r *policy.Rule) error {
 	if err != nil {
 		return err
 	}
-	if to != from && r != nil {
+	if to != from && old != nil && r != nil {
 		delta = &keyDelta{removed: c.g.keyDelta(old, nil).removed, added: c.g.keyDelta(nil, r).added, fixed: delta.fixed}
 	}
 	c.exchange(id, delta, from, to)
@@ -199,8 +199,10 @@ func (c *policyChange) plans(cache *flowstore.Cache) []flowstore.Plan {
 		}
 		plans = append(plans, cache.Plan(ruleObject(id), flows))
 	}
-	for key, u := range c.users {
-		plans = append(plans, cache.Plan(key.String(), c.sharedFlow(key, u)))
+	// Open vSwitch keeps flows that differ in nothing but their priority in a list, highest first (lib/classifier.c), and searches it from the
+	// beginning for the place of each new one: an address at 1,000 places in the order costs it half a million steps if higher ones come first.
+	for _, key := range slices.SortedFunc(maps.Keys(c.users), func(a, b clauseKey) int { return cmp.Compare(a.priority, b.priority) }) {
+		plans = append(plans, cache.Plan(key.String(), c.sharedFlow(key, c.users[key])))
 	}
 	return plans
 }
