@@ -90,7 +90,11 @@ func TestCostOfOneChangeOfTiers(t *testing.T) {
 			require.NoError(t, r.realize())
 		})
 		t.Logf("%d bytes allocated", allocated)
-		require.Less(t, allocated, uint64(maxJoinAllocated))
+		limit := uint64(maxJoinAllocated)
+		if cost.Factor > 1 { // the race detector allocates a quarter more
+			limit += limit / 3
+		}
+		require.Less(t, allocated, limit)
 	})
 	t.Run("the action of a rule", func(t *testing.T) {
 		requireCheap(t, 6, func(i int) {
