@@ -6,10 +6,17 @@
  *   - If Open vSwitch has let a SYN to a server's port pass, an *opening* repeats its verdict for later SYNs, until a change of
  *     the rules, of Services, or the end of its lease voids it. Such a connection is *untracked*: conntrack does not know it.
  *   - To the cache it is what an established connection is to conntrack: a change of rules does not void it.
- *   - Its entry is one word (answered, FINs, closed, gone, noted), which programs and agent change with atomic operations
- *     only. Only a SYN makes an entry, and only if Open vSwitch has not seen a SYN of this connection.
- *   - A SYN that repeats the number of an answered or closed connection is a segment of it; another one starts a connection
- *     with an opening, or makes the connection Open vSwitch's.
+ *   - Its entry is one word (the SYN's sequence number; new, answered, FINs, closed, gone, noted), which programs and agent
+ *     change with atomic operations only. Only a SYN makes an entry, and only if Open vSwitch has not seen a SYN of this
+ *     connection.
+ *   - A SYN that Open vSwitch gets leaves a *bar*, in a map that forgets none while SYNs of the connection may come; connections
+ *     may share bars. First it leaves the bar, then it looks for an entry; if there is one, the SYN is dropped.
+ *   - A SYN with an opening makes an entry that is new, copies the label, looks for a bar, and only then clears "new". If there
+ *     is a bar, the connection is Open vSwitch's. While the entry is new, other SYNs are dropped, and other segments are Open
+ *     vSwitch's.
+ *   - A SYN that repeats the number of an entry is a segment of its connection: if that is answered or closed, or if the opening
+ *     is still the one that made the entry. With another number and an opening it begins a connection in that entry, which is
+ *     new again. Otherwise the connection becomes Open vSwitch's: the SYN leaves a bar, and the entry is gone.
  *   - The agent *promotes* an answered connection when it is old, before hits end, and before `cut` looks for forbidden ones:
  *     it notes that conntrack may have an entry, makes the entry after the word, and compares and swaps the word for "gone".
  *     If the word has changed, it makes the entry again. Nothing but the agent changes conntrack until then. Connections that
@@ -29,16 +36,25 @@
  *   -DSYNACK_MAKES    a SYN-ACK makes an untracked connection
  *   -DSYN_RESETS      a repeated SYN makes an answered connection unanswered
  *   -DUNANSWERED      connections without an answer are also promoted
+ *   -DNO_NUMBER       the word does not contain the SYN's number
+ *   -DTWO_STEPS       the agent compares and swaps in two steps, as it would with the calls for maps
+ *   -DNO_BAR          a SYN of Open vSwitch leaves no bar
+ *   -DLOST_BAR        bars are forgotten. So `candidates`, which forgets, cannot hold them
+ *   -DBARS_BLINDLY    a SYN that has left a bar does not look for an entry
+ *   -DONE_LOOK        a SYN looks for a bar only before it makes an entry
+ *   -DBEGINS_AGAIN    a repeated SYN begins its unanswered entry again
+ *   -DNEW_COUNTS      segments are hits while the entry is new
  *   -DNO_GENERATION   a change does not void the opening
  *   -DVOIDS           a change of policies voids untracked connections as well
  *   -DNO_NOTE         nothing is noted before the entry in conntrack is made
  *   -DNOTED_PASSES    a SYN reaches Open vSwitch although an entry may be left in conntrack
  *   -DTAKEN_AT_ONCE   a promoted connection leaves the map while copies of its SYN may come
- *   -DLOST_NOTE       it is forgotten that Open vSwitch has seen the SYN. So `candidates`, which forgets, cannot hold this note
  *   -DNO_CUT          `cut` does not promote first
+ *   -DCUT_FIRST       `cut` promotes after it has looked
  *
  * Safety: a SYN that begins a connection is judged by Open vSwitch, or by an opening not older than the last complete change;
- * no segment of an established connection is lost or picked up midway; after a change in `cut`, none of a forbidden one passes.
+ * no segment of an established connection is lost or picked up midway; after a change in `cut`, none of a forbidden one passes;
+ * an entry that the agent made has the label of the connection that it is left to.
  *
  * Conntrack is Linux's (nf_conntrack_tcp_packet) without its windows. A connection begins when no packet of the former one is
  * on its way, and ends when no packet of its handshake is. Left out: connections opened by both ends; timeouts of live
@@ -50,12 +66,12 @@
 
 #define CONNECTIONS 2
 #define CHANGES 1
-#define EVENTS 2 /* of these: a change, an end of hits, a death of the agent */
-/* These variants are found sooner if no agent dies. */
-#if defined(LOST_NOTE) || defined(UNANSWERED) || defined(SYNACK_MAKES)
-#define IMMORTAL true
+/* Of these: a change, an end of hits, a death of the agent. Some variants are found sooner without. */
+#if defined(TAKEN_AT_ONCE) || defined(NO_NUMBER) || defined(NO_BAR) || defined(LOST_BAR) || defined(BARS_BLINDLY) || defined(ONE_LOOK) || \
+	defined(BEGINS_AGAIN) || defined(NEW_COUNTS) || defined(SYNACK_MAKES) || defined(UNANSWERED)
+#define EVENTS 0
 #else
-#define IMMORTAL false
+#define EVENTS 2
 #endif
 #define PACKETS 3 /* under way at a time: two of A, one of B */
 
@@ -94,24 +110,29 @@ byte opening = 1; /* the version that it repeats, if it is there; 0 for none */
 #define BOTH_FINS 24
 #define CLOSED 32
 #define NOTED 64 /* conntrack may have an entry */
-byte word, number; /* number: the SYN's sequence number */
+#define NEW 128
+byte word, number; /* number: the SYN's sequence number, a part of the word */
+byte copied, by; /* the label in the entry is of this connection, and of an opening of this version */
 byte judged; /* the version that judged the present connection; 0 for none */
 
-/* The connection whose SYN is noted as seen by Open vSwitch. */
-byte opened;
-#ifdef LOST_NOTE
-#define OPENED(n) false
-#else
-#define OPENED(n) (opened == n)
-#endif
+bool bar;
 
 bool busy[PACKETS];
 byte under_way, handshakes;
 bool ending, settled;
 
 #define IS(b) ((word & (b)) != 0)
-#define LIVE (IS(THERE) && !IS(GONE))
-#define REPEATED (LIVE && IS(ANSWERED | CLOSED) && number == n)
+#define LIVES(w) (((w) & (THERE | GONE)) == THERE)
+#ifdef NEW_COUNTS
+#define CARRIES(w) LIVES(w)
+#else
+#define CARRIES(w) (((w) & (THERE | GONE | NEW)) == THERE)
+#endif
+#ifdef NO_NUMBER
+#define UNCHANGED(w, m) (word == w)
+#else
+#define UNCHANGED(w, m) (word == w && number == m)
+#endif
 #ifdef SYNACK_MAKES
 #define OPENS (k == SYN || k == SYNACK)
 #else
@@ -130,7 +151,7 @@ inline deliver(d, k, n)
 		:: k == SYNACK && phase == 2 -> phase = 3
 		:: k == FIN -> received[d] = true
 		:: k == RST -> phase = 0
-		:: k == ACK && received[A] && received[B] -> phase = 0
+		:: k == ACK && last -> phase = 0
 		:: else
 		fi;
 		if
@@ -235,103 +256,175 @@ inline send(d)
 	n = serial
 }
 
-/* The program in front of Open vSwitch, second half: the first has read what the packet needs. */
-inline program(d)
+/* A segment changes the entry in one operation of the word. */
+inline segment(d)
 {
-	slow = true; lost = false;
 	if
-	:: !on -> opened = (k == SYN -> n : opened)
-	:: on && k == SYN ->
-		if
-		:: REPEATED ->
-			/* Conntrack would also pass it on and ignore it. */
-			slow = false;
-			assert(judged != 0 || n != serial);
-#ifdef SYN_RESETS
-			word = THERE | (word & NOTED);
+	:: k == ACK && CARRIES(w) && !last -> /* a hit: it has read the word */
+	:: k == ACK && !CARRIES(w) -> held = true
+#ifdef SYNACK_MAKES
+	:: k == SYNACK && !IS(THERE) && open != 0 -> word = THERE | ANSWERED; number = n; copied = n
 #endif
-		:: !REPEATED && open != 0 && (LIVE || (!IS(THERE) && !OPENED(n))) ->
-			slow = false;
-			word = THERE | (word & NOTED); number = n;
-			if
-			:: n == serial -> judged = open
-			:: else
-			fi
-		:: else ->
-			if
-#ifndef NOTED_PASSES
-			:: LIVE && IS(NOTED) -> lost = true
-#endif
-			:: else -> word = (IS(THERE) -> (word | GONE) : 0); opened = n
-			fi
-		fi
-	:: on && k != SYN && LIVE && found ->
-		slow = false;
+	:: else ->
 		if
-		:: k == SYNACK && !IS(CLOSED) -> word = word | ANSWERED
-		:: k == FIN -> word = word | FIN_OF(d)
-		:: k == RST -> word = word | CLOSED
-		:: k == ACK && (word & BOTH_FINS) == BOTH_FINS && (received[A] && received[B]) -> word = word | CLOSED
+		:: !CARRIES(word) -> held = true
+		:: CARRIES(word) && k == SYNACK && !IS(CLOSED) -> word = word | ANSWERED
+		:: CARRIES(word) && k == FIN -> word = word | FIN_OF(d)
+		:: CARRIES(word) && (k == RST || k == ACK) -> word = word | CLOSED
 		:: else
 		fi
-#ifdef SYNACK_MAKES
-	:: on && k == SYNACK && !IS(THERE) && open != 0 -> slow = false; word = THERE | ANSWERED; number = n
-#endif
-	:: else
 	fi
 }
 
-inline done(k)
+/* The program has ended, and its packet is on its way. */
+inline leaves()
 {
+	busy[me] = false; on = false; open = 0; w = 0; m = 0
+}
+
+/* Whether it was lost or delivered, the packet is gone. */
+inline gone()
+{
+	leaves();
 	under_way--;
 	if
 	:: k == SYN || k == SYNACK -> handshakes--
 	:: else
-	fi
+	fi;
+	k = 0; n = 0; last = false; forbidden = false; held = false; pass = false
+}
+
+#ifdef ONE_LOOK
+#define ONLY_LOOK && !bar
+#else
+#define ONLY_LOOK
+#endif
+#define DROP gone(); goto end
+#define TO_OVS held = true; leaves(); goto end
+#ifndef NO_BAR
+#define LEAVE_BAR bar = true
+#else
+#define LEAVE_BAR skip
+#endif
+
+inline hit()
+{
+	deliver(d, k, n);
+	gone()
 }
 
 proctype packets(bit d; byte me)
 {
 	mtype k;
-	byte n, open;
-	bool on, found, forbidden, slow, lost, pass, held;
+	byte n, open, w, m;
+	bool on, last, forbidden, held, pass;
 
 end:	do
 	:: atomic {
 		k == 0 && under_way < 2 && MAY_SEND ->
 		send(d);
 		busy[me] = true; under_way++;
-		on = hits;
+		on = hits; w = (k == SYN || (k == ACK && CARRIES(word)) -> word : 0); m = (k == SYN -> number : 0);
 		if
-		:: on && OPENS && opening != 0 && !stopped -> assert(opening == version || !complete); open = opening
+		:: on && OPENS && opening != 0 && !stopped ONLY_LOOK -> assert(opening == version || !complete); open = opening
 		:: true
 		fi;
-		found = (on && k != SYN && LIVE);
+		last = (k == ACK && received[A] && received[B]);
 		forbidden = (k == ACK && cut_at > judged)
 	   }
 	:: atomic {
-		k != 0 && !held ->
-		program(d);
-		busy[me] = false; on = false; open = 0; found = false;
+		k != 0 && k != SYN && !held ->
 		if
-		:: lost
-		:: !lost && slow -> held = true
-		:: else -> deliver(d, k, n)
+		:: on -> segment(d)
+		:: else -> held = true
 		fi;
 		if
-		:: !held -> done(k); k = 0; n = 0; forbidden = false
+		:: held -> leaves()
+		:: else -> hit()
+		fi
+	   }
+	:: atomic {
+		k == SYN && !held && on && LIVES(w) ->
+		if
+		:: w & NEW -> DROP
+		:: else ->
+			if
+			:: m == n && (w & (ANSWERED | CLOSED)) -> /* a copy: conntrack would also pass it on and ignore it */
+				assert(judged != 0 || n != serial);
+#ifdef SYN_RESETS
+				word = THERE | (word & NOTED);
+#endif
+				hit(); goto end
+#ifndef BEGINS_AGAIN
+			:: m == n && !(w & (ANSWERED | CLOSED)) && open != 0 && open == by -> hit(); goto end
+			:: m != n && open != 0 ->
+#else
+			:: !(m == n && (w & (ANSWERED | CLOSED))) && open != 0 ->
+#endif
+				if
+				:: UNCHANGED(w, m) -> word = THERE | NEW | (w & NOTED); number = n; w = word; m = n; goto made
+				:: else -> DROP
+				fi
+#ifndef NOTED_PASSES
+			:: !(m == n && (w & (ANSWERED | CLOSED))) && !(open != 0 && (m != n || open == by)) && (w & NOTED) -> DROP
+#endif
+			:: else -> LEAVE_BAR
+			fi
+		fi
+	   };
+	   atomic {
+		if
+		:: UNCHANGED(w, m) -> word = w | GONE; TO_OVS
+		:: else -> DROP
+		fi
+	   }
+	:: atomic {
+		k == SYN && !held && open != 0 && !LIVES(w) && word == 0 ->
+		word = THERE | NEW; number = n; w = word; m = n
+	   };
+made:	   copied = n; by = open;
+	   atomic {
+		if
+#ifndef ONE_LOOK
+		:: bar && (w & NOTED) -> DROP
+		:: bar && !(w & NOTED) ->
+			if
+			:: UNCHANGED(w, m) -> word = w | GONE; TO_OVS
+			:: else -> DROP
+			fi
+#endif
 		:: else
-		fi;
-		slow = false; lost = false
+		fi
+	   };
+	   atomic {
+		if
+		:: UNCHANGED(w, m) ->
+			word = w & ~NEW;
+			if
+			:: n == serial -> judged = open
+			:: else
+			fi;
+			hit()
+		:: else -> gone()
+		fi
+	   }
+	/* No opening, no room, or another copy has made the entry. */
+	:: atomic { k == SYN && !held && !(on && LIVES(w)) -> LEAVE_BAR; w = 0; m = 0; open = 0 };
+	   atomic {
+		if
+#ifndef BARS_BLINDLY
+		:: LIVES(word) -> gone()
+#endif
+		:: else -> held = true; leaves()
+		fi
 	   }
 	:: atomic {
 		held ->
 		track(d, k, n);
 		if
-		:: pass -> deliver(d, k, n)
-		:: else
-		fi;
-		done(k); k = 0; n = 0; held = false; pass = false; forbidden = false
+		:: pass -> hit()
+		:: else -> gone()
+		fi
 	   }
 	od
 }
@@ -342,7 +435,13 @@ end:	do
 	/* Both ends of a connection that was cut give up. */
 	:: atomic { cut && phase == 3 -> phase = 0; received[A] = false; received[B] = false }
 #ifdef EVICTS
-	:: atomic { IS(THERE) -> word = 0 }
+	:: atomic { IS(THERE) -> word = 0; number = 0 }
+#endif
+	/* Two minutes after the last SYN of Open vSwitch: no other SYN is on its way, or will be sent. */
+#ifndef LOST_BAR
+	:: atomic { bar && handshakes == 0 && (phase == 0 || phase == 3) -> bar = false; settled = (settled || phase == 3) }
+#else
+	:: atomic { bar -> bar = false }
 #endif
 	od
 }
@@ -358,9 +457,9 @@ inline wait_for_programs()
 }
 
 #ifdef UNANSWERED
-#define PROMOTED(w) ((w & CLOSED) == 0)
+#define PROMOTED(w) ((w & (CLOSED | NEW)) == 0)
 #else
-#define PROMOTED(w) ((w & CLOSED) == 0 && (w & ANSWERED) != 0)
+#define PROMOTED(w) ((w & (CLOSED | NEW)) == 0 && (w & ANSWERED) != 0)
 #endif
 #define STATE_OF(w) ((w & BOTH_FINS) == 0 -> EST : ((w & BOTH_FINS) == BOTH_FINS -> LAST : HALF))
 
@@ -371,7 +470,7 @@ inline agree(w)
 {
 	atomic {
 		if
-		:: PROMOTED(w) -> state = STATE_OF(w); replied = true; backwards = false; cut = false
+		:: PROMOTED(w) -> state = STATE_OF(w); replied = true; backwards = false; cut = false; label = copied
 		:: !PROMOTED(w) && (w & NOTED) -> state = NONE; replied = false; backwards = false; cut = false
 		:: else
 		fi
@@ -384,11 +483,11 @@ inline promote()
 	do
 	:: true ->
 		atomic {
-			w = word;
+			w = word; m = number;
 			if
-			:: !LIVE -> break
+			:: !LIVES(w) -> break
 #ifndef NO_NOTE
-			:: LIVE && PROMOTED(w) -> word = word | NOTED; w = word
+			:: LIVES(w) && PROMOTED(w) -> word = word | NOTED; w = word
 #endif
 			:: else
 			fi
@@ -406,25 +505,30 @@ inline promote()
 		:: else
 		fi;
 		break
+#elif defined(TWO_STEPS)
+		if
+		:: UNCHANGED(w, m) -> word = w | GONE; break
+		:: else
+		fi
 #else
 		atomic {
 			if
-			:: word == w -> word = (IS(THERE) -> (word | GONE) : 0); break
+			:: UNCHANGED(w, m) -> assert(!PROMOTED(w) || label == number); word = w | GONE; label = 0; break
 			:: else
 			fi
 		}
 #endif
 	od;
-	w = 0;
+	w = 0; m = 0; label = 0;
 	DIES;
 	if
 	:: IS(GONE) ->
 		wait_for_programs();
 #ifndef TAKEN_AT_ONCE
 		/* Two seconds later, if it was answered: no copy of its SYN is on its way. */
-		atomic { !IS(ANSWERED) || handshakes == 0 -> settled = (IS(ANSWERED) && phase == 3); word = 0 }
+		atomic { !IS(ANSWERED) || handshakes == 0 -> settled = (settled || (IS(ANSWERED) && phase == 3)); word = 0; number = 0; copied = 0; by = 0 }
 #else
-		word = 0
+		atomic { word = 0; number = 0; copied = 0; by = 0 }
 #endif
 	:: else
 	fi
@@ -432,14 +536,14 @@ inline promote()
 
 active proctype agent()
 {
-	byte w, found_now, changes, events;
-	bool died = IMMORTAL, stops;
+	byte w, m, label, found_now, changes, events;
+	bool died, stops;
 
 	atomic { version = 1;	run packets(A, 0); run packets(A, 1); run packets(B, 2) };
 	goto works;
 next:
 	/* The next agent: first of all it promotes what it finds. */
-	w = 0; found_now = 0;
+	w = 0; m = 0; label = 0; found_now = 0;
 	stopped = true;
 	wait_for_programs();
 	promote();
@@ -460,14 +564,14 @@ end:	do
 			opening = (allows -> version : 0);
 #endif
 #ifdef VOIDS
-			word = 0
+			word = 0; number = 0
 #endif
 		};
 		if
 		:: !allows ->
 			/* cut */
 			wait_for_programs();
-#ifndef NO_CUT
+#if !defined(NO_CUT) && !defined(CUT_FIRST)
 			promote();
 #endif
 			DIES;
@@ -478,6 +582,9 @@ end:	do
 				fi;
 				cut_at = version
 			}
+#ifdef CUT_FIRST
+			promote()
+#endif
 		:: true
 		fi
 	/* Hits end: off, observe, a trace, the agent's end. */
