@@ -26,7 +26,7 @@ const (
 	AnswererFIN
 	Closed // by acknowledged FINs, or a RST
 	Noted  // conntrack may have an entry
-	New    // its SYN has not looked for a bar again
+	New    // its SYN has not looked since then for a bar: a note that Open vSwitch has seen a SYN of these ports
 )
 
 const bothFINs = OpenerFIN | AnswererFIN
