@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package announce tells the machines of a network that an address has a new place: by gratuitous ARP, and by unsolicited neighbor
-// advertisements. It also answers who asks for an IPv6 address that is not on the device of the network.
+// advertisements. It also answers who asks for an address that is not on the device of the network.
 package announce
 
 import (

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
-	"sync"
 	"syscall"
 	"time"
 
@@ -34,53 +33,21 @@ const (
 )
 
 // Responder answers IPv6 neighbor solicitations on a device for addresses that this Node has elsewhere, in the network namespace of Run: the
-// kernel answers only for the device's own ones. It answers ARP requests for all of them.
+// kernel answers only for the device's own ones. It answers ARP requests for all of them; ARPResponder is for addresses that no device has.
 type Responder struct {
 	device string
-	wake   chan struct{}
-
-	mu    sync.Mutex
-	addrs sets.Set[netip.Addr]
+	targets
 }
 
 // NewResponder returns a Responder that answers nothing before Run.
 func NewResponder(device string) *Responder {
-	return &Responder{device: device, wake: make(chan struct{}, 1), addrs: sets.New[netip.Addr]()}
-}
-
-// Set replaces the addresses, of which only IPv6 ones count. It does not block.
-func (r *Responder) Set(addrs sets.Set[netip.Addr]) {
-	now := sets.New[netip.Addr]()
-	for addr := range addrs {
-		if addr.Is6() && !addr.Is4In6() {
-			now.Insert(addr)
-		}
-	}
-	r.mu.Lock()
-	same := now.Equal(r.addrs)
-	r.addrs = now
-	r.mu.Unlock()
-	if same {
-		return
-	}
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
-}
-
-func (r *Responder) has(addr netip.Addr) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.addrs.Has(addr)
+	return &Responder{device, newTargets(func(addr netip.Addr) bool { return addr.Is6() && !addr.Is4In6() })}
 }
 
 // groups returns the multicast groups to which neighbours send solicitations for the addresses.
 func (r *Responder) groups() sets.Set[netip.Addr] {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	groups := sets.New[netip.Addr]()
-	for addr := range r.addrs {
+	for _, addr := range r.list() {
 		groups.Insert(solicitedNode(addr))
 	}
 	return groups
@@ -88,19 +55,12 @@ func (r *Responder) groups() sets.Set[netip.Addr] {
 
 // Run answers until ctx ends. It has a socket while there are addresses.
 func (r *Responder) Run(ctx context.Context) {
-	for ctx.Err() == nil {
-		if len(r.groups()) == 0 {
-			select {
-			case <-ctx.Done():
-			case <-r.wake:
-			}
-			continue
-		}
+	r.run(ctx, func(ctx context.Context) {
 		if err := r.serve(ctx); err != nil && ctx.Err() == nil {
 			klog.ErrorS(err, "Neighbours do not learn where IPv6 addresses are, retrying", "device", r.device)
 			_ = retry.Sleep(ctx, retryDelay)
 		}
-	}
+	})
 }
 
 // serve answers while the device stays the same and there are addresses.
