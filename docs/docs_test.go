@@ -261,19 +261,6 @@ func TestMetricsOfAntrea(t *testing.T) {
 	}
 }
 
-// TestGatesOfUpstreamsTests: upstream's tests of a feature that exists here are not left out.
-func TestGatesOfUpstreamsTests(t *testing.T) {
-	line := regexp.MustCompile(`(?m)^absent=(.*)$`).FindStringSubmatch(read(t, "ci/kind/test-e2e-kind.sh"))
-	require.Len(t, line, 2)
-	var off []string
-	wanted := map[string]bool{}
-	for _, gate := range strings.Split(line[1], ",") {
-		name := strings.TrimSuffix(gate, "=false")
-		off, wanted[name] = append(off, name), true
-	}
-	require.Equal(t, off, features.AgentGatesWithoutEffect(wanted))
-}
-
 // TestRanges: the agent accepts the numbers that the documents promise.
 func TestRanges(t *testing.T) {
 	table := rows(t, read(t, "docs/use/configuration.md"))

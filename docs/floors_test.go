@@ -23,7 +23,7 @@ var floors = [][]string{
 	},
 	{"dependency", "monitor", "oncache/coherency", "recovery", "supportbundle", "tunnelprobe"},
 	{"memberlist", "openflow", "upkeep"},
-	{"affinity", "auditlog", "cniserver", "controller/egress", "controller/noderoute", "fqdn", "meterloss", "metrics", "querier", "round", "route", "servicereject", "wireguard"},
+	{"affinity", "auditlog", "cniserver", "controller/egress", "controller/noderoute", "controller/serviceexternalip", "fqdn", "meterloss", "metrics", "querier", "round", "route", "servicereject", "wireguard"},
 	{".", "controller/networkpolicy", "nodeportlocal", "oncache", "policyreject", "proxy", "start"},
 	{"cleanup", "explain", "flowexporter", "stats"},
 	{"apiserver", "controller/traceflow"},

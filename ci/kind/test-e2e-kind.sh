@@ -12,8 +12,6 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 tests='^(TestConnectivity|TestBasic|TestReconcileGatewayRoutesOnStartup|TestBatchCreatePods|TestNetworkPolicy|TestClusterIPv4|TestAntctl|TestSecurity|TestTraceflow|TestAntreaApiserverTLSConfig|TestOpenAPISchema)$'
-# With these gates off the tests skip what this version does not have. They read the gates in the ConfigMap.
-absent=ServiceExternalIP=false
 upstream='' gates=(off on)
 cluster=oncache-e2e
 
@@ -48,7 +46,7 @@ run() {
 	local logs=$PWD/.ci-logs/e2e-$1 value=false
 	[ "$1" = off ] || value=true
 	mkdir -p "$logs"
-	ci/kind/kind-setup.sh create "$cluster" --feature-gates "$absent,ONCache=$value" "${options[@]}"
+	ci/kind/kind-setup.sh create "$cluster" --feature-gates "ONCache=$value" "${options[@]}"
 	trap 'ci/kind/kind-setup.sh destroy "$cluster"' EXIT
 	kind get kubeconfig --name "$cluster" >"$logs/kubeconfig"
 	(cd "$upstream" && go test -count=1 -v -timeout=75m ./test/e2e -run "$tests" \

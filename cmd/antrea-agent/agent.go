@@ -233,7 +233,7 @@ func (n *node) bringUp(ctx context.Context, o *options) error {
 			if !o.proxiesAll() {
 				ports.ProxyHealth = 0
 			}
-			if o.hasEgress() {
+			if o.hasMembers() {
 				ports.Cluster = uint16(o.config.ClusterPort)
 			}
 			n.dependOn(ctx, o, network, node)

@@ -118,6 +118,7 @@ func routes(o *options, n *node, cache *onCache, c *controllers, info *querier.A
 		"/podinterfaces":   podinterface.HandleFunc(n.store),
 		"/problems":        problems.HandleFunc(n.problems),
 	}
+	maps.Copy(routes, c.poolRoutes())
 	maps.Copy(routes, cache.routes)
 	return routes
 }

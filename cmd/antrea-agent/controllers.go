@@ -27,6 +27,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/egress/assign"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/noderoute"
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/serviceexternalip"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/traceflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/dependency/occupied"
 	"github.com/antrea-oncache/antrea/pkg/agent/flowexporter"
@@ -80,8 +81,8 @@ type controllers struct {
 	// wireGuard is nil unless packets to other Nodes' Pods are encrypted.
 	wireGuard *wireguard.Controller
 	cni       *cniserver.Server
-	// proxy is nil without AntreaProxy. services contains the Services and EndpointSlices for it, and the Services for NodePortLocal, rejects
-	// answers connections to Services without Endpoints.
+	// proxy is nil without AntreaProxy. services contains the Services and EndpointSlices for it and for ServiceExternalIP, and the Services for
+	// NodePortLocal, rejects answers connections to Services without Endpoints.
 	proxy    *proxy.Controller
 	services informers.SharedInformerFactory
 	rejects  *servicereject.Responder
@@ -92,7 +93,7 @@ type controllers struct {
 	healthAddress string
 	// flowExporter is nil unless flow records are exported.
 	flowExporter *flowexporter.Exporter
-	// members and occupied are nil without Egress, egressObjects without its gate.
+	// members and occupied are nil without Egress and ServiceExternalIP, egressObjects without their gates, externalIPs without ServiceExternalIP.
 	members       *memberlist.Cluster
 	occupied      *occupied.Addresses
 	egressObjects *crd.EgressObjects
@@ -101,6 +102,7 @@ type controllers struct {
 	noEgress      *egress.Off
 	assigner      *assign.Assigner
 	egressEvents  *assign.KubeEvents
+	externalIPs   *serviceexternalip.Controller
 	nodePortLocal *nodeportlocal.Controller
 	// traceflow is nil without Traceflow.
 	traceflow *traceflow.Controller
@@ -143,7 +145,7 @@ func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed, net
 	if err := c.addProxy(o, n, cache); err != nil {
 		return nil, err
 	}
-	err := errors.Join(c.addEgress(o, n), c.addNodePortLocal(o, n), c.addFlowExporter(o, n, cache), c.addTraceflow(o, n, cache))
+	err := errors.Join(c.addMembers(o, n), c.addEgress(o, n), c.addExternalIPs(o, n), c.addNodePortLocal(o, n), c.addFlowExporter(o, n, cache), c.addTraceflow(o, n, cache))
 	if err != nil {
 		return nil, err
 	}

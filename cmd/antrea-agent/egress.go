@@ -12,12 +12,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/cniserver"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/egress"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/egress/assign"
-	"github.com/antrea-oncache/antrea/pkg/agent/controller/noderoute"
-	"github.com/antrea-oncache/antrea/pkg/agent/dependency/occupied"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
-	"github.com/antrea-oncache/antrea/pkg/agent/memberlist"
 	"github.com/antrea-oncache/antrea/pkg/agent/start"
-	"github.com/antrea-oncache/antrea/pkg/client/crd"
 	"github.com/antrea-oncache/antrea/pkg/config"
 	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
 	"github.com/antrea-oncache/antrea/pkg/features"
@@ -33,23 +29,6 @@ func (o *options) encrypts() bool {
 	return o.config.TrafficEncryptionMode == agentconfig.EncryptionWireGuard
 }
 
-// addMembers makes the informers of Egresses and pools, and the membership of this Node among those that may have addresses of pools.
-func (c *controllers) addMembers(o *options, n *node) (err error) {
-	if c.egressObjects, err = crd.NewEgressObjects(n.clients.Dynamic); err != nil {
-		return err
-	}
-	addr := n.Node.Uplink.IPv4.Addr()
-	if !addr.IsValid() {
-		addr = n.Node.Uplink.IPv6.Addr()
-	}
-	c.members, err = memberlist.New(memberlist.Config{
-		NodeName: n.name, Addr: addr, Port: o.config.ClusterPort,
-		VerifyIncoming: *o.config.Memberlist.GossipVerifyIncoming, VerifyOutgoing: *o.config.Memberlist.GossipVerifyOutgoing,
-		Kube: n.clients.Kube, Nodes: c.nodes.Core().V1().Nodes(), Pools: c.egressObjects.ExternalIPPools, Problems: n.problems,
-	})
-	return err
-}
-
 // addEgress makes the controller of Egresses. Without it, addresses of a former agent go.
 func (c *controllers) addEgress(o *options, n *node) (err error) {
 	if !o.hasEgress() {
@@ -58,10 +37,6 @@ func (c *controllers) addEgress(o *options, n *node) (err error) {
 		}
 		return c.addNoEgress(o, n)
 	}
-	if err := c.addMembers(o, n); err != nil {
-		return err
-	}
-	c.occupied = occupied.New()
 	c.egressEvents = assign.NewEvents(n.clients.Kube, n.name)
 	config := assign.Config{
 		NodeName: n.name, Limit: o.config.Egress.MaxEgressIPsPerNode, Uplink: n.Node.Uplink.Name, Members: c.members, Objects: c.egressObjects,
@@ -71,7 +46,6 @@ func (c *controllers) addEgress(o *options, n *node) (err error) {
 	if c.assigner, err = assign.New(config); err != nil {
 		return err
 	}
-	c.accepted.Watch(func(node string, now noderoute.Accepted) { c.occupied.SetNode(node, now.Addresses, now.Networks) })
 	c.egress, err = egress.New(egress.Config{
 		NodeName: n.name, PodNetworks: podNetworks(n.Node), Flows: n.flows, Host: n.host, Interfaces: n.store, Objects: c.egressObjects,
 		Statuses: n.clients.Dynamic, Groups: egress.NewGroups(c.antrea.Client, n.name), Failures: c.assigner.Failures, Problems: n.problems, File: o.egressFile,
@@ -84,9 +58,6 @@ func (c *controllers) addNoEgress(o *options, n *node) (err error) {
 	if !o.gates.Enabled(features.Egress) {
 		return nil
 	}
-	if c.egressObjects, err = crd.NewEgressObjects(n.clients.Dynamic); err != nil {
-		return err
-	}
 	mode := o.config.TrafficEncapMode
 	if o.encrypts() {
 		mode += " with " + o.config.TrafficEncryptionMode
@@ -95,18 +66,24 @@ func (c *controllers) addNoEgress(o *options, n *node) (err error) {
 	return err
 }
 
-// egressParts returns what runs for Egress beside its controller.
-func (c *controllers) egressParts() []start.Part {
+// egressParts returns what runs for Egress beside its controller, and what addresses of pools need.
+func (c *controllers) egressParts() (parts []start.Part) {
+	if c.egressObjects != nil {
+		parts = append(parts, start.Part{Name: "Egress objects", Run: c.egressObjects.Run})
+	}
 	if c.noEgress != nil {
-		return []start.Part{{Name: "Egress objects", Run: c.egressObjects.Run}, {Name: "statuses of Egresses", Run: c.noEgress.Run}}
+		parts = append(parts, start.Part{Name: "statuses of Egresses", Run: c.noEgress.Run})
 	}
-	if c.egress == nil {
-		return nil
+	if c.members != nil {
+		parts = append(parts, start.Part{Name: "members of the cluster", Run: c.members.Run, Saves: true})
 	}
-	return []start.Part{
-		{Name: "Egress objects", Run: c.egressObjects.Run}, {Name: "members of the cluster", Run: c.members.Run, Saves: true},
-		{Name: "Egress addresses", Run: c.assigner.Run, Saves: true}, {Name: "Egress events", Run: c.egressEvents.Run},
+	if c.egress != nil {
+		parts = append(parts, start.Part{Name: "Egress addresses", Run: c.assigner.Run, Saves: true}, start.Part{Name: "Egress events", Run: c.egressEvents.Run})
 	}
+	if c.externalIPs != nil {
+		parts = append(parts, start.Part{Name: "external addresses of Services", Run: c.externalIPs.Run})
+	}
+	return parts
 }
 
 // arrivals brings into force what a Pod needs before it can send or receive anything: no port of the Node leads to its addresses any more, its Egress

@@ -6,10 +6,13 @@ package main
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+
 	"github.com/antrea-oncache/antrea/pkg/apiserver/webhook"
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
 	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
-	"github.com/antrea-oncache/antrea/pkg/controller/egress"
+	"github.com/antrea-oncache/antrea/pkg/controller/externalip"
 	"github.com/antrea-oncache/antrea/pkg/controller/gossipkey"
 	"github.com/antrea-oncache/antrea/pkg/controller/leadership"
 	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
@@ -22,30 +25,40 @@ type egresses struct {
 	read    <-chan struct{}
 }
 
-// newEgress returns the informers of Egresses and their pools, which policies follows, and the functions that have to run for them: none without the feature gate.
+// newEgress returns the informers of Egresses and their pools, which policies follows, and the functions that have to run for them and for
+// Services with addresses of pools: none without the feature gates.
 func newEgress(
 	o *options, clients *kubernetes.Clients, leader *leadership.Leadership, policies *networkpolicy.Controller,
 ) (*egresses, []func(context.Context), error) {
 	objects, err := crd.NewEgressObjects(clients.Dynamic)
-	if err != nil || !o.gates.Enabled(features.Egress) {
-		return &egresses{objects: objects}, nil, err
+	all := &egresses{objects: objects}
+	egress, services := o.gates.Enabled(features.Egress), o.gates.Enabled(features.ServiceExternalIP)
+	if err != nil || !egress && !services {
+		return all, nil, err
 	}
-	read, err := policies.FollowEgresses(objects)
-	if err != nil {
-		return nil, nil, err
+	if egress {
+		if all.read, err = policies.FollowEgresses(objects); err != nil {
+			return nil, nil, err
+		}
 	}
-	allocator, err := egress.New(clients.Statuses, objects, leader.Serving)
-	if err != nil {
-		return nil, nil, err
-	}
+	allocation := externalip.Config{Client: clients.Statuses, Kube: clients.Kube, Objects: objects, Egress: egress, Serving: leader.Serving}
 	key := func(ctx context.Context) { gossipkey.Run(ctx, clients.Kube, o.namespace, leader.Serving) }
-	return &egresses{objects, read}, []func(context.Context){objects.Run, allocator.Run, key}, nil
+	parts := []func(context.Context){objects.Run, key}
+	if services {
+		allocation.Services = coreinformers.NewServiceInformer(clients.Kube, corev1.NamespaceAll, 0, nil)
+		parts = append(parts, func(ctx context.Context) { allocation.Services.Run(ctx.Done()) })
+	}
+	allocator, err := externalip.New(allocation)
+	if err != nil {
+		return nil, nil, err
+	}
+	return all, append(parts, allocator.Run), nil
 }
 
-// egressWebhooks returns the webhooks of Egress.
+// egressWebhooks returns the webhooks of Egresses and pools.
 func egressWebhooks(o *options, objects *crd.EgressObjects) webhook.Webhooks {
 	all := webhook.Webhooks{}
-	for path, validate := range egress.Validators(objects, o.gates.Enabled(features.Egress)) {
+	for path, validate := range externalip.Validators(objects, o.gates.Enabled(features.Egress), o.gates.Enabled(features.ServiceExternalIP)) {
 		all[path] = webhook.Refusing(validate)
 	}
 	return all

@@ -20,9 +20,7 @@ var absentCommands = []struct {
 	{Get, "bgppeers", []Mode{ModeAgent}},
 	{Get, "bgppolicy", []Mode{ModeAgent}},
 	{Get, "bgproutes", []Mode{ModeAgent}},
-	{Get, "memberlist", []Mode{ModeAgent}},
 	{Get, "podmulticaststats", []Mode{ModeAgent}},
-	{Get, "serviceexternalip", []Mode{ModeAgent}},
 }
 
 // newAbsent makes a command that says that its feature is not enabled, whatever the arguments and flags are.

@@ -40,8 +40,10 @@ func server(t *testing.T) (address, tokenFile string, lastQuery *url.Values) {
 	answers := map[string]string{
 		"/agentinfo": agentInfoJSON, "/podinterfaces": podInterfacesJSON, "/featuregates": gatesJSON,
 		"/ovsflows": `[{"flow":"z"},{"flow":"a"}]`, "/version": `{"gitVersion":"v0.1.0"}`, "/loglevel": `{"level":2}`,
-		"/fqdncache":    `[{"fqdnName":"a.example.com","ipAddress":"10.0.0.1","expirationTime":"2026-01-01T00:00:00Z"}]`,
-		"/oncache/mode": `{"mode":"observe"}`, "/oncache/flush": `{"scope":"Pod ns1/pod1","entries":12}`,
+		"/fqdncache":         `[{"fqdnName":"a.example.com","ipAddress":"10.0.0.1","expirationTime":"2026-01-01T00:00:00Z"}]`,
+		"/memberlist":        `[{"nodeName":"n1","ip":"192.0.2.1","status":"Alive"}]`,
+		"/serviceexternalip": `[{"serviceName":"web","namespace":"ns1","externalIPPool":"p","externalIP":"192.0.2.9","assignedNode":"n1"}]`,
+		"/oncache/mode":      `{"mode":"observe"}`, "/oncache/flush": `{"scope":"Pod ns1/pod1","entries":12}`,
 	}
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		*lastQuery = r.URL.Query()
@@ -97,6 +99,9 @@ func TestOutput(t *testing.T) {
 	}{
 		{"addresses of names", []string{"get", "fqdncache", "-d", "*.example.com"}, url.Values{"domain": {"*.example.com"}},
 			"FQDN          ADDRESS  EXPIRATION TIME\na.example.com 10.0.0.1 2026-01-01T00:00:00Z\n"},
+		{"members", []string{"get", "ml"}, url.Values{}, "NODE IP        STATUS\nn1   192.0.2.1 Alive\n"},
+		{"external addresses", []string{"get", "seip", "web", "-n", "ns1"}, url.Values{"name": {"web"}, "namespace": {"ns1"}},
+			"NAMESPACE NAME EXTERNAL-IP-POOL EXTERNAL-IP ASSIGNED-NODE\nns1       web  p                192.0.2.9   n1\n"},
 		{"agentinfo", []string{"get", "agentinfo"}, url.Values{},
 			"POD                        NODE STATUS  NODE-SUBNET               NETWORK-POLICIES ADDRESS-GROUPS APPLIED-TO-GROUPS LOCAL-PODS\n" +
 				"kube-system/antrea-agent-x n1   Healthy 10.10.0.0/24,fd00:10::/64 3                0              0                 2\n"},
@@ -316,8 +321,7 @@ func TestTimeoutFlagBoundsTheRequest(t *testing.T) {
 // TestAbsentCommands: those who collect information accept only this answer from a command that fails.
 func TestAbsentCommands(t *testing.T) {
 	for _, command := range []string{
-		"trace-packet", "get podmulticaststats", "get serviceexternalip", "get memberlist", "get bgppolicy",
-		"get bgppeers", "get bgproutes",
+		"trace-packet", "get podmulticaststats", "get bgppolicy", "get bgppeers", "get bgproutes",
 	} {
 		for _, arguments := range []string{"", " name -n ns1 --domain example.com"} {
 			stdout, stderr, err := run(inAgent, "", strings.Fields(command+arguments)...)
@@ -328,7 +332,7 @@ func TestAbsentCommands(t *testing.T) {
 	}
 	stdout, _, err := run(inAgent, "", "get")
 	require.NoError(t, err)
-	require.NotContains(t, stdout, "memberlist", "help offers only what exists")
+	require.NotContains(t, stdout, "bgppolicy", "help offers only what exists")
 
 	// Outside, Antrea's own tests demand success of a traceflow without arguments, which says there what is missing.
 	_, stderr, err := run(Environment{Mode: ModeController}, "", "traceflow")

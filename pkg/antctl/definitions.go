@@ -70,6 +70,19 @@ var agentDefinitions = []Definition{
 		Agent:   &Endpoint{Path: "/fqdncache", Response: List(fqdnColumns...)},
 	},
 	{
+		Use: "memberlist", Aliases: []string{"ml"}, Group: Get,
+		Short: "Print which Nodes may have addresses of ExternalIPPools",
+		Agent: &Endpoint{Path: "/memberlist", Response: List(memberColumns...)},
+	},
+	{
+		Use: "serviceexternalip", Aliases: []string{"seip"}, Group: Get,
+		Short:   "Print Services with addresses of ExternalIPPools, and the Nodes that answer for them",
+		Example: "  antctl get serviceexternalip\n  antctl get serviceexternalip svc1 -n ns1\n  antctl get serviceexternalip -n ns1 -o json",
+		Args:    []Arg{{Name: "name"}},
+		Flags:   []Flag{{Name: "namespace", Shorthand: "n", Usage: "Only Services of this Namespace"}},
+		Agent:   &Endpoint{Path: "/serviceexternalip", Response: List(externalIPColumns...)},
+	},
+	{
 		Use: "problems", Aliases: []string{"problem"}, Group: Get,
 		Short: "Print what the agent refuses or cannot handle; docs/operate/troubleshooting.md lists remedies",
 		Agent: &Endpoint{Path: "/problems", Response: UnsortedList(problemColumns...)},
@@ -119,6 +132,20 @@ var fqdnColumns = []Column[apis.FQDNCacheEntry]{
 	{"FQDN", func(e apis.FQDNCacheEntry) string { return e.FQDNName }},
 	{"ADDRESS", func(e apis.FQDNCacheEntry) string { return e.IPAddress }},
 	{"EXPIRATION TIME", func(e apis.FQDNCacheEntry) string { return e.ExpirationTime.Format(time.RFC3339) }},
+}
+
+var memberColumns = []Column[apis.Member]{
+	{"NODE", func(m apis.Member) string { return m.NodeName }},
+	{"IP", func(m apis.Member) string { return m.IP }},
+	{"STATUS", func(m apis.Member) string { return m.Status }},
+}
+
+var externalIPColumns = []Column[apis.ServiceExternalIP]{
+	{"NAMESPACE", func(s apis.ServiceExternalIP) string { return s.Namespace }},
+	{"NAME", func(s apis.ServiceExternalIP) string { return s.ServiceName }},
+	{"EXTERNAL-IP-POOL", func(s apis.ServiceExternalIP) string { return s.ExternalIPPool }},
+	{"EXTERNAL-IP", func(s apis.ServiceExternalIP) string { return s.ExternalIP }},
+	{"ASSIGNED-NODE", func(s apis.ServiceExternalIP) string { return s.AssignedNode }},
 }
 
 var problemColumns = []Column[apis.Problem]{

@@ -17,7 +17,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/apiserver/admission"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/certificate"
-	"github.com/antrea-oncache/antrea/pkg/controller/egress"
+	"github.com/antrea-oncache/antrea/pkg/controller/externalip"
 	"github.com/antrea-oncache/antrea/pkg/controller/traceflow"
 )
 
@@ -134,7 +134,7 @@ func requireWebhooks(t *testing.T, all objects) {
 			clients[*webhook.ClientConfig.Service.Path] = webhook.ClientConfig
 		}
 	}
-	paths := append(slices.Collect(maps.Keys(admission.Webhooks(admission.Config{}))), traceflow.WebhookPath, egress.EgressPath, egress.PoolPath)
+	paths := append(slices.Collect(maps.Keys(admission.Webhooks(admission.Config{}))), traceflow.WebhookPath, externalip.EgressPath, externalip.PoolPath)
 	require.ElementsMatch(t, paths, slices.Collect(maps.Keys(clients)))
 	for _, client := range clients {
 		require.Equal(t, []string{"kube-system", "antrea"}, []string{client.Service.Namespace, client.Service.Name})

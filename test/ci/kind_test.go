@@ -231,7 +231,7 @@ func TestCheckLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// TestUpstream: both values of the gate, and everything absent off in the ConfigMap.
+// TestUpstream: both values of the gate.
 func TestUpstream(t *testing.T) {
 	c := withKind(t)
 	c.checkArguments()
@@ -240,12 +240,10 @@ func TestUpstream(t *testing.T) {
 	out, err := c.run("ci/kind/test-e2e-kind.sh", "--upstream", upstream, "--tests", "TestBasic", "--", "--ip-family", "dual")
 	require.NoError(t, err, out)
 	const cluster = "oncache-e2e"
-	absent := []string{"ServiceExternalIP"}
-	off := " --set featureGates." + strings.Join(absent, "=false --set featureGates.") + "=false"
 	var want []string
 	for _, gate := range []string{"false", "true"} {
 		logs := c.dir + "/.ci-logs/e2e-" + map[string]string{"false": "off", "true": "on"}[gate]
-		want = append(want, createCalls(cluster, "tunnelType=geneve"+images+off+" --set featureGates.ONCache="+gate)...)
+		want = append(want, createCalls(cluster, "tunnelType=geneve"+images+" --set featureGates.ONCache="+gate)...)
 		want = append(want, "kind get kubeconfig --name "+cluster,
 			"go test -count=1 -v -timeout=75m ./test/e2e -run TestBasic -args -provider=kind -kind.kubeconfig="+logs+"/kubeconfig -deploy-antrea=false -logs-export-dir="+logs,
 			destroyCall(cluster))

@@ -24,16 +24,26 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
 
+// withoutKubeProxy lets agents handle all Services, and gives these addresses of pools.
+func withoutKubeProxy(o *cluster.Options) {
+	o.FeatureGates["ServiceExternalIP"] = true
+	o.AgentConfig = func(node int, conf map[string]any) {
+		smallCache(node, conf)
+		conf["antreaProxy"] = map[string]any{"proxyAll": true}
+	}
+}
+
+// TestProxyAllGateOff has Nodes without kube-proxy. The areas of TestProxyAllGateOn are about connections that Services have in common.
+func TestProxyAllGateOff(t *testing.T) {
+	newSuite(t, "geneve", false, withoutKubeProxy).run(t, area{"ServiceExternalIP", testServiceExternalIP})
+}
+
 // TestProxyAllGateOn has Nodes without kube-proxy.
 func TestProxyAllGateOn(t *testing.T) {
-	s := newSuite(t, "geneve", true, func(o *cluster.Options) {
-		o.AgentConfig = func(node int, conf map[string]any) {
-			smallCache(node, conf)
-			conf["antreaProxy"] = map[string]any{"proxyAll": true}
-		}
-	})
+	s := newSuite(t, "geneve", true, withoutKubeProxy)
 	s.run(t,
 		area{"ProxyAll", testProxyAll},
+		area{"ServiceExternalIP", testServiceExternalIP},
 		area{"Connectivity", testConnectivity},
 		area{"NodeToPod", testNodeToPod},
 		area{"Cleanup", testCleanup}, // last: it leaves no cluster

@@ -23,8 +23,9 @@ var dynamic = map[string]string{
 	"pkg/agent/controller/traceflow/status.go": "traceflows.crd.antrea.io",
 	"pkg/agent/controller/egress/status.go":    "egresses.crd.antrea.io",
 	"pkg/controller/traceflow/controller.go":   "traceflows.crd.antrea.io",
-	"pkg/controller/egress/controller.go":      "egresses.crd.antrea.io",
-	"pkg/controller/egress/status.go":          "egresses.crd.antrea.io externalippools.crd.antrea.io",
+	"pkg/controller/externalip/controller.go":  "egresses.crd.antrea.io",
+	"pkg/controller/externalip/egress.go":      "egresses.crd.antrea.io",
+	"pkg/controller/externalip/write.go":       "egresses.crd.antrea.io externalippools.crd.antrea.io",
 	"pkg/controller/tiers/tiers.go":            "tiers.crd.antrea.io",
 	"pkg/apiserver/certificate/publish.go":     "apiservices.apiregistration.k8s.io",
 	"pkg/controller/networkpolicy/statuscontroller.go": "clusternetworkpolicies.crd.antrea.io networkpolicies.crd.antrea.io clustergroups.crd.antrea.io groups.crd.antrea.io " +
@@ -46,12 +47,16 @@ var (
 	// Both programs serve an API.
 	serving = library{"(k8s.io/apiserver/pkg/authorization/authorizerfactory.DelegatingAuthorizerConfig).New", []string{"subjectaccessreviews.authorization.k8s.io create"}}
 
+	eventsOfObjects = library{
+		"(k8s.io/client-go/tools/events.EventBroadcaster).StartRecordingToSinkWithContext", []string{"events.events.k8s.io create", "events.events.k8s.io patch"},
+	}
+
 	libraries = map[string][]library{
 		"antrea-agent": {
 			serving,
 			traceflowInformer,
 			{"(k8s.io/client-go/tools/record.EventBroadcaster).StartRecordingToSink", []string{"events create", "events patch"}},
-			{"(k8s.io/client-go/tools/events.EventBroadcaster).StartRecordingToSinkWithContext", []string{"events.events.k8s.io create", "events.events.k8s.io patch"}},
+			eventsOfObjects,
 			client("NetworkPolicies", "networkpolicies.controlplane.antrea.io watch"),
 			client("AppliedToGroups", "appliedtogroups.controlplane.antrea.io watch"),
 			client("AddressGroups", "addressgroups.controlplane.antrea.io watch"),
@@ -60,7 +65,7 @@ var (
 			client("ReportStats", "nodestatssummaries.controlplane.antrea.io create"),
 			client("ReportPolicyStatus", "networkpolicies/status.controlplane.antrea.io create"),
 		},
-		"antrea-controller": {serving, traceflowInformer, policyInformers, adminPolicyInformers, egressInformers},
+		"antrea-controller": {serving, eventsOfObjects, traceflowInformer, policyInformers, adminPolicyInformers, egressInformers},
 	}
 
 	// elsewhere are calls whose rights are not the chart's to give: the collector's Namespace grants them (docs/use/network-flow-visibility.md).

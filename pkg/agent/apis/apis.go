@@ -73,6 +73,23 @@ type FQDNCacheEntry struct {
 	ExpirationTime time.Time `json:"expirationTime"`
 }
 
+// Member is one element of the body of /memberlist: a Node, and whether its agent takes part in the cluster's gossip.
+type Member struct {
+	NodeName string `json:"nodeName,omitempty"`
+	IP       string `json:"ip,omitempty"`
+	// Status is Alive or Dead.
+	Status string `json:"status,omitempty"`
+}
+
+// ServiceExternalIP is one element of the body of /serviceexternalip: a Service with an ExternalIPPool, its address, and the Node that answers for it.
+type ServiceExternalIP struct {
+	ServiceName    string `json:"serviceName,omitempty"`
+	Namespace      string `json:"namespace,omitempty"`
+	ExternalIPPool string `json:"externalIPPool,omitempty"`
+	ExternalIP     string `json:"externalIP,omitempty"`
+	AssignedNode   string `json:"assignedNode,omitempty"`
+}
+
 // Problem is one element of the body of /problems: something that the agent refuses or cannot handle.
 type Problem struct {
 	// Reason is in CamelCase, like the reason of an Event.

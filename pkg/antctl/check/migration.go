@@ -23,7 +23,6 @@ const configMap = "antrea-config"
 
 // annotations are Antrea's annotations of Services and Namespaces that have no effect in this version, with what they ask for.
 var annotations = []struct{ name, about string }{
-	{"service.antrea.io/external-ip-pool", "ServiceExternalIP"},
 	{"service.antrea.io/load-balancer-mode", "direct server return"},
 	{"ipam.antrea.io/ippools", "AntreaIPAM"},
 }

@@ -53,7 +53,7 @@ type Options struct {
 	// PodFamilies are the families of the Nodes' Pod networks, NodeFamilies the families of the addresses in the Node
 	// objects, over which tunnel packets go. The default of both is IPv4.
 	PodFamilies, NodeFamilies Families
-	// FeatureGates and TunnelType are written into antrea-agent.conf if set.
+	// FeatureGates and TunnelType are written into antrea-agent.conf if set, the gates also into antrea-controller.conf.
 	FeatureGates map[string]bool
 	TunnelType   string
 	// AgentConfig may change the contents of antrea-agent.conf of a Node (1, 2, ...).

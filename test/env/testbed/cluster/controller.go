@@ -65,7 +65,7 @@ func newController(c *Cluster, env []string, kubeconfig []byte) (_ *controller, 
 	if err := plugNode(c.Fabric, ctl.space.Name, int(ns.Fd())); err != nil {
 		return nil, err
 	}
-	config, err := controllerConfig()
+	config, err := controllerConfig(c.o.FeatureGates)
 	if err != nil {
 		return nil, err
 	}
@@ -81,8 +81,8 @@ func newController(c *Cluster, env []string, kubeconfig []byte) (_ *controller, 
 	return ctl, nil
 }
 
-func controllerConfig() ([]byte, error) {
-	return yaml.Marshal(map[string]any{"clientConnection": map[string]any{"kubeconfig": agentKubeconfig}})
+func controllerConfig(gates map[string]bool) ([]byte, error) {
+	return yaml.Marshal(map[string]any{"clientConnection": map[string]any{"kubeconfig": agentKubeconfig}, "featureGates": gates})
 }
 
 // registerController creates the controller's Service and, as no controller of the control plane does it, its EndpointSlice.

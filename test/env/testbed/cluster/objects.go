@@ -87,7 +87,7 @@ func (c *Cluster) writeAntreaConfig(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	controller, err := controllerConfig()
+	controller, err := controllerConfig(c.o.FeatureGates)
 	if err != nil {
 		return err
 	}

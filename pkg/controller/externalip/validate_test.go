@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package egress
+package externalip
 
 import (
 	"testing"
@@ -65,7 +65,7 @@ func request(t *testing.T, wanted, former *unstructured.Unstructured) *admission
 // TestEgressWebhook has a row for each condition.
 func TestEgressWebhook(t *testing.T) {
 	pools := watched(t, object(t, "ExternalIPPool", "a", "{ipRanges: [{cidr: 10.0.0.0/24}, {start: 'fd00::1', end: 'fd00::9'}], subnetInfo: {gateway: 10.0.0.7, prefixLength: 24}, nodeSelector: {}}"))
-	validate := Validators(pools, true)[EgressPath]
+	validate := Validators(pools, true, false)[EgressPath]
 	for _, test := range []struct{ spec, former, want string }{
 		{"{appliedTo: {}, egressIPs: [10.0.0.1]}", "", "not supported yet"},
 		{"{appliedTo: {}, externalIPPools: [a]}", "", "not supported yet"},
@@ -105,7 +105,7 @@ func TestEgressWebhook(t *testing.T) {
 
 // TestPoolWebhook has a row for each condition.
 func TestPoolWebhook(t *testing.T) {
-	validate := Validators(watched(t, object(t, "ExternalIPPool", "other", "{ipRanges: [{cidr: 10.9.0.0/24}, {cidr: nonsense}], nodeSelector: {}}")), true)[PoolPath]
+	validate := Validators(watched(t, object(t, "ExternalIPPool", "other", "{ipRanges: [{cidr: 10.9.0.0/24}, {cidr: nonsense}], nodeSelector: {}}")), false, true)[PoolPath]
 	for _, test := range []struct{ ranges, subnet, former, want string }{
 		{"[{cidr: 10.0.0.0/24}, {start: 10.0.1.0, end: 10.0.1.0}]", "", "", ""},
 		{"[{cidr: 10.0.0/24}]", "", "", "invalid cidr 10.0.0/24"},
@@ -154,17 +154,18 @@ func TestGateAndSync(t *testing.T) {
 	require.NoError(t, err)
 	for kind, path := range map[string]string{"Egress": EgressPath, "ExternalIPPool": PoolPath} {
 		one := object(t, kind, "x", "{egressIP: 1.1.1.1}")
-		_, err = Validators(unsynced, true)[path](request(t, one, nil))
+		_, err = Validators(unsynced, true, true)[path](request(t, one, nil))
 		require.ErrorContains(t, err, "are not read yet")
-		refusal, err := Validators(unsynced, false)[path](request(t, one, nil))
+		refusal, err := Validators(unsynced, false, false)[path](request(t, one, nil))
 		require.NoError(t, err)
-		require.Equal(t, "the feature gate Egress of antrea-controller is off", refusal)
-		refusal, err = Validators(unsynced, false)[path](request(t, one, one.DeepCopy()))
+		require.Contains(t, refusal, "Egress")
+		require.Contains(t, refusal, "of antrea-controller")
+		refusal, err = Validators(unsynced, false, false)[path](request(t, one, one.DeepCopy()))
 		require.NoError(t, err)
 		require.Empty(t, refusal)
 		nonsense := request(t, one, nil)
 		nonsense.Object.Raw = []byte("[")
-		refusal, err = Validators(unsynced, true)[path](nonsense)
+		refusal, err = Validators(unsynced, true, true)[path](nonsense)
 		require.NoError(t, err)
 		require.Contains(t, refusal, "reading the "+kind)
 	}

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package egress
+package externalip
 
 import (
 	"encoding/json"
@@ -27,27 +27,33 @@ const (
 // Validator returns the reason for which the Kubernetes API must refuse a request, or "".
 type Validator = func(*admissionv1.AdmissionRequest) (refusal string, err error)
 
-// Validators answer the webhooks of Egress, by path. Conditions and messages are Antrea's, but for selectors that cannot be read,
-// which are refused. Without the feature gate (enabled) no spec can be made or changed.
-func Validators(objects *crd.EgressObjects, enabled bool) map[string]Validator {
-	v := &validator{objects, enabled}
+// Validators answer the webhooks of Egresses and pools, by path. Conditions and messages are Antrea's, but for selectors that cannot be read,
+// which are refused. Without the feature gate (egress) no Egress can be made or changed, and without both none of the pools.
+func Validators(objects *crd.EgressObjects, egress, serviceExternalIP bool) map[string]Validator {
+	v := &validator{objects}
+	off := func(on bool, refusal string) string {
+		if on {
+			return ""
+		}
+		return refusal
+	}
+	noEgress := off(egress, "the feature gate Egress of antrea-controller is off")
+	noPool := off(egress || serviceExternalIP, "the feature gates Egress and ServiceExternalIP of antrea-controller are off")
 	return map[string]Validator{
 		EgressPath: func(request *admissionv1.AdmissionRequest) (string, error) {
-			return judge(v, request, func(e *v1beta1.Egress) any { return e.Spec }, v.egress)
+			return judge(v, request, noEgress, func(e *v1beta1.Egress) any { return e.Spec }, v.egress)
 		},
 		PoolPath: func(request *admissionv1.AdmissionRequest) (string, error) {
-			return judge(v, request, func(p *v1beta1.ExternalIPPool) any { return p.Spec }, v.pool)
+			return judge(v, request, noPool, func(p *v1beta1.ExternalIPPool) any { return p.Spec }, v.pool)
 		},
 	}
 }
 
-type validator struct {
-	objects *crd.EgressObjects
-	enabled bool
-}
+type validator struct{ objects *crd.EgressObjects }
 
-// judge asks refuse about an object; former is nil for a new one. An object whose spec stays as it is can always be changed.
-func judge[T any](v *validator, request *admissionv1.AdmissionRequest, spec func(*T) any, refuse func(wanted, former *T) error) (string, error) {
+// judge asks refuse about an object; former is nil for a new one. An object whose spec stays as it is can always be changed, and any other
+// change is refused if off says why.
+func judge[T any](v *validator, request *admissionv1.AdmissionRequest, off string, spec func(*T) any, refuse func(wanted, former *T) error) (string, error) {
 	if request.Operation != admissionv1.Create && request.Operation != admissionv1.Update {
 		return "", nil
 	}
@@ -65,8 +71,8 @@ func judge[T any](v *validator, request *admissionv1.AdmissionRequest, spec func
 			return "", nil
 		}
 	}
-	if !v.enabled {
-		return "the feature gate Egress of antrea-controller is off", nil
+	if off != "" {
+		return off, nil
 	}
 	if err := v.objects.Synced(); err != nil {
 		return "", err

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package egress
+package externalip
 
 import (
 	"errors"
@@ -99,13 +99,18 @@ type pool struct {
 	gateway netip.Addr
 	// unreadable is not nil if the pool has ranges that cannot be read.
 	unreadable error
-	// next is the place of the next search in a plan; nothing before it is free.
-	next int
-	at   netip.Addr
+	// next has the places of the next searches in a plan; nothing before them is free.
+	next map[families]place
+}
+
+// place is an address of a range, by its number; an invalid one is the first.
+type place struct {
+	number int
+	addr   netip.Addr
 }
 
 func newPool(source *v1beta1.ExternalIPPool) *pool {
-	p := &pool{name: source.Name}
+	p := &pool{name: source.Name, next: map[families]place{}}
 	if info := source.Spec.SubnetInfo; info != nil {
 		p.gateway, _ = parseAddr(info.Gateway)
 	}
@@ -144,17 +149,18 @@ func (p *pool) total() int64 {
 	return sum.Int64()
 }
 
-// free returns the first address that is not used, and begins the next search behind it.
-func (p *pool) free(used func(netip.Addr) bool) (netip.Addr, error) {
-	for p.next < len(p.ranges) {
-		addr := p.at
+// free returns the first address of the families that is not used, and begins the next search for them behind it.
+func (p *pool) free(f families, used func(netip.Addr) bool) (netip.Addr, error) {
+	for at := p.next[f]; at.number < len(p.ranges); {
+		r, addr := p.ranges[at.number], at.addr
 		if !addr.IsValid() {
-			addr = p.ranges[p.next].first
+			addr = r.first
 		}
-		if p.at = addr.Next(); addr == p.ranges[p.next].last {
-			p.next, p.at = p.next+1, netip.Addr{}
+		if at.addr = addr.Next(); addr == r.last || !f.accept(addr) {
+			at = place{number: at.number + 1}
 		}
-		if addr != p.gateway && !used(addr) {
+		p.next[f] = at
+		if addr != p.gateway && f.accept(addr) && !used(addr) {
 			return addr, nil
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package egress
+package externalip
 
 import (
 	"fmt"
@@ -49,7 +49,7 @@ func TestPools(t *testing.T) {
 		}
 		var got []string
 		for {
-			addr, err := p.free(func(netip.Addr) bool { return false })
+			addr, err := p.free(anyFamily, func(netip.Addr) bool { return false })
 			if err != nil {
 				require.ErrorContains(t, err, "no available IP")
 				break
@@ -74,9 +74,15 @@ func makeEgress(name, pool, addr string) *v1beta1.Egress {
 // write does what a plan says, as if nothing else had changed.
 func (p *plan) write() {
 	for _, change := range p.addresses {
-		change.egress.Spec.EgressIP, change.egress.ResourceVersion = "", change.egress.ResourceVersion+"+"
+		text := ""
 		if change.addr.IsValid() {
-			change.egress.Spec.EgressIP = change.addr.String()
+			text = change.addr.String()
+		}
+		change.SetResourceVersion(change.GetResourceVersion() + "+")
+		if change.service != nil {
+			change.service.Status.LoadBalancer = loadBalancer(change.addr)
+		} else {
+			change.egress.Spec.EgressIP = text
 		}
 	}
 	for _, change := range p.statuses {
@@ -92,11 +98,18 @@ func (p *plan) write() {
 	}
 }
 
+func claimants(egresses []*v1beta1.Egress) (all []*claimant) {
+	for _, e := range egresses {
+		all = append(all, egressClaimant(e, true))
+	}
+	return all
+}
+
 // settled writes plans until there is nothing to write.
 func settled(t *testing.T, c *core, egresses []*v1beta1.Egress, pools []*v1beta1.ExternalIPPool) {
 	t.Helper()
 	for range 4 {
-		p := c.plan(egresses, pools)
+		p := c.plan(claimants(egresses), pools)
 		if len(p.addresses)+len(p.statuses)+len(p.usages) == 0 {
 			return
 		}
@@ -255,7 +268,7 @@ func (w *world) plan() {
 	for _, p := range w.pools {
 		pools = append(pools, p)
 	}
-	p := w.core.plan(egresses, pools)
+	p := w.core.plan(claimants(egresses), pools)
 	for _, change := range p.addresses {
 		if now := w.stored[change.egress.Name]; now != change.egress || w.rng.IntN(8) == 0 {
 			continue // a conflict, or a failure
@@ -289,12 +302,12 @@ func TestPlansAreCheap(t *testing.T) {
 	pools := []*v1beta1.ExternalIPPool{makePool("p", v1beta1.IPRange{CIDR: "10.0.0.0/20"})}
 	settled(t, &c, egresses, pools)
 	require.Equal(t, v1beta1.IPPoolUsage{Total: 4094, Used: 4094}, pools[0].Status.Usage)
-	allocations := testing.AllocsPerRun(1, func() { c.plan(egresses, pools) })
+	allocations := testing.AllocsPerRun(1, func() { c.plan(claimants(egresses), pools) })
 	require.Less(t, allocations, float64(20*len(egresses)), "the work grows faster than the number of Egresses")
 	searches := 0
 	p := newPool(pools[0])
 	for range 5000 {
-		_, _ = p.free(func(netip.Addr) bool { searches++; return true })
+		_, _ = p.free(anyFamily, func(netip.Addr) bool { searches++; return true })
 	}
 	require.LessOrEqual(t, searches, 4094, "a pool that is used up is searched once")
 }
