@@ -74,8 +74,11 @@ const uplinkMTU = 1500
 
 // podMTU is the uplink's MTU minus the longest outer headers, if Pods' packets can have any.
 func (s *suite) podMTU() int {
-	if s.mode == "noEncap" {
+	switch s.mode {
+	case "noEncap":
 		return uplinkMTU
+	case wireGuardMode:
+		return uplinkMTU - 60
 	}
 	if s.Nodes[0].IPs[len(s.Nodes[0].IPs)-1].Is6() {
 		return uplinkMTU - 70

@@ -41,7 +41,11 @@ func newModeSuite(t *testing.T, mode string, oncache bool, change ...func(*clust
 	s := newSuite(t, "geneve", oncache, append(change, func(o *cluster.Options) {
 		o.AgentConfig = func(node int, conf map[string]any) {
 			smallCache(node, conf)
-			conf["trafficEncapMode"] = mode
+			if mode == wireGuardMode {
+				conf["trafficEncryptionMode"] = mode
+			} else {
+				conf["trafficEncapMode"] = mode
+			}
 			conf["antreaProxy"] = map[string]any{"proxyAll": true}
 		}
 	})...)

@@ -255,9 +255,9 @@ func (s *suite) routeToNode(t *testing.T, address string, n *cluster.Node) netip
 	return netip.AddrPortFrom(netip.MustParseAddr(address), 80)
 }
 
-// translatedBy returns the source that a Node gives to connections to an Endpoint on another Node: without a tunnel they leave by the host's routes.
+// translatedBy returns the source that a Node gives to connections to an Endpoint on another Node: as they are, they leave with the Node's address.
 func (s *suite) translatedBy(n *cluster.Node) netip.Addr {
-	if s.mode != "" {
+	if s.mode != "" && s.mode != wireGuardMode {
 		return n.IP
 	}
 	return gatewayOf(n)

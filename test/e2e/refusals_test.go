@@ -16,12 +16,11 @@ func testRefusals(t *testing.T, s *suite) {
 		config string
 		words  []string
 	}{
-		"UnknownGate":      {"featureGates: {NoSuchGate: true}\n", []string{"NoSuchGate"}},
-		"ONCacheChained":   {onGate + "trafficEncapMode: networkPolicyOnly\n", []string{"trafficEncapMode", `"networkPolicyOnly"`, "ONCache", "allowed: encap, noEncap, hybrid"}},
-		"ONCacheIPsec":     {onGate + "trafficEncryptionMode: ipsec\n", []string{"trafficEncryptionMode", `"ipsec"`, "ONCache", "allowed: none"}},
-		"ONCacheWireGuard": {onGate + "trafficEncryptionMode: wireGuard\n", []string{"trafficEncryptionMode", `"wireGuard"`, "ONCache", "allowed: none"}},
-		"ONCacheGRE":       {onGate + "tunnelType: gre\n", []string{"tunnelType", `"gre"`, "ONCache", "allowed: geneve, vxlan"}},
-		"LeaseOutOfRange":  {onGate + "oncache: {leaseSeconds: 600}\n", []string{"oncache.leaseSeconds", "600", "1 to 10"}},
+		"UnknownGate":     {"featureGates: {NoSuchGate: true}\n", []string{"NoSuchGate"}},
+		"ONCacheChained":  {onGate + "trafficEncapMode: networkPolicyOnly\n", []string{"trafficEncapMode", `"networkPolicyOnly"`, "ONCache", "allowed: encap, noEncap, hybrid"}},
+		"ONCacheIPsec":    {onGate + "trafficEncryptionMode: ipsec\n", []string{"trafficEncryptionMode", `"ipsec"`, "ONCache", "allowed: none, wireGuard"}},
+		"ONCacheGRE":      {onGate + "tunnelType: gre\n", []string{"tunnelType", `"gre"`, "ONCache", "allowed: geneve, vxlan"}},
+		"LeaseOutOfRange": {onGate + "oncache: {leaseSeconds: 600}\n", []string{"oncache.leaseSeconds", "600", "1 to 10"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, s.node1.WriteFile("/run/e2e/agent.conf", []byte(c.config)))

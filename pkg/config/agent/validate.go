@@ -32,7 +32,7 @@ type choice struct {
 func choices(c *AgentConfig) []choice {
 	encapModes := []string{EncapModeEncap, EncapModeNoEncap, EncapModeHybrid, EncapModeNetworkPolicyOnly}
 	builtModes := []string{EncapModeEncap, EncapModeNoEncap, EncapModeHybrid}
-	builtEncryption := []string{EncryptionNone}
+	builtEncryption := []string{EncryptionNone, EncryptionWireGuard}
 	tunnels := []string{TunnelGeneve, TunnelVXLAN, TunnelGRE, TunnelSTT}
 	udp := []string{TunnelGeneve, TunnelVXLAN}
 	podInterfaces := []string{PodInterfaceAuto, PodInterfaceVeth, PodInterfaceNetkit}

@@ -64,8 +64,7 @@ func TestValidateRefuses(t *testing.T) {
 		{"locked gate", "featureGates: {EndpointSlice: false}", []string{"EndpointSlice"}},
 
 		{"ONCache with networkPolicyOnly", gate + "trafficEncapMode: networkPolicyOnly", []string{`"networkPolicyOnly" cannot be combined with featureGates.ONCache true; allowed: encap, noEncap, hybrid`}},
-		{"ONCache with ipsec", gate + "trafficEncryptionMode: ipsec", []string{`trafficEncryptionMode: "ipsec" cannot be combined with featureGates.ONCache true; allowed: none`}},
-		{"ONCache with wireGuard", gate + "trafficEncryptionMode: wireGuard", []string{`trafficEncryptionMode: "wireGuard" cannot be combined with featureGates.ONCache true; allowed: none`}},
+		{"ONCache with ipsec", gate + "trafficEncryptionMode: ipsec", []string{`trafficEncryptionMode: "ipsec" cannot be combined with featureGates.ONCache true; allowed: none, wireGuard`}},
 		{"ONCache with gre", gate + "tunnelType: gre", []string{`tunnelType: "gre" cannot be combined with featureGates.ONCache true; allowed: geneve, vxlan`}},
 		{"ONCache with stt", gate + "tunnelType: stt", []string{`tunnelType: "stt" cannot be combined with featureGates.ONCache true; allowed: geneve, vxlan`}},
 		{"ONCache by AllAlpha", "featureGates: {AllAlpha: true}\ntrafficEncapMode: networkPolicyOnly", []string{"cannot be combined with featureGates.ONCache"}},
@@ -87,7 +86,7 @@ func TestValidateRefuses(t *testing.T) {
 		{"routed without AntreaProxy", "trafficEncapMode: noEncap\nantreaProxy: {enable: false}", []string{`trafficEncapMode: "noEncap" needs AntreaProxy`}},
 		{"routed without the gate AntreaProxy", "trafficEncapMode: hybrid\nfeatureGates: {AntreaProxy: false}", []string{`trafficEncapMode: "hybrid" needs AntreaProxy`}},
 		{"noSNAT with a tunnel", "trafficEncapMode: hybrid\nnoSNAT: true", []string{`noSNAT: true needs trafficEncapMode noEncap, but that is "hybrid"`}},
-		{"wireGuard", "trafficEncryptionMode: WireGuard", []string{`trafficEncryptionMode: "wireGuard" is not supported by this version; supported: none; traffic between Nodes would not be encrypted`}},
+		{"ipsec", "trafficEncryptionMode: IPsec", []string{`trafficEncryptionMode: "ipsec" is not supported by this version; supported: none, wireGuard; traffic between Nodes would not be encrypted`}},
 		{"wireGuard without the tunnel", "trafficEncryptionMode: wireGuard\ntrafficEncapMode: noEncap", []string{`trafficEncryptionMode: "wireGuard" needs trafficEncapMode encap, but that is "noEncap"`}},
 		{"gre", "tunnelType: gre", []string{`tunnelType: "gre" is not supported by this version; supported: geneve, vxlan`}},
 		{"bridging", "enableBridgingMode: true", []string{"enableBridgingMode: true is not supported by this version; supported: false"}},
