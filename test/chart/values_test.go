@@ -13,7 +13,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -104,30 +103,6 @@ func TestVersion(t *testing.T) {
 	version := strings.TrimSpace(read(t, root+"/VERSION"))
 	require.Equal(t, version, chart.Version)
 	require.Equal(t, version, chart.AppVersion)
-}
-
-// TestChartLeadsHome: what a registry shows of the chart says whose it is, where faults are reported, and whether it is a preview.
-func TestChartLeadsHome(t *testing.T) {
-	var chart struct {
-		Version, Home string
-		Sources       []string
-		Maintainers   []map[string]string
-		Annotations   map[string]string
-	}
-	require.NoError(t, yaml.Unmarshal([]byte(read(t, chartDir+"/Chart.yaml")), &chart))
-	const address = "https://github.com/antrea-oncache/antrea"
-	require.Equal(t, address, chart.Home)
-	require.Equal(t, []string{address}, chart.Sources)
-	require.NotEmpty(t, chart.Maintainers)
-	require.Equal(t, "Apache-2.0", chart.Annotations["artifacthub.io/license"])
-	require.Equal(t, strconv.FormatBool(strings.HasPrefix(chart.Version, "0.")), chart.Annotations["artifacthub.io/prerelease"])
-	var links []struct{ Name, URL string }
-	require.NoError(t, yaml.Unmarshal([]byte(chart.Annotations["artifacthub.io/links"]), &links))
-	require.Len(t, links, 3)
-	for _, link := range links {
-		require.True(t, strings.HasPrefix(link.URL, address+"/"), link)
-		require.NotEmpty(t, link.Name)
-	}
 }
 
 // TestDefaults: the chart's defaults equal the defaults of agent and controller.

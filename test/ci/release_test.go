@@ -8,10 +8,12 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
 )
 
 // newRelease is a checkout with the real Helm and a compiler that writes its target's name into each program.
@@ -93,5 +95,29 @@ func TestReleaseAssetsRefused(t *testing.T) {
 			require.Contains(t, out, tc.want)
 			require.Empty(t, c.calls())
 		})
+	}
+}
+
+// TestChartLeadsHome: what a registry shows of the chart says whose it is, where faults are reported, and whether it is a preview.
+func TestChartLeadsHome(t *testing.T) {
+	var chart struct {
+		Version, Home string
+		Sources       []string
+		Maintainers   []map[string]string
+		Annotations   map[string]string
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(read(t, "build/charts/antrea/Chart.yaml")), &chart))
+	const address = "https://github.com/antrea-oncache/antrea"
+	require.Equal(t, address, chart.Home)
+	require.Equal(t, []string{address}, chart.Sources)
+	require.NotEmpty(t, chart.Maintainers)
+	require.Equal(t, "Apache-2.0", chart.Annotations["artifacthub.io/license"])
+	require.Equal(t, strconv.FormatBool(strings.HasPrefix(chart.Version, "0.")), chart.Annotations["artifacthub.io/prerelease"])
+	var links []struct{ Name, URL string }
+	require.NoError(t, yaml.Unmarshal([]byte(chart.Annotations["artifacthub.io/links"]), &links))
+	require.Len(t, links, 3)
+	for _, link := range links {
+		require.True(t, strings.HasPrefix(link.URL, address+"/"), link)
+		require.NotEmpty(t, link.Name)
 	}
 }
