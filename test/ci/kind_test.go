@@ -95,7 +95,7 @@ nodes:
 	require.NoFileExists(t, filepath.Join(c.dir, "bin/kubeconfig-one"))
 }
 
-// TestKindCreateWithDocker: without make images, which needs Debian, the images are those of the Dockerfiles, under the names that the chart has.
+// TestKindCreateWithDocker: without make images, which needs Debian, the Dockerfiles make the images, under the names that the chart has.
 func TestKindCreateWithDocker(t *testing.T) {
 	c := withKind(t)
 	c.write("VERSION", "1.2.3\n")
