@@ -31,7 +31,6 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/antctl/check"
 	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
 	controllerconfig "github.com/antrea-oncache/antrea/pkg/config/controller"
-	"github.com/antrea-oncache/antrea/pkg/features"
 )
 
 const root = ".."

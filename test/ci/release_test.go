@@ -19,12 +19,12 @@ import (
 // newRelease is a checkout with the real Helm and a compiler that writes its target's name into each program.
 func newRelease(t *testing.T) *checkout {
 	t.Helper()
-	c := newCheckout(t, "build/charts", "LICENSE")
+	c := newCheckout(t, "build/charts", "LICENSE", "VERSION")
 	helm := realHelm(t)
 	require.NoError(t, os.MkdirAll(filepath.Join(c.dir, "bin"), 0o755))
 	require.NoError(t, os.Symlink(helm, filepath.Join(c.dir, "bin/helm")))
 	require.NoError(t, os.MkdirAll(filepath.Join(c.dir, "hack/sbom"), 0o755))
-	c.standIn("standins/go", `[ "$1" != run ] || { shift 2; echo "licences of $*" >"$1"; exit; }
+	c.standIn("standins/go", `[ "$1" != run ] || { shift 2; file=$1; shift; echo "licences of $*" >"$file"; exit; }
 while [ "$1" != -o ]; do shift; done
 case $2 in
 */) printf '#!/bin/sh\nwhile [ "$1" != -output ]; do shift; done\necho modules >"$2"\n' >"$2cyclonedx-gomod"; /bin/chmod +x "$2cyclonedx-gomod" ;;

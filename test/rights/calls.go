@@ -111,7 +111,7 @@ func (p *program) note(root *packages.Package, call *ast.CallExpr) {
 	verb := verbs[f.Name()]
 	switch {
 	case strings.HasPrefix(from, typedClients) && verb != "":
-		if namesStatus(call) {
+		if f.Name() == "UpdateStatus" || namesStatus(call) {
 			verb += statusOnly
 		}
 		right := rightTo(resourceOf(strings.TrimPrefix(from, typedClients), strings.TrimSuffix(named.Obj().Name(), "Interface")), verb)
