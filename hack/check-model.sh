@@ -16,7 +16,7 @@ check() {
 	local model=$1 variant=$2 expected=$3 errors states
 	shift 3
 	spin -a "-D$variant" "$models/$model.pml" >spin.log
-	gcc -O2 -w -DNOREDUCE ${compile-} -o pan pan.c
+	gcc -O2 -w -DNOREDUCE ${compile:+"$compile"} -o pan pan.c
 	./pan "$@" -m1000000 >pan.log 2>&1 || true
 	errors=$(sed -n 's/.*errors: \([0-9]*\).*/\1/p' pan.log)
 	states=$(sed -n 's/^ *\([0-9]*\) states, stored.*/\1/p' pan.log)

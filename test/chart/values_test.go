@@ -228,10 +228,10 @@ func another(name string, l leaf) any {
 }
 
 // TestEveryKeyIsAValue renders the chart with all values changed that have a configuration key, and looks for them in the
-// configuration files, which must have all keys and no others. An agent without AntreaProxy accepts no other traffic mode.
+// configuration files, which must have all keys and no others. An agent without AntreaProxy accepts no other traffic mode, and WireGuard needs encap.
 func TestEveryKeyIsAValue(t *testing.T) {
 	t.Run("without AntreaProxy", func(t *testing.T) { testKeys(t, "trafficEncapMode", "noSNAT") })
-	t.Run("without a tunnel", func(t *testing.T) { testKeys(t, "antreaProxy.enable") })
+	t.Run("without a tunnel", func(t *testing.T) { testKeys(t, "antreaProxy.enable", "trafficEncryptionMode") })
 }
 
 // testKeys leaves some keys as they are.
