@@ -158,12 +158,16 @@ func (k *killing) next(world *policy.World) (next *policy.World, exact bool) {
 	}
 	k.generator.Follow(world)
 	next = k.generator.Next()
-	switch k.rng.IntN(8) {
+	step := k.rng.IntN(8)
+	if k.r.refused == 0 && k.r.changes > 2 {
+		step = 7 // at least once
+	}
+	switch step {
 	case 0, 1:
 		return k.onePolicy(world, next), true
 	case 2, 3, 4, 5:
 		return k.generator.EditAntrea(world), true
-	case 6:
+	case 7:
 		return k.generator.AddRefused(world), false
 	}
 	return next, false
