@@ -29,8 +29,9 @@ func marks(w watch.Interface, n int) (texts []string) {
 func TestMarks(t *testing.T) {
 	began := uint64(time.Now().UnixMicro())
 	store := NewStore()
-	require.GreaterOrEqual(t, store.version, began, "later processes have higher versions")
-	store.version = 1
+	require.GreaterOrEqual(t, store.now(), began)
+	now := uint64(2)
+	store.now = func() uint64 { return now }
 	bookmark := func(version string) runtime.Object {
 		o := &controlplane.NetworkPolicy{}
 		o.ResourceVersion = version
@@ -75,6 +76,13 @@ func TestMarks(t *testing.T) {
 	require.Equal(t, []string{"DELETED 5", "BOOKMARK 5"}, marks(one, 2))
 	require.Equal(t, []string{"DELETED "}, marks(unmarked, 1), "no bookmark before")
 	require.Equal(t, []string{"BOOKMARK 2"}, marks(other, 1), "the Node's policies have not changed")
+
+	// Another process may have been at this time before agents come here.
+	now = 9
+	again := store.Watch(AddressGroups, Selection{Node: "node-1", Marked: true}, bookmark)
+	defer again.Stop()
+	require.Equal(t, []string{"BOOKMARK 9"}, marks(again, 1))
+	require.Equal(t, []string{"BOOKMARK 9"}, marks(policies, 1))
 	select {
 	case event := <-other.ResultChan():
 		t.Fatalf("unexpected: %v", event)

@@ -27,8 +27,10 @@ type Selection struct {
 type Store struct {
 	mu   sync.Mutex
 	core *core
-	// version counts the events that have changed something, from the time of the start in microseconds.
+	// version counts the events that have changed something. A watch with marks begins at least at the time in microseconds, now: versions of a process
+	// that serves agents later are higher than of the one before.
 	version uint64
+	now     func() uint64
 	// onNode has the objects by the Nodes in their spans.
 	onNode [resources]map[string]map[object]struct{}
 	// watchers are keyed by Node; "" holds the watchers of everything.
@@ -39,7 +41,7 @@ type Store struct {
 
 // NewStore returns an empty store.
 func NewStore() *Store {
-	s := &Store{core: newCore(), version: uint64(time.Now().UnixMicro())}
+	s := &Store{core: newCore(), now: func() uint64 { return uint64(time.Now().UnixMicro()) }}
 	for r := range s.watchers {
 		s.onNode[r] = map[string]map[object]struct{}{}
 		s.watchers[r] = map[string]map[*watcher]struct{}{}
@@ -82,6 +84,9 @@ func (s *Store) Watch(resource Resource, selection Selection, endOfInitial func(
 func (s *Store) subscribe(resource Resource, selection Selection, endOfInitial func(string) runtime.Object) (*watcher, []watch.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if selection.Marked {
+		s.version = max(s.version, s.now())
+	}
 	var initial []watch.Event
 	for _, o := range s.selected(resource, selection) {
 		initial = append(initial, watch.Event{Type: watch.Added, Object: o.full(selection.Node)})

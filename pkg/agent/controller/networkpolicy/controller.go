@@ -168,6 +168,7 @@ func (c *Controller) Run(ctx context.Context) {
 	if c.reporter != nil {
 		running.Go(func() { c.reporter.run(ctx) })
 	}
+	running.Go(func() { c.limitMarks(ctx) })
 	running.Go(func() { whenever(ctx, c.wake, c.realize, "Could not realize all NetworkPolicies, will try again") })
 	running.Go(func() {
 		whenever(ctx, c.realizedSome, func() error { return c.confirm(ctx) }, "Could not learn when the datapath follows the NetworkPolicies, will try again")
@@ -239,6 +240,7 @@ func (c *Controller) OnEnforced(enforced func()) { c.onEnforced = enforced }
 // method Lasting, which returns true.
 func (c *Controller) PodArrives(i *interfacestore.InterfaceConfig) error {
 	c.enterInterface(i)
+	c.awaitMarks()
 	// Refused policies are retried at other times.
 	err := c.realizeChanges(0)
 	c.mu.Lock()

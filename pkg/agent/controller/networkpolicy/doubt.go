@@ -37,6 +37,11 @@ func (s *state) answered(r Resource) {
 	switch r {
 	case NetworkPolicies:
 		s.doubt.policiesLost = false
+		s.policiesBehind = false
+		for group := range s.leaving {
+			s.deleteNamed(group.resource, group.name)
+		}
+		clear(s.leaving)
 	case AppliedToGroups:
 		s.targetsBehind = !s.marks[r].open
 	}

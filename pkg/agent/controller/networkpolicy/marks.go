@@ -16,7 +16,8 @@ import (
 // A change without a version comes after the version that has ended before it, and needs no more. Upstream's antrea-controller sends no versions:
 // everything takes effect at once.
 //
-// A watch that ends is behind until the next one has begun. If that takes too long (overdue.go), the others do not wait for it any more.
+// A watch that ends is behind until the next one has begun. If that takes too long (overdue.go), or a new Pod waits, the others do not wait for it
+// any more.
 type marks map[Resource]*arrival
 
 // arrival is the progress of one watch.
@@ -62,6 +63,9 @@ func (s *state) begin(r Resource, set change) {
 	for _, a := range s.marks {
 		if set.version > 0 && !a.open && a.reached > 0 {
 			a.reached, a.awaited, a.behind = 0, true, time.Time{}
+			for i := range a.waiting { // It has what this watch has, whatever the versions of its process are.
+				a.waiting[i].version = min(a.waiting[i].version, set.version)
+			}
 		}
 	}
 	*s.marks[r] = arrival{reached: set.version, open: true, awaited: set.version > 0, waiting: []change{set}}
@@ -95,16 +99,32 @@ func (s *state) end(r Resource) {
 	a.waiting = slices.DeleteFunc(a.waiting, func(ch change) bool { return ch.version > a.reached })
 }
 
-// forgo makes no watch wait for some.
+// forgo makes no watch wait for some. Groups that go without the policies that go with them stay until the next watch of policies.
 func (s *state) forgo(watches ...Resource) {
 	for _, r := range watches {
 		s.marks[r].awaited = false
+		if r == NetworkPolicies && !s.marks[r].open {
+			s.policiesBehind = true
+		}
 	}
 	s.release()
 }
 
+// waits reports whether anything waits.
+func (s *state) waits() bool {
+	for _, a := range s.marks {
+		if len(a.waiting) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // release applies what waits for nothing any more. Nothing can take effect before a complete set that waits: it has no older versions.
 func (s *state) release() {
+	if s.held {
+		return
+	}
 	for _, a := range s.marks {
 		if len(a.waiting) > 0 && a.waiting[0].complete && !s.arrived(a.waiting[0].version) {
 			return

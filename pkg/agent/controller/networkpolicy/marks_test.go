@@ -337,3 +337,95 @@ func TestChangesDuringARealization(t *testing.T) {
 	require.Equal(t, 1, b.flows.bundles)
 	require.Equal(t, []string{"Egress [a1@1] peers [10.0.1.3] services []", "Ingress [a1@1] peers [10.0.1.2] services []"}, b.flows.text())
 }
+
+// followed starts an agent with Pod a1, follows a policy that denies group "a", and returns the open watches at version 7.
+func followed(t *testing.T, source *fakeSource) (*agent, *v1beta2.NetworkPolicy, map[Resource]*watch.FakeWatcher) {
+	a := newAgent(t, source, t.TempDir(), iface("a1", "a1", 1, "10.0.0.1"))
+	a.EnableAntreaPolicies(nil, false)
+	a.run()
+	np := tierPolicy("np", 50, 1, "Drop", "a", in(everywhere()))
+	np.AppliedToGroups = []string{"a"}
+	streams := source.sendAll(marked(appliedToGroup("a", memberOf("a1")), 7), marked(np.DeepCopy(), 7))
+	for _, w := range streams {
+		w.Action(watch.Bookmark, bookmark(7))
+	}
+	synctest.Wait()
+	require.Equal(t, []string{"Ingress [a1@1] peers [0.0.0.0/0 ::/0] services [] Drop 50/1/0"}, a.flows.text())
+	return a, np, streams
+}
+
+// A new Pod is isolated by all that has arrived before its first packet, also while that waits for a watch that does not open.
+func TestNewPodsAreIsolatedByWhatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := newFakeSource()
+		a, np, streams := followed(t, source)
+		streams[AddressGroups].Stop()
+		synctest.Wait()
+		streams[NetworkPolicies].Add(marked(atGeneration(np, 1), 8))
+		streams[AppliedToGroups].Modify(marked(&v1beta2.AppliedToGroupPatch{ObjectMeta: metav1.ObjectMeta{Name: "a"}, AddedGroupMembers: []v1beta2.GroupMember{memberOf("b1")}}, 8))
+		for _, r := range []Resource{NetworkPolicies, AppliedToGroups} {
+			streams[r].Action(watch.Bookmark, bookmark(8))
+		}
+		synctest.Wait()
+		began := time.Now()
+		require.NoError(t, a.PodArrives(iface("b1", "b1", 2, "10.0.0.2")))
+		require.Equal(t, []string{"Ingress [a1@1 b1@2] peers [0.0.0.0/0 ::/0] services [] Drop 50/1/0"}, a.flows.text())
+		require.LessOrEqual(t, time.Since(began), markPatience+markPatience/100)
+		requireNothingWaits(t, a)
+		began = time.Now()
+		require.NoError(t, a.PodArrives(iface("c1", "c1", 3, "10.0.0.3")))
+		require.Equal(t, began, time.Now(), "nothing waits")
+	})
+}
+
+// While no watch is open at all, what has arrived waits for markLimit and no longer.
+func TestNothingWaitsForAControllerThatIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := newFakeSource()
+		a, np, streams := followed(t, source)
+		streams[AddressGroups].Stop()
+		synctest.Wait()
+		next := atGeneration(np, 2)
+		next.AppliedToGroups = []string{"a", "b"}
+		streams[NetworkPolicies].Modify(marked(next, 8))
+		streams[AppliedToGroups].Add(marked(appliedToGroup("b"), 8))
+		for _, r := range []Resource{NetworkPolicies, AppliedToGroups} {
+			streams[r].Action(watch.Bookmark, bookmark(8))
+			streams[r].Stop()
+		}
+		synctest.Wait()
+		require.False(t, a.knows("b"))
+		time.Sleep(markLimit + 2*markInterval)
+		synctest.Wait()
+		require.True(t, a.knows("b"))
+		requireNothingWaits(t, a)
+	})
+}
+
+// A group that goes while the policies are not followed stays until they are: the policy that names it is denied nothing less.
+func TestGroupsStayWhilePoliciesAreNotFollowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := newFakeSource()
+		a, np, streams := followed(t, source)
+		streams[NetworkPolicies].Stop()
+		synctest.Wait()
+		streams[AppliedToGroups].Add(marked(appliedToGroup("c", memberOf("a1")), 9))
+		streams[AppliedToGroups].Delete(marked(appliedToGroup("a"), 9))
+		for _, r := range []Resource{AddressGroups, AppliedToGroups} {
+			streams[r].Action(watch.Bookmark, bookmark(9))
+		}
+		time.Sleep(markLimit + 2*markInterval)
+		synctest.Wait()
+		const denied = "Ingress [a1@1] peers [0.0.0.0/0 ::/0] services [] Drop 50/1/0"
+		require.True(t, a.knows("c"))
+		require.Equal(t, []string{denied}, a.flows.text())
+		again := <-source.streams[NetworkPolicies]
+		next := atGeneration(np, 2)
+		next.AppliedToGroups = []string{"c"}
+		again.Add(marked(next, 9))
+		again.Action(watch.Bookmark, bookmark(9))
+		synctest.Wait()
+		require.Equal(t, []string{denied}, a.flows.text())
+		require.False(t, a.knows("a"))
+	})
+}

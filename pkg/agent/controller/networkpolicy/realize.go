@@ -69,6 +69,17 @@ func (c *Controller) outstanding(retries int) (dirty sets.Set[string], due []str
 	return dirty, due, true
 }
 
+// endHold makes what has arrived during a realization take effect.
+func (c *Controller) endHold() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state.held = false
+	c.state.release()
+	if len(c.state.dirty) > 0 {
+		c.poke()
+	}
+}
+
 // takeAll returns all dirty policies: what has changed since the realization began may belong together with what has changed before. The caller
 // holds mu.
 func (c *Controller) takeAll() sets.Set[string] {
@@ -90,7 +101,13 @@ func (c *Controller) takeOpen(names sets.Set[string]) sets.Set[string] {
 	return names
 }
 
+// realizeAll realizes what has taken effect before. Nothing further does until it returns: the next event would take effect in parts while the policies
+// that the switch refuses are looked for.
 func (c *Controller) realizeAll(dirty sets.Set[string], due []string) error {
+	c.mu.Lock()
+	c.state.held = true
+	c.mu.Unlock()
+	defer c.endHold()
 	if len(dirty) > 0 || !c.initialDone {
 		// An earlier attempt may have found unprotected Pods and then failed. They are not among the dirty ones any more.
 		if err := c.closeUnprotected(); err != nil {

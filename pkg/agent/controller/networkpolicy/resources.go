@@ -63,9 +63,9 @@ func deleteObject(object any) (change, error) {
 	case *v1beta2.NetworkPolicy:
 		return change{name: o.Name, apply: func(s *state) { s.deletePolicy(o.Name) }}, nil
 	case *v1beta2.AddressGroup:
-		return change{name: o.Name, apply: func(s *state) { s.deleteAddressGroup(o.Name) }}, nil
+		return change{name: o.Name, apply: func(s *state) { s.deleteNamed(AddressGroups, o.Name) }}, nil
 	case *v1beta2.AppliedToGroup:
-		return change{name: o.Name, apply: func(s *state) { s.deleteAppliedToGroup(o.Name) }}, nil
+		return change{name: o.Name, apply: func(s *state) { s.deleteNamed(AppliedToGroups, o.Name) }}, nil
 	}
 	return change{}, fmt.Errorf("unexpected object of type %T", object)
 }
@@ -127,8 +127,18 @@ func (s *state) object(r Resource, name string) any {
 	return nil
 }
 
-// deleteNamed deletes the object of the resource.
+// goneGroup is a group that antrea-controller has deleted.
+type goneGroup struct {
+	resource Resource
+	name     string
+}
+
+// deleteNamed deletes the object of the resource. A group stays while policies may name it that are no longer the present ones.
 func (s *state) deleteNamed(r Resource, name string) {
+	if s.policiesBehind && r != NetworkPolicies {
+		s.leaving[goneGroup{r, name}] = struct{}{}
+		return
+	}
 	switch r {
 	case AddressGroups:
 		s.deleteAddressGroup(name)

@@ -34,6 +34,11 @@ type state struct {
 
 	// targetsBehind is set while no watch tells of AppliedToGroups.
 	targetsBehind bool
+	// policiesBehind is set while groups change without the policies of their event, and leaving are the groups that have gone since (marks.go).
+	policiesBehind bool
+	leaving        map[goneGroup]struct{}
+	// held is set while nothing may take effect.
+	held bool
 
 	doubt   doubt
 	marks   marks
@@ -73,6 +78,7 @@ func (i index) remove(group, policy string) {
 
 func newState() *state {
 	return &state{
+		leaving:          map[goneGroup]struct{}{},
 		policies:         map[string]*policyState{},
 		addressGroups:    map[string]group{},
 		appliedToGroups:  map[string]group{},
@@ -173,24 +179,33 @@ func (s *state) deletePolicy(name string) {
 	}
 }
 
+// soil makes policies dirty.
+func (s *state) soil(policies sets.Set[string]) {
+	for name := range policies {
+		s.dirty.Insert(name)
+	}
+}
+
 func (s *state) setAddressGroup(name string, g group) {
+	delete(s.leaving, goneGroup{AddressGroups, name})
 	s.addressGroups[name] = g
-	s.dirty = s.dirty.Union(s.byAddressGroup[name])
+	s.soil(s.byAddressGroup[name])
 }
 
 func (s *state) deleteAddressGroup(name string) {
 	delete(s.addressGroups, name)
-	s.dirty = s.dirty.Union(s.byAddressGroup[name])
+	s.soil(s.byAddressGroup[name])
 }
 
 func (s *state) setAppliedToGroup(name string, g group) {
+	delete(s.leaving, goneGroup{AppliedToGroups, name})
 	s.appliedToGroups[name] = g
-	s.dirty = s.dirty.Union(s.byAppliedToGroup[name])
+	s.soil(s.byAppliedToGroup[name])
 }
 
 func (s *state) deleteAppliedToGroup(name string) {
 	delete(s.appliedToGroups, name)
-	s.dirty = s.dirty.Union(s.byAppliedToGroup[name])
+	s.soil(s.byAppliedToGroup[name])
 }
 
 // setInterface adds or replaces an interface of a local Pod.
@@ -202,7 +217,7 @@ func (s *state) setInterface(pod podName, i policy.Pod) {
 		return
 	}
 	s.interfaces[pod][i.InterfaceName] = i
-	s.dirty = s.dirty.Union(s.policiesOf(pod))
+	s.soil(s.policiesOf(pod))
 }
 
 func (s *state) deleteInterface(pod podName, interfaceName string) {
@@ -212,7 +227,7 @@ func (s *state) deleteInterface(pod podName, interfaceName string) {
 	if delete(s.interfaces[pod], interfaceName); len(s.interfaces[pod]) == 0 {
 		delete(s.interfaces, pod)
 	}
-	s.dirty = s.dirty.Union(s.policiesOf(pod))
+	s.soil(s.policiesOf(pod))
 }
 
 // policiesOf returns the names of the policies that apply to the Pod.
