@@ -111,7 +111,8 @@ func (r *ARPResponder) answerAll(ctx context.Context, socket *os.File, iface *ne
 			var from unix.Sockaddr
 			n, from, failed = unix.Recvfrom(int(fd), frame, 0)
 			link, ok := from.(*unix.SockaddrLinklayer)
-			foreign = !ok || link.Pkttype == unix.PACKET_OTHERHOST // to another machine, or of a VLAN without a device
+			// To another machine, or of a VLAN; of one with a device the kernel also shows it here.
+			foreign = !ok || link.Pkttype == unix.PACKET_OTHERHOST || link.Ifindex != iface.Index
 			return !errors.Is(failed, unix.EAGAIN)
 		}); err != nil {
 			return err

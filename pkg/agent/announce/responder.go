@@ -163,7 +163,8 @@ func (r *Responder) answerAll(ctx context.Context, conn *ipv6.PacketConn, iface 
 		}
 		source, _ := netip.AddrFromSlice(asker.IP)
 		to, message := answer(target, source, iface.HardwareAddr)
-		reply := &ipv6.ControlMessage{HopLimit: ndHopLimit, Src: target.AsSlice(), IfIndex: iface.Index}
+		// The kernel takes an address of the interface as the source (RFC 4861, 4.4): the target may be on no device.
+		reply := &ipv6.ControlMessage{HopLimit: ndHopLimit, IfIndex: iface.Index}
 		if _, err := conn.WriteTo(message, reply, &net.IPAddr{IP: to.AsSlice(), Zone: strconv.Itoa(iface.Index)}); err != nil {
 			klog.V(2).InfoS("A neighbor solicitation is not answered", "address", target, "neighbor", asker, "err", err)
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -130,6 +131,16 @@ func TestResponder(t *testing.T) {
 	r.Set(addrs())
 	r.Set(addrs(first))
 	eventually(first)
+
+	// Addresses of Services are on no device. Nothing here answers a ping to them.
+	const nowhere = "fd00:1::97"
+	r.Set(addrs(nowhere))
+	require.Eventually(t, func() bool {
+		var entry string
+		n.reaches(t, nowhere)
+		in(t, n.neighbor, func() { entry, _ = command("ip", "-6", "neigh", "show", nowhere) })
+		return strings.Contains(entry, "lladdr")
+	}, 30*time.Second, 10*time.Millisecond)
 }
 
 // TestAnswer: who has no address yet learns that this one is in use; others get their own answer. Other messages ask for nothing.

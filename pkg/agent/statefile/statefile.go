@@ -21,6 +21,9 @@ func Replace(file string, content []byte) error {
 		return err
 	}
 	temporary := file + TemporarySuffix
+	if err := ignoreMissing(os.Remove(temporary)); err != nil { // It may have another mode.
+		return err
+	}
 	err := os.WriteFile(temporary, content, 0o600)
 	if err == nil {
 		err = os.Rename(temporary, file)

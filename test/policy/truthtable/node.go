@@ -72,7 +72,8 @@ func (c *cluster) startAgent(ctx context.Context, world *policy.World, n nodeSwi
 			}
 		})
 	}
-	c.done.Go(func() { policies.Cutter(n.connections, nil).Run(ctx) })
+	cutter := policies.Cutter(n.connections, nil)
+	c.done.Go(func() { cutter.Run(ctx) })
 	c.agents[n.Name()] = policies
 	c.done.Go(func() { policies.Run(ctx) })
 	<-policies.Synced()

@@ -74,3 +74,33 @@ func TestSearchEnds(t *testing.T) {
 		})
 	}
 }
+
+// While refused policies are looked for, the next event waits: of what it changes together no part takes effect alone.
+func TestSearchHoldsTheNextEvent(t *testing.T) {
+	b := newBenchWith(t)
+	deny := func(name string, generation int64) *v1beta2.NetworkPolicy {
+		return atGeneration(networkPolicy(name, "b", in(block(fmt.Sprintf("10.%d.0.0/24", generation)))), generation)
+	}
+	b.set(deny("first", 1))
+	require.NoError(t, b.realize())
+	b.set(networkPolicy("refused", "b", bad(in)), deny("first", 2))
+	changes := 0
+	b.flows.fail = func(install []*policy.Rule) error {
+		if changes++; changes == 1 { // first moves its rule to second
+			b.update(func(s *state) {
+				s.arrive(NetworkPolicies, change{name: "first", apply: func(s *state) { s.deletePolicy("first") }})
+				s.arrive(NetworkPolicies, change{name: "second", apply: func(s *state) { s.setPolicy(deny("second", 2)) }})
+			})
+			require.Contains(t, b.state.policies, "first")
+		}
+		return refuseBad(install)
+	}
+	require.NoError(t, b.realize())
+	require.Greater(t, changes, 1, "there was a search")
+	require.Contains(t, b.flows.text(), "Ingress [b1@2] peers [10.2.0.0/24] services []")
+	require.NotContains(t, b.state.policies, "first")
+	b.flows.fail = refuseBad
+	require.NoError(t, b.realize())
+	require.Contains(t, b.flows.text(), "Ingress [b1@2] peers [10.2.0.0/24] services []")
+	require.Equal(t, "second", b.state.policies["second"].latest.Name)
+}
