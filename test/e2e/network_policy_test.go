@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/apis"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
@@ -141,6 +142,35 @@ func testPolicyStatistics(t *testing.T, s *suite) {
 		return nil
 	})
 	requireNoLoss(t, stop[report.Ping](t, ping))
+	s.requireWholeStreamCounted(t, "count")
+}
+
+// requireWholeStreamCounted sends a stream to the sink of the area that ends between two readings of the cache, and waits until the rule has counted
+// all of it.
+func (s *suite) requireWholeStreamCounted(t *testing.T, policy string) {
+	t.Helper()
+	stats := func() (apis.RuleStats, error) {
+		p, err := s.policyOn(t, s.server.Node, policy)
+		if err != nil || p.Realized[0].Stats == nil {
+			return apis.RuleStats{}, err
+		}
+		return *p.Realized[0].Stats, nil
+	}
+	before, err := stats()
+	require.NoError(t, err)
+	f := s.flow("TCP", 4733, sinkPort)
+	sent := runTraffic[report.Send](t, s.client.Space, execTimeout, "tcp-send", f.from(), f.to(), "--bytes=5000000", "--rate=2500000")
+	require.EqualValues(t, 5000000, sent.Bytes)
+	eventually(t, "the rule to have counted the whole stream", func() error {
+		after, err := stats()
+		if err != nil {
+			return err
+		}
+		if after.Bytes-before.Bytes < 5000000 || s.oncache && after.FastBytes-before.FastBytes < 4000000 {
+			return fmt.Errorf("before %+v, now %+v", before, after)
+		}
+		return nil
+	})
 }
 
 // testPolicyOverAgentRestart checks that a policy holds while the agent is stopped and after its restart.
