@@ -49,14 +49,15 @@ type Controller struct {
 	wake     chan struct{}
 	recorder *recorder
 
-	core core
+	core     core
+	rewrites rewrites
 	// restored is set when the informers show what any former controller has written.
 	restored bool
 }
 
 // New returns a Controller that does nothing before Run, and nothing while Serving returns an error.
 func New(config Config) (*Controller, error) {
-	c := &Controller{Config: config, now: metav1.Now, wake: make(chan struct{}, 1), core: newCore(), recorder: newRecorder(config.Kube)}
+	c := &Controller{Config: config, now: metav1.Now, wake: make(chan struct{}, 1), core: newCore(), recorder: newRecorder(config.Kube), rewrites: rewrites{}}
 	poke := func() {
 		select {
 		case c.wake <- struct{}{}:
@@ -167,6 +168,9 @@ func (c *Controller) restore(ctx context.Context) error {
 	}
 	for i := range services.Items {
 		written := serviceClaimant(&services.Items[i])
+		if written.pool == "" && !written.shows.IsValid() {
+			continue // It has no address. Other Services come and go all the time.
+		}
 		stored, _, _ := c.Services.GetStore().GetByKey(written.name)
 		service, ok := stored.(*corev1.Service)
 		if !ok {

@@ -51,7 +51,12 @@ func (c *Controller) writeAddress(ctx context.Context, change addressChange) err
 	defer cancel()
 	var err error
 	if change.service != nil {
-		err = c.writeService(ctx, change.service, change.addr)
+		if !c.rewrites.mayWrite(change.GetUID(), change.addr, c.now().Time) {
+			return nil // The next plan without an event tries it again.
+		}
+		if err = c.writeService(ctx, change.service, change.addr); err == nil {
+			c.rewrites.written(change.GetUID(), change.addr, c.now().Time)
+		}
 	} else {
 		err = c.writeEgress(ctx, change.egress, change.addr)
 	}
