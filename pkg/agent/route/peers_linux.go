@@ -65,6 +65,10 @@ func (s *stack) addRoutes(r podRoute) error {
 	if err := s.set.add(cidr); err != nil {
 		return err
 	}
+	if r.source.IsValid() {
+		// Its entry is what drops packets in clear, so it stays even if the route is refused: syncRoutes tries that again.
+		s.peers[cidr] = r
+	}
 	if r.plain {
 		err = s.setPlainRoute(r, link)
 	} else if err = s.addNeighbor(r.gateway, link); err == nil {

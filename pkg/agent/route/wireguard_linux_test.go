@@ -164,3 +164,43 @@ func TestNothingLeavesOrComesInClear(t *testing.T) {
 	require.NotContains(t, saved, config.WireGuardDevice)
 	require.NotContains(t, saved, "51820")
 }
+
+// podEntries returns the networks of Pods in the set.
+func podEntries(t *testing.T) []netip.Prefix {
+	t.Helper()
+	entries, err := familyIPv4.podSet().entries()
+	require.NoError(t, err)
+	return entries
+}
+
+// TestRefusedRouteLeavesNothingInClear: packets to and from a peer's Pods are dropped although the Node has a route of its own to them, or the device is
+// not there yet.
+func TestRefusedRouteLeavesNothingInClear(t *testing.T) {
+	newNetNS(t)
+	newGateway6(t)
+	newUplink(t)
+	c := newEncryptedClient(t)
+	require.NoError(t, c.Initialize())
+	requireEntry := func() {
+		t.Helper()
+		require.Contains(t, podEntries(t), peerCIDR)
+	}
+	require.ErrorContains(t, c.AddRoutes(peerCIDR, "node2", byWireGuard, peerGateway), "find device antrea-wg0")
+	requireEntry()
+	makeWireGuard(t)
+	run(t, "ip", "route", "add", peerCIDR.String(), "via", "192.168.77.12")
+	for range 2 {
+		require.ErrorContains(t, c.AddRoutes(peerCIDR, "node2", byWireGuard, peerGateway), "the Node has a route of its own to it")
+		requireEntry()
+		require.NoError(t, c.Reconcile(nil))
+		requireEntry()
+		c = newEncryptedClient(t) // another agent
+		require.NoError(t, c.Initialize())
+	}
+	require.Error(t, c.AddRoutes(peerCIDR, "node2", byWireGuard, peerGateway))
+	run(t, "ip", "route", "del", peerCIDR.String())
+	require.NoError(t, c.sync(t.Context()))
+	require.Contains(t, routesTo(t, peerCIDR), "dev antrea-wg0")
+	require.NoError(t, c.DeleteRoutes(peerCIDR))
+	require.NotContains(t, podEntries(t), peerCIDR)
+}
