@@ -39,6 +39,9 @@ func (r *routes) SetNodeAddresses(nodeName string, addresses []netip.Addr) error
 	return nil
 }
 
+// Guard implements noderoute.RouteClient. Nothing is encrypted.
+func (r *routes) Guard(string, []netip.Prefix) error { return nil }
+
 // Reconcile implements noderoute.RouteClient.
 func (r *routes) Reconcile(podCIDRs []netip.Prefix) error {
 	r.mu.Lock()

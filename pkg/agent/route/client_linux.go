@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"k8s.io/klog/v2"
 
@@ -141,6 +142,20 @@ func (c *Client) SetNodeAddresses(nodeName string, addresses []netip.Addr) error
 		}
 		if err != nil {
 			return fmt.Errorf("set the addresses of Node %s to %v: %w", nodeName, addresses, err)
+		}
+		return nil
+	})
+}
+
+// Guard implements Interface. Networks of an IP version that this Node's Pods do not have are left out.
+func (c *Client) Guard(nodeName string, podCIDRs []netip.Prefix) error {
+	return c.each(func(s *stack) error {
+		if !s.firewall.params.encrypts() {
+			return nil
+		}
+		cidrs := slices.DeleteFunc(slices.Clone(podCIDRs), func(cidr netip.Prefix) bool { return !s.family.has(cidr.Addr()) || cidr.Overlaps(s.podCIDR) })
+		if err := s.guard(nodeName, cidrs); err != nil {
+			return fmt.Errorf("drop what is not encrypted to and from the Pod networks %v of Node %s: %w", cidrs, nodeName, err)
 		}
 		return nil
 	})

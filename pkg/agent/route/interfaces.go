@@ -24,6 +24,9 @@ type Interface interface {
 	// SetNodeAddresses sets the addresses to which other Nodes may send tunnel packets for a Node; no addresses means that
 	// the Node is gone. The addresses of a new Node must be set before its flows. Idempotent.
 	SetNodeAddresses(nodeName string, addresses []netip.Addr) error
+	// Guard replaces the Pod networks of a Node from and to which packets are dropped that are not encrypted, whether there are routes to them or not; none
+	// means that the Node is gone. Without encryption it does nothing. Idempotent.
+	Guard(nodeName string, podCIDRs []netip.Prefix) error
 	// Reconcile deletes routes on the gateway, and the agent's routes to peers, whose destination is neither the local Pod CIDR nor in podCIDRs. It also
 	// deletes addresses of Nodes that SetNodeAddresses has not set since the start.
 	Reconcile(podCIDRs []netip.Prefix) error

@@ -7,14 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 	"k8s.io/klog/v2"
 )
 
-// knownCIDRs returns the local Pod CIDR, the CIDRs of the peers, and more. The caller holds mutex.
-func (s *stack) knownCIDRs(more []netip.Prefix) map[netip.Prefix]bool {
+// routedCIDRs returns the local Pod CIDR, the CIDRs of the peers, and more. The caller holds mutex.
+func (s *stack) routedCIDRs(more []netip.Prefix) map[netip.Prefix]bool {
 	known := map[netip.Prefix]bool{s.podCIDR: true}
 	for cidr := range s.peers {
 		known[cidr] = true
@@ -25,11 +26,56 @@ func (s *stack) knownCIDRs(more []netip.Prefix) map[netip.Prefix]bool {
 	return known
 }
 
+// setCIDRs returns what belongs in the set: routedCIDRs and those that are guarded. The caller holds mutex.
+func (s *stack) setCIDRs(more []netip.Prefix) map[netip.Prefix]bool {
+	known := s.routedCIDRs(more)
+	for _, cidrs := range s.guarded {
+		for _, cidr := range cidrs {
+			known[cidr] = true
+		}
+	}
+	return known
+}
+
+// guard replaces the networks of the Node from and to which nothing comes or leaves in clear.
+func (s *stack) guard(node string, cidrs []netip.Prefix) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	former := s.guarded[node]
+	s.guarded[node] = slices.Clone(cidrs)
+	var errs []error
+	for _, cidr := range former {
+		if err := s.forget(cidr); err != nil {
+			s.guarded[node] = append(s.guarded[node], cidr) // the next call tries again
+			errs = append(errs, err)
+		}
+	}
+	if len(s.guarded[node]) == 0 {
+		delete(s.guarded, node)
+	}
+	for _, cidr := range cidrs {
+		errs = append(errs, s.set.add(cidr))
+	}
+	return errors.Join(errs...)
+}
+
+// forget removes the CIDR from the set, unless there is a peer with it or it is guarded. The caller holds mutex.
+func (s *stack) forget(cidr netip.Prefix) error {
+	_, isPeer := s.peers[cidr]
+	for _, cidrs := range s.guarded {
+		isPeer = isPeer || slices.Contains(cidrs, cidr)
+	}
+	if isPeer {
+		return nil
+	}
+	return s.set.remove(cidr)
+}
+
 // reconcile removes routes, neighbors and set entries of CIDRs that are neither in podCIDRs nor added.
 func (s *stack) reconcile(podCIDRs []netip.Prefix) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	known := s.knownCIDRs(podCIDRs)
+	known := s.routedCIDRs(podCIDRs)
 	link, have, err := s.gatewayRoutes()
 	if err != nil {
 		return err
@@ -45,7 +91,7 @@ func (s *stack) reconcile(podCIDRs []netip.Prefix) error {
 		}
 		klog.InfoS("Deleted unknown route on gateway", "destination", r.cidr, "gateway", r.gateway)
 	}
-	errs = append(errs, s.removeUnknownPlainRoutes(known, link), s.removeUnknownNeighbors(known, link), s.set.removeOthers(known))
+	errs = append(errs, s.removeUnknownPlainRoutes(known, link), s.removeUnknownNeighbors(known, link), s.set.removeOthers(s.setCIDRs(podCIDRs)))
 	return errors.Join(errs...)
 }
 
@@ -75,10 +121,7 @@ func (s *stack) addRoutes(r podRoute) error {
 		err = setRoute(r, link)
 	}
 	if err != nil {
-		if _, before := s.peers[cidr]; !before {
-			err = errors.Join(err, s.set.remove(cidr))
-		}
-		return err
+		return errors.Join(err, s.forget(cidr))
 	}
 	s.peers[cidr] = r
 	return nil
@@ -128,5 +171,5 @@ func (s *stack) deleteRoutes(cidr netip.Prefix) error {
 	}
 	// From here on no look may restore the route, even if the set entry cannot be removed now.
 	delete(s.peers, cidr)
-	return s.set.remove(cidr)
+	return s.forget(cidr)
 }

@@ -31,11 +31,13 @@ type stack struct {
 	// formerPodPorts are the ports of the Node that led to Pods when the agent started.
 	formerPodPorts []PodPort
 
-	// mutex guards peers, nodes and services, together with the routes, neighbors and set entries in the kernel that
+	// mutex guards peers, guarded, nodes and services, together with the routes, neighbors and set entries in the kernel that
 	// correspond to them.
 	mutex sync.Mutex
 	peers map[netip.Prefix]podRoute
-	nodes nodeAddresses
+	// guarded are the networks of Guard, by Node.
+	guarded map[string][]netip.Prefix
+	nodes   nodeAddresses
 	// services is nil without proxyAll.
 	services *hostServices
 }
@@ -50,7 +52,7 @@ func newStack(f family, podCIDR netip.Prefix, transport netip.Addr, own []netip.
 	}
 	s := &stack{
 		family: f, gateway: params.gateway, podCIDR: podCIDR, set: f.podSet(), nodeSet: f.nodeSet(), sysctls: sysctls, firewall: w,
-		peers: map[netip.Prefix]podRoute{}, nodes: newNodeAddresses(f.hosts(own)),
+		peers: map[netip.Prefix]podRoute{}, guarded: map[string][]netip.Prefix{}, nodes: newNodeAddresses(f.hosts(own)),
 	}
 	if params.proxyAll() {
 		s.services = newHostServices(f, needed)
@@ -125,7 +127,7 @@ func (s *stack) syncSets() error {
 	defer s.mutex.Unlock()
 	err := s.nodeSet.sync(s.nodes.known())
 	if s.hasPods() {
-		err = errors.Join(err, s.set.sync(s.knownCIDRs(nil)))
+		err = errors.Join(err, s.set.sync(s.setCIDRs(nil)))
 	}
 	if s.services != nil {
 		err = errors.Join(err, s.syncPortSets(), s.syncHealthPorts())

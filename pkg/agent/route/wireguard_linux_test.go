@@ -204,3 +204,40 @@ func TestRefusedRouteLeavesNothingInClear(t *testing.T) {
 	require.NoError(t, c.DeleteRoutes(peerCIDR))
 	require.NotContains(t, podEntries(t), peerCIDR)
 }
+
+// TestGuard: networks stay in the set whether there is a route or not, until the Node is gone, and for another Node that has them.
+func TestGuard(t *testing.T) {
+	newNetNS(t)
+	newGateway6(t)
+	newUplink(t)
+	makeWireGuard(t)
+	former := newEncryptedClient(t)
+	require.NoError(t, former.Initialize())
+	require.NoError(t, former.AddRoutes(peerCIDR, "node2", byWireGuard, peerGateway))
+
+	c := newEncryptedClient(t)
+	require.NoError(t, c.Initialize())
+	require.NoError(t, c.Guard("node2", []netip.Prefix{peerCIDR, peerCIDR6, localCIDR}))
+	require.NoError(t, c.Reconcile(nil))
+	require.Contains(t, podEntries(t), peerCIDR)
+	require.Empty(t, routesTo(t, peerCIDR))
+	require.NoError(t, c.AddRoutes(peerCIDR, "node2", byWireGuard, peerGateway))
+	require.NoError(t, c.DeleteRoutes(peerCIDR))
+	require.Contains(t, podEntries(t), peerCIDR, "without a route")
+	require.NoError(t, familyIPv4.podSet().remove(peerCIDR))
+	require.NoError(t, c.sync(t.Context()))
+	require.Contains(t, podEntries(t), peerCIDR, "repaired")
+	require.NoError(t, c.Guard("node3", []netip.Prefix{peerCIDR}))
+	require.NoError(t, c.Guard("node2", nil))
+	require.Contains(t, podEntries(t), peerCIDR, "of another Node")
+	require.NoError(t, c.AddRoutes(peerCIDR, "node3", byWireGuard, peerGateway))
+	require.NoError(t, c.Guard("node3", nil))
+	require.Contains(t, podEntries(t), peerCIDR, "with a route")
+	require.NoError(t, c.DeleteRoutes(peerCIDR))
+	require.Equal(t, []netip.Prefix{localCIDR}, podEntries(t))
+
+	off := newTestClient6(t, true)
+	require.NoError(t, off.Initialize())
+	require.NoError(t, off.Guard("node2", []netip.Prefix{peerCIDR}))
+	require.Equal(t, []netip.Prefix{localCIDR}, podEntries(t))
+}

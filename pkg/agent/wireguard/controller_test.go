@@ -77,6 +77,7 @@ func (d *fakeDevice) change(f func(*fakeDevice)) {
 type fakeRoutes struct{ fails error }
 
 func (*fakeRoutes) SetNodeAddresses(string, []netip.Addr) error { return nil }
+func (*fakeRoutes) Guard(string, []netip.Prefix) error          { return nil }
 func (*fakeRoutes) Reconcile([]netip.Prefix) error              { return nil }
 func (f *fakeRoutes) DeleteRoutes(netip.Prefix) error           { return f.fails }
 func (f *fakeRoutes) AddRoutes(netip.Prefix, string, reach.Reach, netip.Addr) error {

@@ -12,6 +12,7 @@ import (
 // RouteClient makes the host's routes to peers, as route.Interface describes it.
 type RouteClient interface {
 	SetNodeAddresses(nodeName string, addresses []netip.Addr) error
+	Guard(nodeName string, podCIDRs []netip.Prefix) error
 	Reconcile(podCIDRs []netip.Prefix) error
 	AddRoutes(peerPodCIDR netip.Prefix, nodeName string, by reach.Reach, peerGatewayIP netip.Addr) error
 	DeleteRoutes(peerPodCIDR netip.Prefix) error

@@ -103,6 +103,8 @@ func (h *testHost) DeleteRoutes(cidr netip.Prefix) error {
 	return nil
 }
 
+func (h *testHost) Guard(string, []netip.Prefix) error { return nil }
+
 func (h *testHost) Reconcile([]netip.Prefix) error { return nil }
 
 // others returns the addresses of other Nodes, as text. Addresses of this Node are only ever added.

@@ -93,8 +93,26 @@ func (l *local) takes(cidr netip.Prefix) (dependency.Address, bool) {
 // Node with a wrong network of one IP version keeps the other. have are the addresses that the Node's networks lead to now.
 // They are kept when the object has no usable address, because they are more likely right than none.
 func (l *local) peer(o *object, all *claims, have map[netip.Prefix]netip.Addr) (*Peer, []finding) {
-	findings := slices.Clone(o.findings)
+	cidrs, findings := l.podNetworks(o, all)
 	peer := &Peer{Name: o.name}
+	for _, cidr := range cidrs {
+		ip, why := l.transportAddress(o, cidr, all, have[cidr])
+		if why != "" {
+			findings = append(findings, finding{ReasonNodeAddressInvalid, why})
+		}
+		if ip.IsValid() {
+			peer.Networks = append(peer.Networks, Network{CIDR: cidr, Reach: l.reach(cidr, ip)})
+		}
+	}
+	if len(peer.Networks) == 0 {
+		return nil, findings
+	}
+	return peer, findings
+}
+
+// podNetworks returns the Pod networks of another Node that are its own, whether it can be connected or not, and what is wrong with its object.
+func (l *local) podNetworks(o *object, all *claims) (cidrs []netip.Prefix, findings []finding) {
+	findings = slices.Clone(o.findings)
 	for _, cidr := range o.cidrs {
 		if lost := lostClaim(cidr, all.verdict(o.name, cidr)); lost != nil {
 			findings = append(findings, *lost)
@@ -113,18 +131,9 @@ func (l *local) peer(o *object, all *claims, have map[netip.Prefix]netip.Addr) (
 				fmt.Sprintf("Pod CIDR %s contains %s, %s, which Node %s depends on; it must not contain it", cidr, a.Addr, a.What, l.name)})
 			continue
 		}
-		ip, why := l.transportAddress(o, cidr, all, have[cidr])
-		if why != "" {
-			findings = append(findings, finding{ReasonNodeAddressInvalid, why})
-		}
-		if ip.IsValid() {
-			peer.Networks = append(peer.Networks, Network{CIDR: cidr, Reach: l.reach(cidr, ip)})
-		}
+		cidrs = append(cidrs, cidr)
 	}
-	if len(peer.Networks) == 0 {
-		return nil, findings
-	}
-	return peer, findings
+	return cidrs, findings
 }
 
 // lostClaim says why a Pod network does not belong to the Node, nil if it does.

@@ -47,6 +47,7 @@ type FlowClient interface {
 // RouteClient is the part of route.Interface that the controller needs.
 type RouteClient interface {
 	SetNodeAddresses(nodeName string, addresses []netip.Addr) error
+	Guard(nodeName string, podCIDRs []netip.Prefix) error
 	Reconcile(podCIDRs []netip.Prefix) error
 	AddRoutes(peerPodCIDR netip.Prefix, nodeName string, by reach.Reach, peerGatewayIP netip.Addr) error
 	DeleteRoutes(peerPodCIDR netip.Prefix) error
@@ -188,6 +189,12 @@ func (c *Controller) noteInitialNodes() error {
 		_ = recovery.Call(controllerName, subject(node.Name, ""), func() error { c.claims.set(node.Name, readNode(node)); return nil })
 		if node.Name != c.local.name {
 			initial[node.Name] = true
+		}
+	}
+	for _, node := range nodes {
+		if initial[node.Name] {
+			// Errors are those of syncNode, which tries again.
+			_ = recovery.Call(controllerName, subject(node.Name, ""), func() error { return c.guard(node.Name, readNode(node)) })
 		}
 	}
 	c.initialMutex.Lock()

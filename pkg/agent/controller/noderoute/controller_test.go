@@ -47,6 +47,8 @@ type recorder struct {
 	calls []string
 	// addresses are the addresses of all Nodes. Calls that set them are not recorded with the others.
 	addresses map[string]string
+	// guarded are the networks of all Nodes that are guarded.
+	guarded map[string][]netip.Prefix
 	// failures is the number of times that each call must still fail; failed counts the failures.
 	failures map[string]int
 	failed   map[string]int
@@ -57,7 +59,7 @@ type recorder struct {
 var errTransient = fmt.Errorf("planned failure: %w", of.ErrDisconnected)
 
 func newRecorder(failures map[string]int) *recorder {
-	return &recorder{addresses: map[string]string{}, failures: failures, failed: map[string]int{}, failure: errTransient}
+	return &recorder{addresses: map[string]string{}, guarded: map[string][]netip.Prefix{}, failures: failures, failed: map[string]int{}, failure: errTransient}
 }
 
 func (r *recorder) call(format string, args ...any) error {
@@ -95,6 +97,21 @@ func (r *recorder) SetNodeAddresses(node string, addresses []netip.Addr) error {
 	return nil
 }
 
+func (r *recorder) Guard(node string, cidrs []netip.Prefix) error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.guarded[node] = cidrs; len(cidrs) == 0 {
+		delete(r.guarded, node)
+	}
+	return nil
+}
+
+func (r *recorder) guards(node string, cidr netip.Prefix) bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return slices.Contains(r.guarded[node], cidr)
+}
+
 func (r *recorder) addressesOf(node string) string {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -107,6 +124,9 @@ func (r *recorder) InstallNodeFlows(node string, peers map[netip.Prefix]openflow
 	}
 	gateways, ip := map[netip.Prefix]netip.Addr{}, netip.Addr{}
 	for cidr, p := range peers {
+		if !r.guards(node, cidr) {
+			return fmt.Errorf("flows of Node %s come before %s is guarded", node, cidr)
+		}
 		gateways[cidr], ip = p.Gateway, p.Reach.Address
 	}
 	return r.call("flows+ %s %v %s", node, gateways, ip) // fmt prints maps in the order of their keys' bytes
@@ -251,6 +271,36 @@ const (
 	route2     = "route+ 10.10.2.0/24 node2 192.168.0.2 10.10.2.1"
 	reconcile2 = "reconcile [10.10.2.0/24]"
 )
+
+// TestGuardsNodesThatAreNotConnected: nothing leaves in clear for Pods of a Node whose object is wrong, as long as there is one. What the Node itself needs
+// is not cut off.
+func TestGuardsNodesThatAreNotConnected(t *testing.T) {
+	unreadable := node("node3", "192.168.0.3", "10.10.3.0/24")
+	unreadable.Annotations = map[string]string{TransportAddressesAnnotation: "nonsense"}
+	f := start(t, nil, own, node2, unreadable, node("no-address", "", "10.10.4.0/24"), node("greedy", "192.168.0.5", "192.168.0.0/25"))
+	f.waitSynced()
+	require.Len(t, f.controller.Peers(), 1)
+	network := netip.MustParsePrefix
+	require.True(t, f.guards("node2", network("10.10.2.0/24")))
+	require.True(t, f.guards("node3", network("10.10.3.0/24")))
+	require.True(t, f.guards("no-address", network("10.10.4.0/24")))
+	require.False(t, f.guards("greedy", network("192.168.0.0/25")), "it has addresses of Nodes")
+	f.remove("node3")
+	require.Eventually(t, func() bool { return !f.guards("node3", network("10.10.3.0/24")) }, time.Minute, 5*time.Millisecond)
+}
+
+// TestGuardsBeforeTheFirstNodeIsHandled: flows of a former agent may lead to any of them.
+func TestGuardsBeforeTheFirstNodeIsHandled(t *testing.T) {
+	r := newRecorder(nil)
+	factory := informers.NewSharedInformerFactory(fake.NewClientset(own, node2), 0)
+	c, err := New(factory.Core().V1().Nodes(), r, r, &config.NetworkConfig{IPv4Enabled: true}, &config.NodeConfig{Name: "node1"}, problem.NewRecorder())
+	require.NoError(t, err)
+	factory.Start(t.Context().Done())
+	factory.WaitForCacheSync(t.Context().Done())
+	require.NoError(t, c.noteInitialNodes())
+	require.True(t, r.guards("node2", netip.MustParsePrefix("10.10.2.0/24")))
+	require.Empty(t, r.guarded["node1"])
+}
 
 func TestStartUp(t *testing.T) {
 	f := start(t, nil, own, node2, node("node3", "192.168.0.3", "10.10.3.0/24"), node("no-cidr-yet", "192.168.0.4", ""))

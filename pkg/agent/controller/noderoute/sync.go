@@ -58,6 +58,9 @@ func (c *Controller) syncPeer(name string, o *object) error {
 		addresses = o.allAddresses()
 	}
 	c.report(name, o, findings)
+	if err := c.guard(name, o); err != nil {
+		return err
+	}
 	if o != nil {
 		// Even for a Node that cannot be connected: other Nodes may find it usable.
 		if err := c.routes.SetNodeAddresses(name, union(addresses, before)); err != nil {
@@ -74,6 +77,15 @@ func (c *Controller) syncPeer(name string, o *object) error {
 		}
 	}
 	return conflict
+}
+
+// guard makes sure that, with encryption, nothing leaves for the Node's Pods in clear: not before there are flows to them, nor if it cannot be connected.
+func (c *Controller) guard(name string, o *object) error {
+	var cidrs []netip.Prefix
+	if o != nil {
+		cidrs, _ = c.local.podNetworks(o, c.claims)
+	}
+	return c.routes.Guard(name, cidrs)
 }
 
 // union returns addresses and those that flows lead to, in order.
