@@ -160,6 +160,9 @@ func (i *Initializer) discover(ctx context.Context) error {
 		return fmt.Errorf("choose the device that carries the tunnel: %w", err)
 	}
 	dropUnusedFamily(uplink, info)
+	if err := checkEncryption(i.options.WireGuardPort, uplink, info); err != nil {
+		return err
+	}
 	mtu, err := podMTU(&i.options, uplink, info.podIPv6CIDR.IsValid())
 	if err != nil {
 		return fmt.Errorf("choose the MTU of Pods: %w", err)

@@ -279,6 +279,17 @@ func TestInitializeAgainKeepsWhatIsThere(t *testing.T) {
 	require.Equal(t, addresses("10.10.1.2"), pod.IPs)
 }
 
+// With encryption, nothing changes on a Node with IPv6.
+func TestInitializeRefusesToEncryptIPv6(t *testing.T) {
+	b := newBed(t)
+	b.options.WireGuardPort = 51820
+	b.kube = fake.NewClientset(testNode([]string{"10.10.1.0/24", "fd00:10::/64"}, internalIP("192.168.0.1")))
+	_, err := b.initializer().Initialize(t.Context())
+	require.ErrorContains(t, err, "trafficEncryptionMode wireGuard does not encrypt IPv6 in this version")
+	_, err = netlink.LinkByName("antrea-gw0")
+	require.Error(t, err)
+}
+
 // While ovs-vswitchd waits for flows, the former cache answers as the kernel's flows do, unless its headers are wrong.
 func TestInitializeSuspendsTheFormerCache(t *testing.T) {
 	b := newBed(t)

@@ -241,6 +241,19 @@ func TestDropUnusedFamily(t *testing.T) {
 	}
 }
 
+func TestEncryptionRefusesIPv6(t *testing.T) {
+	v4, v6, pods4, pods6 := prefixes("192.168.0.1/24")[0], prefixes("fd00::1/64")[0], prefixes("10.10.1.0/24")[0], prefixes("fd00:10::/64")[0]
+	both := config.Uplink{IPv4: v4, IPv6: v6}
+	refused := func(port uint16, uplink config.Uplink, node nodeInfo) error {
+		dropUnusedFamily(&uplink, &node)
+		return checkEncryption(port, &uplink, &node)
+	}
+	require.NoError(t, refused(51820, both, nodeInfo{podIPv4CIDR: pods4}), "IPv6 addresses that are not used")
+	require.NoError(t, refused(0, both, nodeInfo{podIPv4CIDR: pods4, podIPv6CIDR: pods6}))
+	require.ErrorContains(t, refused(51820, config.Uplink{IPv4: v4}, nodeInfo{podIPv4CIDR: pods4, podIPv6CIDR: pods6}), "the Node has fd00:10::/64: set none")
+	require.ErrorContains(t, refused(51820, config.Uplink{IPv6: v6}, nodeInfo{podIPv4CIDR: pods4}), "the Node has fd00::1/64: set none")
+}
+
 func TestPodMTU(t *testing.T) {
 	v4, v6 := prefixes("192.168.0.1/24")[0], prefixes("fd00::1/64")[0]
 	for _, tc := range []struct {

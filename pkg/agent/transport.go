@@ -120,6 +120,18 @@ func dropUnusedFamily(u *config.Uplink, node *nodeInfo) {
 	}
 }
 
+// checkEncryption refuses IPv6, which no test has shown to be encrypted.
+func checkEncryption(wireGuardPort uint16, u *config.Uplink, node *nodeInfo) error {
+	found := u.IPv6
+	if node.podIPv6CIDR.IsValid() {
+		found = node.podIPv6CIDR
+	}
+	if wireGuardPort == 0 || !found.IsValid() {
+		return nil
+	}
+	return fmt.Errorf("trafficEncryptionMode wireGuard does not encrypt IPv6 in this version, and the Node has %s: set none, or give Pods and Nodes IPv4 only", found)
+}
+
 func isUsable(p netip.Prefix) bool { return p.Addr().IsGlobalUnicast() }
 
 func hasAddress(u *config.Uplink) bool { return u.IPv4.IsValid() || u.IPv6.IsValid() }

@@ -112,7 +112,7 @@ func (s *stack) addRoutes(r podRoute) error {
 		return err
 	}
 	if r.source.IsValid() {
-		// Its entry is what drops packets in clear, so it stays even if the route is refused: syncRoutes tries that again.
+		// Rules drop packets in clear because of its entry, which stays even if the route is refused: syncRoutes tries that again.
 		s.peers[cidr] = r
 	}
 	if r.plain {

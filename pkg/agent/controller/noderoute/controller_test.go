@@ -272,8 +272,8 @@ const (
 	reconcile2 = "reconcile [10.10.2.0/24]"
 )
 
-// TestGuardsNodesThatAreNotConnected: nothing leaves in clear for Pods of a Node whose object is wrong, as long as there is one. What the Node itself needs
-// is not cut off.
+// TestGuardsNodesThatAreNotConnected: nothing leaves in clear for Pods of a Node whose object is wrong, as long as there is one. Addresses that the Node
+// itself needs are not cut off.
 func TestGuardsNodesThatAreNotConnected(t *testing.T) {
 	unreadable := node("node3", "192.168.0.3", "10.10.3.0/24")
 	unreadable.Annotations = map[string]string{TransportAddressesAnnotation: "nonsense"}
