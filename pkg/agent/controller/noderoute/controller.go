@@ -193,7 +193,7 @@ func (c *Controller) noteInitialNodes() error {
 	}
 	for _, node := range nodes {
 		if initial[node.Name] {
-			// Errors are those of syncNode, which tries again.
+			// syncNode tries again.
 			_ = recovery.Call(controllerName, subject(node.Name, ""), func() error { return c.guard(node.Name, readNode(node)) })
 		}
 	}
