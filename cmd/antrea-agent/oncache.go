@@ -140,7 +140,7 @@ func oncacheChanges(c oncachehandler.ModeController, f oncachehandler.Flusher) m
 // formerCacheOf is formerCache with the condition under which its hits may continue while this agent starts: its own cache would have the same hits.
 func formerCacheOf(o *options) round.FormerCache {
 	former := formerCache
-	if o.gates.Enabled(features.ONCache) && o.config.ONCache.Mode == datapath.ModeEnforce.String() && !o.config.TunnelCsum {
+	if o.gates.Enabled(features.ONCache) && o.config.ONCache.Mode == datapath.ModeEnforce.String() && !o.config.TunnelCsum && !o.encrypts() {
 		former.Agrees = func(epochs map[netip.Addr]uint16) (bool, error) {
 			return datapath.Agrees(oncache.DefaultPinPath, o.config.ONCache.MaxFlows, o.config.ONCache.RewritesPackets(), epochs)
 		}

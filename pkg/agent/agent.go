@@ -92,6 +92,12 @@ func (i *Initializer) Initialize(ctx context.Context) (*State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the client of the host network: %w", err)
 	}
+	if i.network.WireGuardPort != 0 && i.former.StopHits != nil {
+		// Those of an agent without encryption pass the rules, and send packets to other Nodes in clear.
+		if err := i.former.StopHits(); err != nil {
+			return nil, fmt.Errorf("stop the hits of the former cache: %w", err)
+		}
+	}
 	if err := routes.Initialize(); err != nil {
 		return nil, fmt.Errorf("prepare the host network: %w", err)
 	}

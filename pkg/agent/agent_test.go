@@ -74,9 +74,15 @@ func (p *pipelineStub) Initialize(_ context.Context, round openflow.RoundInfo, n
 
 func (p *pipelineStub) DeleteStaleFlows() error { return nil }
 
-type routesStub struct{ route.Interface }
+type routesStub struct {
+	route.Interface
+	initialize func()
+}
 
-func (routesStub) Initialize() error { return nil }
+func (r routesStub) Initialize() error {
+	r.initialize()
+	return nil
+}
 
 type datapathStub struct{}
 
@@ -92,6 +98,8 @@ type bed struct {
 	// suspended counts how often the former cache was suspended; agrees is its FormerCache.Agrees.
 	suspended int
 	agrees    func(map[netip.Addr]uint16) (bool, error)
+	// steps are the end of the former cache's hits and the start of the host network, in order.
+	steps []string
 }
 
 func newBed(t *testing.T) *bed {
@@ -115,8 +123,14 @@ func newBed(t *testing.T) *bed {
 func (b *bed) initializer() *Initializer {
 	b.store, b.pipeline = interfacestore.NewInterfaceStore(), &pipelineStub{}
 	i := NewInitializer(b.options, b.kube, b.bridge, datapathStub{}, b.store, b.pipeline,
-		func(*config.NetworkConfig, *config.NodeConfig) (route.Interface, error) { return routesStub{}, nil },
-		round.FormerCache{Suspend: func() error { b.suspended++; return nil }, Agrees: b.agrees})
+		func(*config.NetworkConfig, *config.NodeConfig) (route.Interface, error) {
+			return routesStub{initialize: func() { b.steps = append(b.steps, "host network") }}, nil
+		},
+		round.FormerCache{
+			Suspend:  func() error { b.suspended++; return nil },
+			StopHits: func() error { b.steps = append(b.steps, "no hits"); return nil },
+			Agrees:   b.agrees,
+		})
 	i.nodeInterval, i.bridgeAttempt = time.Millisecond, 100*time.Millisecond
 	return i
 }
@@ -288,6 +302,16 @@ func TestInitializeRefusesToEncryptIPv6(t *testing.T) {
 	require.ErrorContains(t, err, "trafficEncryptionMode wireGuard does not encrypt IPv6 in this version")
 	_, err = netlink.LinkByName("antrea-gw0")
 	require.Error(t, err)
+}
+
+// Hits of an agent without encryption would send packets in clear.
+func TestEncryptionEndsFormerHits(t *testing.T) {
+	b := newBed(t)
+	b.start(t)
+	require.Equal(t, []string{"host network"}, b.steps)
+	b.options.WireGuardPort, b.steps = 51820, nil
+	b.start(t)
+	require.Equal(t, []string{"no hits", "host network"}, b.steps)
 }
 
 // While ovs-vswitchd waits for flows, the former cache answers as the kernel's flows do, unless its headers are wrong.
