@@ -24,6 +24,9 @@ func listeners(c *AgentConfig, gates featuregate.FeatureGate) []listener {
 		tunnel = map[string]int{TunnelGeneve: 6081, TunnelVXLAN: 4789}[c.TunnelType]
 	}
 	all := []listener{{"tunnelPort", "udp", tunnel}, {"apiPort", "tcp", c.APIPort}, {"clusterPort", "tcp", c.ClusterPort}}
+	if c.TrafficEncryptionMode == EncryptionWireGuard {
+		all = append(all, listener{"wireGuard.port", "udp", int(c.WireGuard.Port)})
+	}
 	if c.AntreaProxy.ProxyAll && gates.Enabled(features.AntreaProxy) {
 		all = append(all, listener{"antreaProxy.serviceHealthCheckServerBindAddress", "tcp", int(c.ServiceHealthPort())})
 	}

@@ -77,6 +77,7 @@ func TestValidateRefuses(t *testing.T) {
 		{"API and health checks on one port", "apiPort: 10256\nantreaProxy: {proxyAll: true}",
 			[]string{"antreaProxy.serviceHealthCheckServerBindAddress: 10256 is the port of apiPort; allowed: a port that nothing else on any Node uses"}},
 		{"API and memberlist on one port", "apiPort: 10351", []string{"clusterPort: 10351 is the port of apiPort"}},
+		{"wireGuard, the tunnel's port", "trafficEncryptionMode: wireGuard\nwireGuard: {port: 6081}", []string{"wireGuard.port: 6081 is the port of tunnelPort"}},
 		{"API that is no address", "kubeAPIServerOverride: '://x'", []string{`kubeAPIServerOverride: "://x" is not an address; allowed: for example https://10.0.0.1:6443`}},
 		{"API of another scheme", "kubeAPIServerOverride: 'ftp://x'", []string{"kubeAPIServerOverride"}},
 		{"ONCache, the API's port", "apiPort: 590\noncache: {tunnel: rewrite, rewritePort: 590}", []string{"oncache.rewritePort: 590 is the port of apiPort"}},
