@@ -48,7 +48,7 @@ func (n *node) isSilent(name string) bool {
 	})
 }
 
-// readyPeers returns the Nodes behind the tunnel that are ready; the others are expected to be silent.
+// readyPeers returns the Nodes behind the tunnel, or WireGuard in its place, that are ready; the others are expected to be silent.
 func readyPeers(connected []noderoute.Peer, nodes corelisters.NodeLister, gateways []netip.Addr) []tunnelprobe.Peer {
 	var peers []tunnelprobe.Peer
 	for _, p := range connected {
@@ -58,7 +58,8 @@ func readyPeers(connected []noderoute.Peer, nodes corelisters.NodeLister, gatewa
 		}
 		for _, network := range p.Networks {
 			gateway := network.CIDR.Masked().Addr().Next()
-			if network.Reach.Kind == reach.Tunnel && slices.ContainsFunc(gateways, func(own netip.Addr) bool { return own.Is6() == gateway.Is6() }) {
+			tunneled := network.Reach.Kind == reach.Tunnel || network.Reach.Kind == reach.WireGuard
+			if tunneled && slices.ContainsFunc(gateways, func(own netip.Addr) bool { return own.Is6() == gateway.Is6() }) {
 				peers = append(peers, tunnelprobe.Peer{Name: p.Name, Gateway: gateway})
 				break
 			}

@@ -20,7 +20,7 @@ import (
 // Only a Node that is ready is expected to answer, at the first address of a family that this Node has.
 func TestReadyPeers(t *testing.T) {
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-	for name, ready := range map[string]corev1.ConditionStatus{"ready": corev1.ConditionTrue, "dual": corev1.ConditionTrue, "away": corev1.ConditionUnknown, "v6": corev1.ConditionTrue} {
+	for name, ready := range map[string]corev1.ConditionStatus{"ready": corev1.ConditionTrue, "dual": corev1.ConditionTrue, "away": corev1.ConditionUnknown, "v6": corev1.ConditionTrue, "encrypted": corev1.ConditionTrue} {
 		n := nodeObject(name, "192.168.0.9", "10.10.9.0/24")
 		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
 		require.NoError(t, indexer.Add(n))
@@ -40,6 +40,9 @@ func TestReadyPeers(t *testing.T) {
 	}
 	kind = reach.Direct // such a peer has no tunnel to be silent behind
 	connected = append(connected, peer("ready", "10.10.6.0/24"))
+	kind = reach.WireGuard
+	connected = append(connected, peer("encrypted", "10.10.7.0/24"))
 	got := readyPeers(connected, corelisters.NewNodeLister(indexer), []netip.Addr{netip.MustParseAddr("10.10.0.1")})
-	require.Equal(t, []tunnelprobe.Peer{{Name: "dual", Gateway: netip.MustParseAddr("10.10.2.1")}, {Name: "ready", Gateway: netip.MustParseAddr("10.10.5.1")}}, got)
+	require.Equal(t, []tunnelprobe.Peer{{Name: "dual", Gateway: netip.MustParseAddr("10.10.2.1")}, {Name: "ready", Gateway: netip.MustParseAddr("10.10.5.1")},
+		{Name: "encrypted", Gateway: netip.MustParseAddr("10.10.7.1")}}, got)
 }
