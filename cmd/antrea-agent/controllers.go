@@ -50,6 +50,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/features"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsconfig"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsctl"
+	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
 // controllers make the Node follow the cluster and its container runtime. A new one is a field, and is made by newControllers. If it installs
@@ -193,8 +194,17 @@ func (c *controllers) encrypt(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	if err := wireguard.RemoveDevice(); err != nil {
-		klog.ErrorS(err, "The WireGuard device of a former agent stays on the Node")
+	removeWireGuard(ctx, wireguard.RemoveDevice)
+}
+
+// removeWireGuard removes the WireGuard device of a former agent, until that succeeds or ctx ends.
+func removeWireGuard(ctx context.Context, remove func() error) {
+	task := retry.NewTask("The removal of a former agent's WireGuard device", 0, retry.Backoff{Min: time.Second, Max: time.Minute})
+	for {
+		err := remove()
+		if wait := task.Done(err); err == nil || retry.Sleep(ctx, wait) != nil {
+			return
+		}
 	}
 }
 
