@@ -93,7 +93,7 @@ func (i *Initializer) Initialize(ctx context.Context) (*State, error) {
 		return nil, fmt.Errorf("make the client of the host network: %w", err)
 	}
 	if i.network.WireGuardPort != 0 && i.former.StopHits != nil {
-		// Those of an agent without encryption pass the rules, and send packets to other Nodes in clear.
+		// Hits of an agent without encryption pass the rules, and send packets to other Nodes in clear.
 		if err := i.former.StopHits(); err != nil {
 			return nil, fmt.Errorf("stop the hits of the former cache: %w", err)
 		}
