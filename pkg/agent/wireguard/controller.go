@@ -159,9 +159,10 @@ func (c *Controller) reconcile() error {
 		c.own = own
 		c.poke() // it must be published
 	}
-	want, wrong := c.peers.want(c.own, c.want.port)
+	complete := isClosed(c.complete)
+	want, wrong := c.peers.want(c.own, c.want.port, have.peers, complete)
 	c.report(wrong)
-	ops := planPeers(want, have.peers, isClosed(c.complete))
+	ops := planPeers(want, have.peers, complete)
 	if len(ops) == 0 {
 		return nil
 	}
@@ -187,7 +188,7 @@ func subject(node string) problem.Subject { return problem.Subject{Kind: "Node",
 // publish writes the public key into this Node's annotation if it is not there.
 func (c *Controller) publish(ctx context.Context) error {
 	c.mutex.Lock()
-	own, published := c.own, c.peers.keys[c.nodeName]
+	own, published := c.own, c.peers.nodes[c.nodeName].key
 	c.mutex.Unlock()
 	if own == (wgtypes.Key{}) || published == own.String() {
 		return nil
@@ -197,24 +198,25 @@ func (c *Controller) publish(ctx context.Context) error {
 
 func (c *Controller) setNode(object any) {
 	if node, ok := object.(*corev1.Node); ok {
-		c.setKey(node.Name, node.Annotations[KeyAnnotation])
+		c.publishedBy(node.Name, published{key: node.Annotations[KeyAnnotation], created: node.CreationTimestamp.Unix(), uid: string(node.UID)})
 	}
 }
 
 func (c *Controller) deleteNode(object any) {
 	if name, err := cache.DeletionHandlingObjectToName(object); err == nil {
-		c.setKey(name.Name, "")
+		c.publishedBy(name.Name, published{})
 	}
 }
 
-func (c *Controller) setKey(node, key string) {
+// publishedBy notes what the Node has published.
+func (c *Controller) publishedBy(node string, now published) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if c.peers.keys[node] == key {
+	if c.peers.nodes[node] == now {
 		return
 	}
-	if c.peers.keys[node] = key; key == "" {
-		delete(c.peers.keys, node)
+	if c.peers.nodes[node] = now; now.key == "" {
+		delete(c.peers.nodes, node)
 	}
 	c.poke()
 }

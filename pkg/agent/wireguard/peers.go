@@ -4,11 +4,11 @@
 package wireguard
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"golang.zx2c4.com/wireguard/wgctrl/wgtypes"
 )
@@ -33,45 +33,70 @@ type location struct {
 	address netip.Addr
 }
 
-// peers are the Pod networks that this Node reaches by WireGuard, and the annotations of all Nodes.
+// published is the part of a Node's object that peers are made of.
+type published struct {
+	// key is the annotation.
+	key string
+	// created is in seconds since 1970.
+	created int64
+	uid     string
+}
+
+// peers are the Pod networks that this Node reaches by WireGuard, and what all Nodes have published.
 type peers struct {
 	networks map[netip.Prefix]location
-	keys     map[string]string
+	nodes    map[string]published
 }
 
 func newPeers() *peers {
-	return &peers{networks: map[netip.Prefix]location{}, keys: map[string]string{}}
+	return &peers{networks: map[netip.Prefix]location{}, nodes: map[string]published{}}
 }
 
-// want returns the peers of a device with this public key, and by Node why it has none. A key that several Nodes have, or this one, belongs to
-// none of them: with it one Node would get the packets of another.
-func (p *peers) want(own wgtypes.Key, port uint16) (all map[wgtypes.Key]peer, wrong map[string]string) {
+// want returns the peers of a device with this public key and the peers have, and by Node why it has none. A key belongs to one Node, which
+// another Node that publishes the same does not cut off. Unless complete is set, not all Nodes' networks may be known, and a key of have stays with the Node that has its networks.
+func (p *peers) want(own wgtypes.Key, port uint16, have map[wgtypes.Key]peer, complete bool) (all map[wgtypes.Key]peer, wrong map[string]string) {
 	all, wrong = map[wgtypes.Key]peer{}, map[string]string{}
 	owners := map[wgtypes.Key][]string{}
-	for node, networks := range p.byNode() {
-		key, err := parseKey(p.keys[node])
+	byNode := p.byNode()
+	for node := range byNode {
+		text := p.nodes[node].key
+		key, err := parseKey(text)
 		switch {
-		case p.keys[node] == "":
+		case text == "":
 			wrong[node] = "it has no annotation " + KeyAnnotation + ", which its agent sets once it has trafficEncryptionMode wireGuard"
 		case err != nil:
-			wrong[node] = fmt.Sprintf("annotation %s is %q, want a key of WireGuard in base64: %v", KeyAnnotation, shorten(p.keys[node]), err)
+			wrong[node] = fmt.Sprintf("annotation %s is %q, want a key of WireGuard in base64: %v", KeyAnnotation, shorten(text), err)
 		case key == own:
 			wrong[node] = fmt.Sprintf("annotation %s is this Node's own key %s, want one of its own", KeyAnnotation, key)
 		default:
 			owners[key] = append(owners[key], node)
-			all[key] = peerOf(networks, port)
 		}
 	}
 	for key, nodes := range owners {
-		if slices.Sort(nodes); len(nodes) == 1 {
-			continue
-		}
-		delete(all, key)
+		now, there := have[key]
+		slices.SortFunc(nodes, p.compare)
+		keeper := nodes[max(0, slices.IndexFunc(nodes, func(node string) bool { return now.hasOneOf(byNode[node]) }))]
 		for _, node := range nodes {
-			wrong[node] = fmt.Sprintf("annotation %s is the same key %s on the Nodes %s, want different ones", KeyAnnotation, key, strings.Join(nodes, " and "))
+			if node != keeper {
+				wrong[node] = fmt.Sprintf("annotation %s is the key %s of Node %s, want one of its own", KeyAnnotation, key, keeper)
+			}
+		}
+		if complete || !there || now.hasOneOf(byNode[keeper]) {
+			all[key] = peerOf(byNode[keeper], port)
 		}
 	}
 	return all, wrong
+}
+
+// compare orders Nodes by age: the creation of their objects, then UID and name.
+func (p *peers) compare(a, b string) int {
+	older, younger := p.nodes[a], p.nodes[b]
+	return cmp.Or(cmp.Compare(older.created, younger.created), cmp.Compare(older.uid, younger.uid), cmp.Compare(a, b))
+}
+
+// hasOneOf reports whether one of the networks is the peer's.
+func (p peer) hasOneOf(networks map[netip.Prefix]netip.Addr) bool {
+	return slices.ContainsFunc(p.allowed, func(cidr netip.Prefix) bool { return networks[cidr].IsValid() })
 }
 
 // byNode returns the networks of each Node.

@@ -89,26 +89,63 @@ func TestWantedPeers(t *testing.T) {
 	connect("node6", "192.0.2.6", "10.10.6.0/24")
 	connect("node7", "192.0.2.7", "10.10.7.0/24")
 	connect("node8", "192.0.2.8", "10.10.8.0/24")
-	p.keys = map[string]string{
-		"node2": keyOf(2).String(), "node3": keyOf(3).String(), "node4": "nonsense", "node5": keyOf(1).String(),
-		"node6": keyOf(6).String(), "node7": keyOf(6).String(), "node8": wgtypes.Key{}.String(), "unconnected": keyOf(9).String(),
+	p.nodes = map[string]published{
+		"node2": {key: keyOf(2).String()}, "node3": {key: keyOf(3).String()}, "node4": {key: "nonsense"}, "node5": {key: keyOf(1).String()},
+		"node6": {key: keyOf(6).String(), created: 6}, "node7": {key: keyOf(6).String(), created: 5},
+		"node8": {key: wgtypes.Key{}.String()}, "unconnected": {key: keyOf(9).String()},
 	}
-	want, wrong := p.want(keyOf(1), 51820)
+	want, wrong := p.want(keyOf(1), 51820, nil, true)
 	require.Equal(t, map[wgtypes.Key]peer{
 		keyOf(2): peerAt("192.0.2.2:51820", "10.10.2.0/24", "fd10:2::/64"), // the IPv4 address
 		keyOf(3): peerAt("[2001:db8::3]:51820", "fd10:3::/64"),
+		keyOf(6): peerAt("192.0.2.7:51820", "10.10.7.0/24"), // the older one
 	}, want)
-	require.Len(t, wrong, 5)
+	require.Len(t, wrong, 4)
 	require.Contains(t, wrong["node4"], `is "nonsense", want a key`)
 	require.Contains(t, wrong["node5"], "this Node's own key")
-	require.Contains(t, wrong["node6"], "on the Nodes node6 and node7")
-	require.Equal(t, wrong["node6"], wrong["node7"])
+	require.Contains(t, wrong["node6"], "of Node node7, want one of its own")
 	require.Contains(t, wrong["node8"], "all zero")
 
-	delete(p.keys, "node2")
-	delete(p.keys, "node7")
-	want, wrong = p.want(keyOf(1), 51820)
+	delete(p.nodes, "node2")
+	delete(p.nodes, "node7")
+	want, wrong = p.want(keyOf(1), 51820, want, true)
 	require.Contains(t, wrong["node2"], "it has no annotation node.antrea.io/wireguard-public-key")
-	require.Contains(t, want, keyOf(6), "it is the key of one Node again")
+	require.Equal(t, peerAt("192.0.2.6:51820", "10.10.6.0/24"), want[keyOf(6)], "it is the key of one Node again")
 	require.NotContains(t, want, keyOf(2))
+}
+
+// TestKeyOfAnotherNode: one that publishes it changes nothing for the Node whose key it is, not even while this agent starts.
+func TestKeyOfAnotherNode(t *testing.T) {
+	victim, thief := peerAt("192.0.2.2:51820", "10.10.2.0/24"), peerAt("192.0.2.3:51820", "10.10.3.0/24")
+	have := map[wgtypes.Key]peer{keyOf(2): victim}
+	key := keyOf(2).String()
+	for name, tc := range map[string]struct {
+		victim, thief published
+		have, want    map[wgtypes.Key]peer
+	}{
+		"the thief is older":         {victim: published{key, 2, "b"}, thief: published{key, 1, "a"}, have: have, want: have},
+		"a new device, older":        {victim: published{key, 1, "b"}, thief: published{key, 2, "a"}, want: have},
+		"a new device, lower UID":    {victim: published{key, 1, "a"}, thief: published{key, 1, "b"}, want: have},
+		"a new device, earlier name": {victim: published{key, 1, "a"}, thief: published{key, 1, "a"}, want: have},
+		"the key was the thief's": {
+			victim: published{key, 1, "a"}, thief: published{key, 2, "b"}, have: map[wgtypes.Key]peer{keyOf(2): thief}, want: map[wgtypes.Key]peer{keyOf(2): thief},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPeers()
+			p.networks[victim.allowed[0]], p.networks[thief.allowed[0]] = location{"node2", victim.endpoint.Addr()}, location{"node3", thief.endpoint.Addr()}
+			p.nodes["node2"], p.nodes["node3"] = tc.victim, tc.thief
+			want, wrong := p.want(keyOf(1), 51820, tc.have, true)
+			require.Equal(t, tc.want, want)
+			require.Len(t, wrong, 1)
+		})
+	}
+	p := newPeers()
+	p.networks[thief.allowed[0]] = location{"node3", thief.endpoint.Addr()}
+	p.nodes["node3"] = published{key: key}
+	starting, _ := p.want(keyOf(1), 51820, have, false)
+	require.Empty(t, starting, "the networks of node2 are not known yet")
+	require.Empty(t, planPeers(starting, have, false))
+	alone, _ := p.want(keyOf(1), 51820, have, true)
+	require.Equal(t, map[wgtypes.Key]peer{keyOf(2): thief}, alone, "no other Node has it")
 }
