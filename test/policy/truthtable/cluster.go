@@ -209,6 +209,9 @@ func (*source) Moved() <-chan struct{} { return nil }
 func (s *source) Watch(_ context.Context, resource agentpolicy.Resource) (watch.Interface, error) {
 	selection := controller.Selection{Node: s.node, Marked: s.marked}
 	internal := s.store.Watch(resources[resource], selection, func(version string) runtime.Object {
+		if !s.marked {
+			version = "" // as upstream's antrea-controller
+		}
 		return &v1beta2.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{ResourceVersion: version}}
 	})
 	return feed.Converted(internal), nil
