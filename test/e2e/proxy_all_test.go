@@ -299,8 +299,9 @@ func testPolicyLocal(t *testing.T, s *suite, remote endpointOn) {
 	}, remote)
 	everyServer(t, "from outside, where the Endpoint is", s.Internet, nodePortAt(s.node2, web), map[string]netip.Addr{"remote": cluster.InternetAddress})
 	waitForNodePort(t, s.node1, web)
-	isDropped(t, "from outside, where no Endpoint is", s.Internet, nodePortAt(s.node1, web))
+	// Until the Node knows the Endpoint, connections are rejected.
 	everyServer(t, "from the Node without Endpoint", s.node1.Space, nodePortAt(s.node1, web), map[string]netip.Addr{"remote": s.translatedBy(s.node1)})
+	isDropped(t, "from outside, where no Endpoint is", s.Internet, nodePortAt(s.node1, web))
 	require.NotZero(t, web.Spec.HealthCheckNodePort)
 	health := func(status, endpoints int) string {
 		return fmt.Sprintf("%d {\n\t\"service\": {\n\t\t\"namespace\": \"e2e\",\n\t\t\"name\": \"local\"\n\t},\n\t\"localEndpoints\": %d,\n\t\"serviceProxyHealthy\": true\n}",
