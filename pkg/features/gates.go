@@ -89,7 +89,7 @@ var (
 	alpha = featuregate.FeatureSpec{Default: false, PreRelease: featuregate.Alpha}
 	beta  = featuregate.FeatureSpec{Default: true, PreRelease: featuregate.Beta}
 	ga    = featuregate.FeatureSpec{Default: true, PreRelease: featuregate.GA}
-	// untried is the spec of a gate that is Beta and on in Antrea, and off here until its end-to-end tests have run.
+	// untried is the spec of a gate that is Beta and on in Antrea, and off here until what a review of it found is mended.
 	untried    = featuregate.FeatureSpec{Default: false, PreRelease: featuregate.Beta}
 	deprecated = featuregate.FeatureSpec{Default: false, PreRelease: featuregate.Deprecated}
 	// locked is the spec of a GA gate that can no longer be switched off.
