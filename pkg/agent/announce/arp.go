@@ -16,8 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
-
-	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
 // arpLength is the length of an Ethernet frame with an ARP packet for IPv4, without padding.
@@ -36,12 +34,7 @@ func NewARPResponder(device string) *ARPResponder {
 
 // Run answers until ctx ends. It has a socket while there are addresses.
 func (r *ARPResponder) Run(ctx context.Context) {
-	r.run(ctx, func(ctx context.Context) {
-		if err := r.serve(ctx); err != nil && ctx.Err() == nil {
-			klog.ErrorS(err, "Neighbours do not learn where IPv4 addresses are, retrying", "device", r.device)
-			_ = retry.Sleep(ctx, retryDelay)
-		}
-	})
+	r.run(ctx, r.device, "IPv4", r.serve)
 }
 
 // serve answers while the device stays the same and there are addresses.
@@ -70,8 +63,7 @@ func (r *ARPResponder) serve(ctx context.Context) error {
 			return err
 		case <-r.wake:
 		case <-ticker.C:
-			now, err := net.InterfaceByName(r.device)
-			if err != nil || now.Index != iface.Index || !slices.Equal(now.HardwareAddr, iface.HardwareAddr) {
+			if same, err := isSame(iface); !same {
 				return err
 			}
 		}

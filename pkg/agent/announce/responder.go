@@ -18,8 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
-
-	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
 const (
@@ -55,12 +53,7 @@ func (r *Responder) groups() sets.Set[netip.Addr] {
 
 // Run answers until ctx ends. It has a socket while there are addresses.
 func (r *Responder) Run(ctx context.Context) {
-	r.run(ctx, func(ctx context.Context) {
-		if err := r.serve(ctx); err != nil && ctx.Err() == nil {
-			klog.ErrorS(err, "Neighbours do not learn where IPv6 addresses are, retrying", "device", r.device)
-			_ = retry.Sleep(ctx, retryDelay)
-		}
-	})
+	r.run(ctx, r.device, "IPv6", r.serve)
 }
 
 // serve answers while the device stays the same and there are addresses.
@@ -97,7 +90,7 @@ func (r *Responder) serve(ctx context.Context) error {
 			return err
 		case <-r.wake:
 		case <-ticker.C:
-			if now, err := net.InterfaceByName(r.device); err != nil || now.Index != iface.Index {
+			if same, err := isSame(iface); !same {
 				return err
 			}
 		}

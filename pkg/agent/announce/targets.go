@@ -5,10 +5,15 @@ package announce
 
 import (
 	"context"
+	"net"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
 // targets are the addresses for which a responder answers.
@@ -58,10 +63,13 @@ func (t *targets) list() []netip.Addr {
 }
 
 // run calls serve, which returns when there are no addresses, until ctx ends.
-func (t *targets) run(ctx context.Context, serve func(context.Context)) {
+func (t *targets) run(ctx context.Context, device, family string, serve func(context.Context) error) {
 	for ctx.Err() == nil {
 		if len(t.list()) > 0 {
-			serve(ctx)
+			if err := serve(ctx); err != nil && ctx.Err() == nil {
+				klog.ErrorS(err, "Neighbours do not learn where addresses are, retrying", "family", family, "device", device)
+				_ = retry.Sleep(ctx, retryDelay)
+			}
 			continue
 		}
 		select {
@@ -69,4 +77,10 @@ func (t *targets) run(ctx context.Context, serve func(context.Context)) {
 		case <-t.wake:
 		}
 	}
+}
+
+// isSame reports whether a device is still the one that it was, with its MAC address. The error says why that is not known.
+func isSame(iface *net.Interface) (bool, error) {
+	now, err := net.InterfaceByName(iface.Name)
+	return err == nil && now.Index == iface.Index && slices.Equal(now.HardwareAddr, iface.HardwareAddr), err
 }

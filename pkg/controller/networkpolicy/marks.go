@@ -10,8 +10,8 @@ import (
 
 // Marks tell an agent, whose three watches have no order among each other, when it has heard all of an event that changes policies of its Node.
 // The event's version is the resource version of all that is sent to the Node, and at its end each watch has a BOOKMARK with that version. Only
-// clients that allow bookmarks get marks: others may end a watch with a second bookmark. Versions of a process that begins later are higher, as
-// far as clocks agree: agents that go from one process to another wait until all their watches have.
+// clients that allow bookmarks get marks: others may end a watch with a second bookmark. Versions of a process that serves a Node later are
+// higher, as far as clocks agree: agents that go from one process to another wait until all their watches have.
 
 // markedNodes returns the Nodes at which policies change.
 func markedNodes(changes []change) map[string]struct{} {

@@ -30,7 +30,8 @@
 // replace it. A stored object that cannot be read opens nothing, and closes only what it concerns. An edited policy
 // replaces its former version in one instant. A version does not replace the one before while a group of its peers, or all of its Pods' groups,
 // are missing; nor while groups of Pods are not followed and one is missing that the version before did not have. With marks of
-// antrea-controller, all that one event changes takes effect in one instant, unless a watch does not open for a minute or the switch refuses it. A policy that
+// antrea-controller, all that one event changes takes effect in one instant, unless a watch is away for 30 s or more, a new Pod waits for a second, or the
+// switch refuses it. A policy that
 // the switch refuses, or that is invalid, costs others nothing; its Pods are isolated, except for the part of it that was
 // in force. At start, a Pod for which that is also refused is closed before the rules of an earlier agent go. The policies
 // of a new Pod that are known at that time are in force before its first packet can pass.

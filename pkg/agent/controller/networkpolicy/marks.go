@@ -63,7 +63,7 @@ func (s *state) begin(r Resource, set change) {
 	for _, a := range s.marks {
 		if set.version > 0 && !a.open && a.reached > 0 {
 			a.reached, a.awaited, a.behind = 0, true, time.Time{}
-			for i := range a.waiting { // It has what this watch has, whatever the versions of its process are.
+			for i := range a.waiting { // of another process perhaps, whose versions this one's do not reach
 				a.waiting[i].version = min(a.waiting[i].version, set.version)
 			}
 		}

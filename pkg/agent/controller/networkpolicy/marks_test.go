@@ -402,7 +402,7 @@ func TestNothingWaitsForAControllerThatIsAway(t *testing.T) {
 	})
 }
 
-// A group that goes while the policies are not followed stays until they are: the policy that names it is denied nothing less.
+// A group that goes while the policies are not followed stays until they are: its Pods are denied no less by the policy that names it.
 func TestGroupsStayWhilePoliciesAreNotFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := newFakeSource()
