@@ -57,7 +57,8 @@ func (c *controllers) addExternalIPs(o *options, n *node) (err error) {
 	}
 	c.externalIPs, err = serviceexternalip.New(serviceexternalip.Config{
 		NodeName: n.name, Uplink: n.Node.Uplink.Name, Members: c.members, Services: c.services.Core().V1().Services(),
-		Endpoints: c.services.Discovery().V1().EndpointSlices(), Occupied: c.occupied, OccupiedSynced: c.accepted.HasSynced,
+		Endpoints: c.services.Discovery().V1().EndpointSlices(), Pools: c.egressObjects.ExternalIPPools,
+		Occupied: c.occupied, OccupiedSynced: c.accepted.HasSynced,
 	})
 	return err
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package externalip reads what a Service says about its address of an ExternalIPPool. The annotations are Antrea's.
+// Package externalip reads the addresses of an ExternalIPPool, and what a Service says about its address of one. The annotations are Antrea's.
 package externalip
 
 import (
@@ -37,9 +37,9 @@ func Address(s *corev1.Service) netip.Addr {
 	if len(s.Status.LoadBalancer.Ingress) == 0 {
 		return netip.Addr{}
 	}
-	addr, err := netip.ParseAddr(s.Status.LoadBalancer.Ingress[0].IP)
-	if err != nil || addr.Zone() != "" {
+	addr, err := ParseAddr(s.Status.LoadBalancer.Ingress[0].IP)
+	if err != nil {
 		return netip.Addr{}
 	}
-	return addr.Unmap()
+	return addr
 }

@@ -8,6 +8,8 @@ import (
 	"net/netip"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/antrea-oncache/antrea/pkg/apis/externalip"
 )
 
 // planning is the state of one computation.
@@ -56,7 +58,7 @@ func (p *planning) keep(c *claimant, pool *pool) {
 		return
 	}
 	same := c.asksFor(h.addr)
-	if h.unknown(c) || same && pool != nil && pool.contains(h.addr) && c.families.accept(h.addr) {
+	if h.unknown(c) || same && pool != nil && pool.Contains(h.addr) && c.families.accept(h.addr) {
 		p.hold(c, h.pool, h.addr)
 		return
 	}
@@ -69,7 +71,7 @@ func (p *planning) restore(c *claimant, pool *pool) {
 	if _, held := p.held[c.GetUID()]; held || pool == nil || c.service == nil || !c.shows.IsValid() || !c.asksFor(c.shows) {
 		return
 	}
-	if pool.contains(c.shows) && c.families.accept(c.shows) && p.refuses(c, c.shows) == nil {
+	if pool.Contains(c.shows) && c.families.accept(c.shows) && p.refuses(c, c.shows) == nil {
 		p.hold(c, pool.name, c.shows)
 	}
 }
@@ -80,11 +82,11 @@ func (p *planning) claim(c *claimant, pool *pool) {
 	if _, held := p.held[uid]; held || pool == nil || c.asks == "" || p.moved[uid] {
 		return
 	}
-	addr, err := parseAddr(c.asks)
+	addr, err := externalip.ParseAddr(c.asks)
 	switch other := p.refuses(c, addr); {
 	case err != nil:
 		p.failures[uid] = fmt.Errorf("IP %s is not valid", c.asks)
-	case !pool.contains(addr):
+	case !pool.Contains(addr):
 		p.failures[uid] = fmt.Errorf("IP %s is not within the IP range of ExternalIPPool %s", addr, pool.name)
 	case !c.families.accept(addr):
 		p.failures[uid] = fmt.Errorf("IP %s is not of an IP family of the Service", addr)

@@ -45,7 +45,7 @@ type claimant struct {
 // egressClaimant reads an Egress, which has no effect unless enabled is set.
 func egressClaimant(e *v1beta1.Egress, enabled bool) *claimant {
 	c := &claimant{Object: e, egress: e, kind: v1beta1.EgressKind, name: e.Name, families: anyFamily, passive: !enabled}
-	if addr, err := parseAddr(e.Spec.EgressIP); err == nil && e.Spec.ExternalIPPool != "" {
+	if addr, err := externalip.ParseAddr(e.Spec.EgressIP); err == nil && e.Spec.ExternalIPPool != "" {
 		c.shows = addr
 	}
 	if enabled {
@@ -74,7 +74,7 @@ func (c *claimant) before(other *claimant) int {
 
 // asksFor reports whether the claimant would take the address.
 func (c *claimant) asksFor(addr netip.Addr) bool {
-	asked, err := parseAddr(c.asks)
+	asked, err := externalip.ParseAddr(c.asks)
 	return c.asks == "" || err == nil && asked == addr
 }
 

@@ -54,7 +54,7 @@ func TestPools(t *testing.T) {
 				require.ErrorContains(t, err, "no available IP")
 				break
 			}
-			require.True(t, p.contains(addr))
+			require.True(t, p.Contains(addr))
 			got = append(got, addr.String())
 		}
 		require.Equal(t, test.want, got)

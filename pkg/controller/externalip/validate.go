@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+	"github.com/antrea-oncache/antrea/pkg/apis/externalip"
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
 )
 
@@ -106,7 +107,7 @@ func (v *validator) egress(wanted, former *v1beta1.Egress) error {
 	if spec.EgressIP == "" || spec.ExternalIPPool == "" {
 		return nil
 	}
-	addr, err := parseAddr(spec.EgressIP)
+	addr, err := externalip.ParseAddr(spec.EgressIP)
 	if err != nil {
 		return fmt.Errorf("IP %s is not valid", spec.EgressIP)
 	}
@@ -115,7 +116,7 @@ func (v *validator) egress(wanted, former *v1beta1.Egress) error {
 	if !ok {
 		return fmt.Errorf("ExternalIPPool %s does not exist", spec.ExternalIPPool)
 	}
-	if !newPool(source).contains(addr) {
+	if !externalip.AddressesOf(source).Contains(addr) {
 		return fmt.Errorf("IP %s is not within the IP range", spec.EgressIP)
 	}
 	return nil
@@ -132,15 +133,15 @@ func (v *validator) pool(wanted, former *v1beta1.ExternalIPPool) error {
 	if _, err := metav1.LabelSelectorAsSelector(&wanted.Spec.NodeSelector); err != nil {
 		return fmt.Errorf("nodeSelector: invalid label selector: %w", err)
 	}
-	var ranges []addressRange
+	var ranges []externalip.Range
 	for _, text := range wanted.Spec.IPRanges {
-		r, err := readRange(text)
+		r, err := externalip.ReadRange(text)
 		if err != nil {
 			return err
 		}
 		for _, other := range ranges {
-			if r.overlaps(other) {
-				return fmt.Errorf("IPRange %s overlaps with IPRange %s", r.text, other.text)
+			if r.Overlaps(other) {
+				return fmt.Errorf("IPRange %s overlaps with IPRange %s", r.Text, other.Text)
 			}
 		}
 		ranges = append(ranges, r)
@@ -155,19 +156,19 @@ func (v *validator) pool(wanted, former *v1beta1.ExternalIPPool) error {
 }
 
 // overlap returns an error if another pool has addresses of the ranges.
-func (v *validator) overlap(name string, ranges []addressRange) error {
+func (v *validator) overlap(name string, ranges []externalip.Range) error {
 	for _, pool := range crd.Stored[v1beta1.ExternalIPPool](v.objects.ExternalIPPools) {
 		if pool.Name == name {
 			continue
 		}
 		for _, text := range pool.Spec.IPRanges {
-			other, err := readRange(text)
+			other, err := externalip.ReadRange(text)
 			if err != nil {
 				continue
 			}
 			for _, r := range ranges {
-				if r.overlaps(other) {
-					return fmt.Errorf("IPRange %s overlaps with IPRange %s of ExternalIPPool %s", r.text, other.text, pool.Name)
+				if r.Overlaps(other) {
+					return fmt.Errorf("IPRange %s overlaps with IPRange %s of ExternalIPPool %s", r.Text, other.Text, pool.Name)
 				}
 			}
 		}
@@ -175,8 +176,8 @@ func (v *validator) overlap(name string, ranges []addressRange) error {
 	return nil
 }
 
-func inSubnet(info *v1beta1.SubnetInfo, ranges []addressRange) error {
-	gateway, err := parseAddr(info.Gateway)
+func inSubnet(info *v1beta1.SubnetInfo, ranges []externalip.Range) error {
+	gateway, err := externalip.ParseAddr(info.Gateway)
 	if err != nil {
 		return fmt.Errorf("invalid gateway address %s", info.Gateway)
 	}
@@ -185,8 +186,8 @@ func inSubnet(info *v1beta1.SubnetInfo, ranges []addressRange) error {
 	}
 	subnet := netip.PrefixFrom(gateway, int(info.PrefixLength)).Masked()
 	for _, r := range ranges {
-		if !subnet.Contains(r.first) || !subnet.Contains(r.last) {
-			return fmt.Errorf("IPRange %s must be a strict subset of the subnet %s/%d", r.text, info.Gateway, info.PrefixLength)
+		if !subnet.Contains(r.First) || !subnet.Contains(r.Last) {
+			return fmt.Errorf("IPRange %s must be a strict subset of the subnet %s/%d", r.Text, info.Gateway, info.PrefixLength)
 		}
 	}
 	return nil

@@ -26,7 +26,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/dependency/occupied"
 	"github.com/antrea-oncache/antrea/pkg/agent/memberlist"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 	"github.com/antrea-oncache/antrea/pkg/apis/externalip"
+	"github.com/antrea-oncache/antrea/pkg/client/crd"
 )
 
 const (
@@ -43,6 +45,7 @@ type Config struct {
 	Members   memberlist.Members
 	Services  coreinformers.ServiceInformer
 	Endpoints discoveryinformers.EndpointSliceInformer
+	Pools     cache.SharedIndexInformer // of v1beta1.ExternalIPPool
 	// Occupied are the addresses for which no Node may answer. They are known once OccupiedSynced says so.
 	Occupied       *occupied.Addresses
 	OccupiedSynced cache.InformerSynced
@@ -83,7 +86,10 @@ func New(config Config) (*Controller, error) {
 		kind     string
 		informer cache.SharedIndexInformer
 		concerns func(object any) bool
-	}{{"Service", config.Services.Informer(), ofPool}, {"EndpointSlice", config.Endpoints.Informer(), c.decides}} {
+	}{
+		{"Service", config.Services.Informer(), ofPool}, {"EndpointSlice", config.Endpoints.Informer(), c.decides},
+		{v1beta1.ExternalIPPoolKind, config.Pools, func(any) bool { return true }},
+	} {
 		poke := func(objects ...any) {
 			if slices.ContainsFunc(objects, follow.concerns) {
 				c.poke()
@@ -131,7 +137,7 @@ func (c *Controller) poke() {
 
 // Run answers until ctx ends.
 func (c *Controller) Run(ctx context.Context) {
-	if !cache.WaitForCacheSync(ctx.Done(), c.Services.Informer().HasSynced, c.Endpoints.Informer().HasSynced, c.OccupiedSynced) {
+	if !cache.WaitForCacheSync(ctx.Done(), c.Services.Informer().HasSynced, c.Endpoints.Informer().HasSynced, c.Pools.HasSynced, c.OccupiedSynced) {
 		return
 	}
 	go recovery.Keep(ctx, "announcements of external addresses", c.announcer.Run)
@@ -167,8 +173,14 @@ func (c *Controller) sync(members *memberlist.Snapshot) error {
 		}
 		endpoints = slices.DeleteFunc(endpoints, func(s *discoveryv1.EndpointSlice) bool { return !c.decides(s) })
 	}
+	pools := map[string]externalip.Addresses{}
+	for _, pool := range crd.Stored[v1beta1.ExternalIPPool](c.Pools) {
+		pools[pool.Name] = externalip.AddressesOf(pool)
+	}
 	former := c.decided.Load()
-	now := decide(input{node: c.NodeName, services: services, slices: endpoints, members: members, refuse: c.Occupied.Refuse, present: former.mine})
+	now := decide(input{
+		node: c.NodeName, services: services, slices: endpoints, pools: pools, members: members, refuse: c.Occupied.Refuse, present: former.mine,
+	})
 	c.decided.Store(now)
 	for addr, err := range now.failures {
 		if had := former.failures[addr]; had == nil || had.Error() != err.Error() {

@@ -12,13 +12,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
 	"github.com/antrea-oncache/antrea/pkg/agent/dependency/occupied"
 	"github.com/antrea-oncache/antrea/pkg/agent/memberlist"
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+	"github.com/antrea-oncache/antrea/pkg/client/crd"
 )
 
 // changing are members that a test changes.
@@ -73,12 +78,25 @@ func (n *network) state() (answered, announced int) {
 
 // TestController: the Node answers for what is its own while it is, and announces it whenever another Node may have had it.
 func TestController(t *testing.T) {
-	client := fake.NewClientset(service("b", "p", "169.254.100.1", local, 1), service("a", "p", "169.254.100.2", cluster, 1), service("c", "", "169.254.100.3", cluster, 1))
+	client := fake.NewClientset(service("b", "p", "169.254.100.1", local, 1), service("a", "p", "169.254.100.2", cluster, 1), service("c", "", "169.254.100.3", cluster, 1),
+		service("d", "p", "169.254.100.4", cluster, 1))
 	factory := informers.NewSharedInformerFactory(client, 0)
+	crds := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+		crd.Egresses: "EgressList", crd.ExternalIPPools: "ExternalIPPoolList",
+	})
+	objects, err := crd.NewEgressObjects(crds)
+	require.NoError(t, err)
+	setPool := func(last string) {
+		pool := crd.New(v1beta1.ExternalIPPoolKind, "p")
+		require.NoError(t, crd.Fill(pool, &v1beta1.ExternalIPPool{Spec: v1beta1.ExternalIPPoolSpec{IPRanges: []v1beta1.IPRange{{Start: "169.254.100.1", End: last}}}}))
+		_, err := crds.Resource(crd.ExternalIPPools).Create(t.Context(), pool, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	setPool("169.254.100.2")
 	all := &changing{now: members("node-1", "node-2")}
 	c, err := New(Config{
 		NodeName: "node-1", Uplink: "none", Members: all, Services: factory.Core().V1().Services(), Endpoints: factory.Discovery().V1().EndpointSlices(),
-		Occupied: occupied.New(), OccupiedSynced: func() bool { return true },
+		Pools: objects.ExternalIPPools, Occupied: occupied.New(), OccupiedSynced: func() bool { return true },
 	})
 	require.NoError(t, err)
 	n := &network{announced: map[netip.Addr]int{}}
@@ -86,6 +104,7 @@ func TestController(t *testing.T) {
 	factory.Start(t.Context().Done())
 	var running sync.WaitGroup
 	ctx, cancel := context.WithCancel(t.Context())
+	running.Go(func() { objects.Run(ctx) })
 	running.Go(func() { c.Run(ctx) })
 	defer running.Wait()
 	defer cancel()
@@ -99,7 +118,8 @@ func TestController(t *testing.T) {
 	require.Equal(t, []apis.ServiceExternalIP{
 		{ServiceName: "a", Namespace: "ns", ExternalIPPool: "p", ExternalIP: "169.254.100.2", AssignedNode: "node-1"},
 		{ServiceName: "b", Namespace: "ns", ExternalIPPool: "p", ExternalIP: "169.254.100.1"},
-	}, list)
+		{ServiceName: "d", Namespace: "ns", ExternalIPPool: "p", ExternalIP: "169.254.100.4"},
+	}, list, "the pool does not contain what d shows")
 
 	_, err = client.DiscoveryV1().EndpointSlices("ns").Create(t.Context(), endpoints("b", ipv4, "node-1"), metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -108,6 +128,10 @@ func TestController(t *testing.T) {
 	eventually(2, 4) // all again: the other may have had them while the network was divided
 	require.NoError(t, client.DiscoveryV1().EndpointSlices("ns").Delete(t.Context(), "b-x", metav1.DeleteOptions{}))
 	eventually(1, 4)
-	require.NoError(t, client.CoreV1().Services("ns").Delete(t.Context(), "a", metav1.DeleteOptions{}))
+	require.NoError(t, crds.Resource(crd.ExternalIPPools).Delete(t.Context(), "p", metav1.DeleteOptions{}))
 	eventually(0, 4)
+	setPool("169.254.100.4")
+	eventually(2, 6)
+	require.NoError(t, client.CoreV1().Services("ns").Delete(t.Context(), "a", metav1.DeleteOptions{}))
+	eventually(1, 6)
 }

@@ -5,6 +5,7 @@ package serviceexternalip
 
 import (
 	"cmp"
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -22,7 +23,9 @@ type input struct {
 	node     string
 	services []*corev1.Service
 	slices   []*discoveryv1.EndpointSlice
-	members  *memberlist.Snapshot
+	// pools have the addresses of pools by name.
+	pools   map[string]externalip.Addresses
+	members *memberlist.Snapshot
 	// refuse returns why no Node may answer for an address, nil if one may.
 	refuse func(netip.Addr) error
 	// present are the addresses for which this Node answers.
@@ -38,16 +41,24 @@ type decision struct {
 	failures map[netip.Addr]error
 }
 
-// decide returns for which addresses this Node answers. While the members are unknown, it takes none, and gives up only those that no Service has.
+// decide returns for which addresses this Node answers: at most those that a Service has from the pool that it names. While the members are
+// unknown, it takes none, and gives up only those that no Service has.
 func decide(in input) *decision {
 	d := &decision{mine: sets.New[netip.Addr](), owners: map[netip.Addr]string{}, failures: map[netip.Addr]error{}}
 	byAddr := map[netip.Addr][]*corev1.Service{}
 	for _, s := range in.services {
-		if addr := externalip.Address(s); externalip.Pool(s) != "" && addr.IsValid() {
+		addr, pool := externalip.Address(s), externalip.Pool(s)
+		switch {
+		case pool == "" || !addr.IsValid():
+		case !in.pools[pool].Contains(addr):
+			// Whoever may write the status could have any address otherwise.
+			d.failures[addr] = fmt.Errorf("Service %s/%s shows it, and ExternalIPPool %s does not contain it, or does not exist", s.Namespace, s.Name, pool)
+		default:
 			byAddr[addr] = append(byAddr[addr], s)
 		}
 	}
 	for addr, services := range byAddr {
+		delete(d.failures, addr) // of another Service
 		if err := in.refuse(addr); err != nil {
 			d.failures[addr] = err
 			continue

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/memberlist"
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 	"github.com/antrea-oncache/antrea/pkg/apis/externalip"
 )
 
@@ -62,6 +63,14 @@ func members(nodes ...string) *memberlist.Snapshot {
 	}}
 }
 
+// pools have addresses of their own, and 169.254.100.9 in common.
+func pools() map[string]externalip.Addresses {
+	of := func(first, last string) externalip.Addresses {
+		return externalip.AddressesOf(&v1beta1.ExternalIPPool{Spec: v1beta1.ExternalIPPoolSpec{IPRanges: []v1beta1.IPRange{{Start: first, End: last}}}})
+	}
+	return map[string]externalip.Addresses{"p": of("169.254.100.1", "169.254.100.9"), "q": of("169.254.100.9", "169.254.100.20")}
+}
+
 const (
 	cluster = corev1.ServiceExternalTrafficPolicyCluster
 	local   = corev1.ServiceExternalTrafficPolicyLocal
@@ -81,8 +90,12 @@ func TestOwners(t *testing.T) {
 	}{
 		{"the ring's", []*corev1.Service{service("a", "p", first, cluster, 1)}, nil, members("node-1", "node-2"), "node-2"},
 		{"the other has ended", []*corev1.Service{service("a", "p", first, cluster, 1)}, nil, members("node-1"), "node-1"},
-		{"the pool's Nodes", []*corev1.Service{service("a", "q", first, cluster, 1)}, nil, members("node-1", "node-2"), "node-2"},
-		{"no pool", []*corev1.Service{service("a", "gone", first, cluster, 1)}, nil, members("node-1"), "ExternalIPPool gone does not exist"},
+		{"no pool", []*corev1.Service{service("a", "gone", first, cluster, 1)}, nil, members("node-1"),
+			"Service ns/a shows it, and ExternalIPPool gone does not contain it, or does not exist"},
+		{"another pool's", []*corev1.Service{service("a", "q", first, cluster, 1)}, nil, members("node-1", "node-2"),
+			"Service ns/a shows it, and ExternalIPPool q does not contain it, or does not exist"},
+		{"one of two has it from its pool", []*corev1.Service{service("a", "q", first, cluster, 2), service("b", "p", first, cluster, 1), service("c", "gone", first, cluster, 0)},
+			nil, members("node-1"), "node-1"},
 		{"not ours", []*corev1.Service{service("a", "", first, cluster, 1)}, nil, members("node-1"), ""},
 		{"an Endpoint elsewhere", []*corev1.Service{service("a", "p", first, local, 1)}, []*discoveryv1.EndpointSlice{endpoints("a", ipv4, "node-2-", "node-1")},
 			members("node-1", "node-2"), "node-1"},
@@ -98,7 +111,7 @@ func TestOwners(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, node := range []string{"node-1", "node-2"} {
-				d := decide(input{node: node, services: test.services, slices: test.slices, members: test.members, refuse: func(netip.Addr) error { return nil }})
+				d := decide(input{node: node, services: test.services, slices: test.slices, pools: pools(), members: test.members, refuse: func(netip.Addr) error { return nil }})
 				got := d.owners[addr(first)]
 				if err := d.failures[addr(first)]; err != nil {
 					got = err.Error()
@@ -110,14 +123,28 @@ func TestOwners(t *testing.T) {
 	}
 }
 
+// TestNodesOfThePool: the Nodes of the Service's pool count, not the Nodes of another one that contains the address.
+func TestNodesOfThePool(t *testing.T) {
+	shared := "169.254.100.9"
+	for pool, want := range map[string]string{"p": "node-1", "q": "node-2"} {
+		all := members("node-1")
+		all.Rings["q"] = memberlist.NewRing([]string{"node-2"})
+		d := decide(input{node: "node-1", services: []*corev1.Service{service("a", pool, shared, cluster, 1)}, pools: pools(), members: all, refuse: func(netip.Addr) error { return nil }})
+		require.Equal(t, want, d.owners[addr(shared)])
+	}
+}
+
 // TestUnknownMembers: what is answered for stays until no Service has it; nothing comes.
 func TestUnknownMembers(t *testing.T) {
 	in := input{
-		node: "node-1", members: &memberlist.Snapshot{Unknown: errors.New("no key")}, present: sets.New(addr("192.0.2.1"), addr("192.0.2.2"), addr("192.0.2.4")),
-		services: []*corev1.Service{service("a", "p", "192.0.2.1", cluster, 1), service("b", "p", "192.0.2.3", cluster, 1), service("c", "p", "192.0.2.4", local, 1)},
-		refuse:   func(netip.Addr) error { return nil },
+		node: "node-1", members: &memberlist.Snapshot{Unknown: errors.New("no key")}, present: sets.New(addr("169.254.100.1"), addr("169.254.100.2"), addr("169.254.100.4")),
+		services: []*corev1.Service{service("a", "p", "169.254.100.1", cluster, 1), service("b", "p", "169.254.100.3", cluster, 1), service("c", "p", "169.254.100.4", local, 1)},
+		pools:    pools(), refuse: func(netip.Addr) error { return nil },
 	}
-	require.Equal(t, sets.New(addr("192.0.2.1"), addr("192.0.2.4")), decide(in).mine)
+	require.Equal(t, sets.New(addr("169.254.100.1"), addr("169.254.100.4")), decide(in).mine)
+	without := in
+	without.pools = nil
+	require.Empty(t, decide(without).mine, "no pool has them")
 	in.refuse = func(a netip.Addr) error { return errors.New("a next hop") }
 	require.Empty(t, decide(in).mine)
 }
