@@ -15,8 +15,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/fqdn"
+	"github.com/antrea-oncache/antrea/pkg/agent/share"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
 	"github.com/antrea-oncache/antrea/test/env/switchpair"
 	"github.com/antrea-oncache/antrea/test/policy"
@@ -51,7 +53,9 @@ type killing struct {
 	rng         *rand.Rand
 	generator   *policy.Generator
 	open        []*trial
-	r           *killResult
+	// answers counts what agents may have answered to the rejected packets of each port.
+	answers *share.Limiter[*switchpair.Port]
+	r       *killResult
 }
 
 // runKills changes policies and labels and kills agents at random moments of a change, also while they start again. Established
@@ -94,6 +98,7 @@ func (k *killing) start(ctx context.Context, t ovstest.TB, world *policy.World) 
 	if k.f, err = newFabric(t, world); err != nil {
 		return err
 	}
+	k.answers = share.New[*switchpair.Port](clock.RealClock{})
 	k.c, err = newCluster(ctx, world, nil, dir)
 	t.Cleanup(k.c.stop)
 	if err != nil {
@@ -232,7 +237,7 @@ func (k *killing) change(ctx context.Context, world, next *policy.World, exact b
 	for deadline := time.Now().Add(settleTimeout); ; {
 		var probes []*policy.Probe
 		if exact {
-			probes = k.sample(next)
+			probes = slices.DeleteFunc(k.sample(next), func(p *policy.Probe) bool { return !k.takeAnswers(world, next, p, false) })
 		}
 		if err := k.try(world, next, probes); err != nil {
 			return err
@@ -260,6 +265,9 @@ func (k *killing) change(ctx context.Context, world, next *policy.World, exact b
 	probes := withoutSCTP(k.generator.Probes(next))
 	k.r.settled += len(probes)
 	for chunk := range slices.Chunk(probes, mostAtOnce) {
+		for _, p := range chunk {
+			k.takeAnswers(next, next, p, true)
+		}
 		if err := k.try(next, next, chunk); err != nil {
 			return err
 		}
@@ -280,6 +288,26 @@ func (k *killing) meaning(t *trial, agentsRun bool) policy.Opinion {
 		return policy.MayDrop
 	}
 	return policy.MayDeny
+}
+
+// takeAnswers reports whether the sender of a probe that may be rejected still has a share of the agent's answers, and takes two of them: agents that are
+// late answer the packets of several seconds at once. With wait it waits until it has.
+func (k *killing) takeAnswers(before, after *policy.World, p *policy.Probe, wait bool) bool {
+	if policy.Between(before, after, p)&policy.MayReject == 0 {
+		return true
+	}
+	for range 2 {
+		for {
+			if ok, _ := k.answers.Allow(k.f.port(p.From, p.To)); ok {
+				break
+			}
+			if !wait {
+				return false
+			}
+			time.Sleep(time.Second / share.PerSecond)
+		}
+	}
+	return true
 }
 
 // sample returns some of the world's probes.
