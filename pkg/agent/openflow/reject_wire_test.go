@@ -223,6 +223,7 @@ func rejectCases(f family) []rejectCase {
 		{"egress", f.b, service("to a Service on this Node", a, f.a)},
 		{"egress", f.remote, service("to a Service on another Node", a, f.a)},
 		{"egress", f.host, service("to a Service of hosts", a, f.a)},
+		{"egress", f.a, service("to a Service that it serves itself", a, f.a)},
 		{"egress", none, direct("to another Node's Pod, by kube-proxy", gw, gw, f.a, f.remote)},
 		{"ingress", none, direct("from a Pod of this Node", a, a, f.a, f.b)},
 		{"ingress", f.b, service("from a Pod of this Node, through a Service", a, f.a)},
@@ -275,7 +276,7 @@ func (r *refuser) rejectsBoth(f family, c rejectCase) {
 
 // rejectedService is a Service with one Endpoint. A Pod of this Node serves external clients without translation of their addresses.
 func rejectedService(f family, endpoint netip.Addr, protocol corev1.Protocol) openflow.ServicePort {
-	e := openflow.Endpoint{Address: netip.AddrPortFrom(endpoint, 8080), OnThisNode: endpoint == f.b, PodNetwork: endpoint != f.host}
+	e := openflow.Endpoint{Address: netip.AddrPortFrom(endpoint, 8080), OnThisNode: endpoint == f.a || endpoint == f.b, PodNetwork: endpoint != f.host}
 	port := oftest.With(oftest.ClusterPort(e), oftest.Over(protocol), oftest.Named(fmt.Sprintf("default/web:%v %s", protocol, f.name)), oftest.At(
 		openflow.Frontend{Address: netip.AddrPortFrom(f.clusterIP, 80)},
 		openflow.Frontend{Address: netip.AddrPortFrom(f.clusterIP, 30080), NodePort: true, External: true, Local: e.OnThisNode},

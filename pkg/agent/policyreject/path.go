@@ -57,6 +57,9 @@ func (n *Node) wayOf(p *openflow.PolicyPacket, packet *ippacket.Packet) (way, er
 	server, client := n.end(packet.Dst), n.end(packet.Src)
 	switch {
 	case p.Translated && client.local() && client.port == p.InPort:
+		if server.port == client.port {
+			server = end{} // A packet does not leave through the port that it seems to come from.
+		}
 		return n.toOwnClient(server), nil
 	case p.Translated:
 		return n.toForeignClient(server), nil
