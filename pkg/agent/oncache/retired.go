@@ -62,6 +62,33 @@ func (f *retiredFeed) watch(ctx context.Context, w retiredWatcher, read func(con
 	}
 }
 
+// together is the time that the reader waits after a report, to read several at once: waking it up for each would cost a connection with one request a
+// fifth of what it costs in all. In that time the programs can make 11,000 reports, for which the buffer has room: 550,000 a second.
+const together = 20 * time.Millisecond
+
+// retiredReader is the programs' buffer; datapath.RetiredReader implements it.
+type retiredReader interface {
+	Wait(deadline time.Time, yield func(datapath.Retired)) error
+	Drain(yield func(datapath.Retired)) error
+}
+
+// follow hands reports to yield until ctx ends or they cannot be read.
+func follow(ctx context.Context, reader retiredReader, yield func(datapath.Retired)) error {
+	for {
+		if err := reader.Wait(time.Time{}, yield); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(together):
+		}
+		if err := reader.Drain(yield); err != nil {
+			return err
+		}
+	}
+}
+
 // readRetired reads until ctx ends, and then returns nil.
 func (m *Manager) readRetired(ctx context.Context, watchers []retiredWatcher) error {
 	yield := func(r datapath.Retired) {
@@ -80,8 +107,8 @@ func (m *Manager) readRetired(ctx context.Context, watchers []retiredWatcher) er
 	for _, w := range watchers {
 		w.drained()
 	}
-	for err == nil {
-		err = reader.Wait(time.Time{}, yield)
+	if err == nil {
+		err = follow(ctx, reader, yield)
 	}
 	if ctx.Err() != nil {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -42,6 +43,61 @@ func TestAllWatchersGetTheRetired(t *testing.T) {
 		require.Equal(t, [2]int{1, 1}, got)
 		require.Equal(t, [2]int{1, 1}, drained)
 		require.Equal(t, 1, readings)
+	})
+}
+
+// reports are a reader of a report in every millisecond, until err.
+type reports struct {
+	unread chan datapath.Retired
+	err    error
+	waits  int
+}
+
+func (r *reports) Wait(_ time.Time, yield func(datapath.Retired)) error {
+	r.waits++
+	report, more := <-r.unread
+	if !more {
+		return r.err
+	}
+	yield(report)
+	return nil
+}
+
+func (r *reports) Drain(yield func(datapath.Retired)) error {
+	for len(r.unread) > 0 {
+		yield(<-r.unread)
+	}
+	return nil
+}
+
+// A Node with many short connections does not wake up the agent for each of them.
+func TestRetiredAreReadTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &reports{unread: make(chan datapath.Retired, 1000), err: errors.New("the end")}
+		go func() {
+			for range 1000 {
+				r.unread <- datapath.Retired{}
+				time.Sleep(time.Millisecond)
+			}
+			close(r.unread)
+		}()
+		read := 0
+		require.ErrorIs(t, follow(t.Context(), r, func(datapath.Retired) { read++ }), r.err)
+		require.Equal(t, 1000, read)
+		require.Less(t, r.waits, 60)
+	})
+}
+
+// The reader does not wait for more reports when its agent ends.
+func TestReadingOfRetiredEndsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &reports{unread: make(chan datapath.Retired, 1)}
+		r.unread <- datapath.Retired{}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		begun := time.Now()
+		require.ErrorIs(t, follow(ctx, r, func(datapath.Retired) {}), context.Canceled)
+		require.Zero(t, time.Since(begun))
 	})
 }
 
