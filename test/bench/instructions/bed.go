@@ -171,7 +171,16 @@ func (b *bed) measureConnections(ctx context.Context, t *table) error {
 	if err := b.configure(ctx, map[string]any{"featureGates": map[string]any{gate: true}}); err != nil {
 		return err
 	}
-	return b.measureOne(ctx, t, oncache, crr, pods)
+	before, err := b.hits(ctx)
+	if err != nil {
+		return err
+	}
+	if err := b.measureOne(ctx, t, oncache, crr, pods); err != nil {
+		return err
+	}
+	after, err := b.hits(ctx)
+	b.progress.Printf("cost: %d packets of the first Node's Pods have taken the fast path", after-before)
+	return err
 }
 
 // makeOtherWays returns the links of ways, in their order: the Pods through a Service, the client and a server on its Node, and the
@@ -269,10 +278,15 @@ func (b *bed) measureOne(ctx context.Context, t *table, r row, p protocol, link 
 	slices.Sort(counts)
 	t[r][p] = counts[runs/4]
 	b.progress.Printf("cost: %s, %s: %d", r, p, counts)
-	if b.profiler == nil || p != tcp || profiled[r] == "" {
+	if b.profiler == nil || !b.isProfiled(r, p) {
 		return nil
 	}
 	return b.profiler.profile(ctx, r, p, link)
+}
+
+// isProfiled: round trips have a profile, and connections if nothing else is measured.
+func (b *bed) isProfiled(r row, p protocol) bool {
+	return profiled[r] != "" && (p == tcp || p == crr && b.connections)
 }
 
 // measureFast is measure, and fails if the traffic did not take the fast path.

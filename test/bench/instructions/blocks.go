@@ -102,8 +102,9 @@ func readBlocks(r io.Reader, s *symbols) (map[string]function, error) {
 var errIdle = errors.New("nothing was sent in this interval, or /proc/kallsyms shows no addresses")
 
 // perTransaction divides by the number of transactions. It returns errIdle if there was none.
-func perTransaction(functions map[string]function) (map[string]function, error) {
-	transactions := functions[call].calls / 2
+func perTransaction(functions map[string]function, p protocol) (map[string]function, error) {
+	call, calls := p.call()
+	transactions := functions[call].calls / calls
 	if transactions == 0 {
 		return nil, fmt.Errorf("no block begins %s: %w", call, errIdle)
 	}

@@ -34,7 +34,7 @@ ffffffffc0001000 100 4
 1000 1 2
 `), s)
 	require.NoError(t, err)
-	functions, err = perTransaction(functions)
+	functions, err = perTransaction(functions, tcp)
 	require.NoError(t, err)
 	require.Equal(t, map[string]function{
 		"__sys_sendto": {13, 2}, // 26 instructions, 4 calls, 2 transactions
@@ -59,7 +59,7 @@ ffffffffc0001000 100 4
 }
 
 func TestBlocksOfNoTransaction(t *testing.T) {
-	_, err := perTransaction(map[string]function{userSpace: {100, 0}})
+	_, err := perTransaction(map[string]function{userSpace: {100, 0}}, tcp)
 	require.ErrorContains(t, err, "no block begins __sys_sendto")
 	_, err = readBlocks(strings.NewReader("ffffffff81000100 5\n"), &symbols{})
 	require.ErrorContains(t, err, `block "ffffffff81000100 5"`)

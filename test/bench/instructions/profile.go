@@ -42,8 +42,6 @@ const (
 	profileMethod    = "Executed instructions of TCP request/response with one flow, counted by the emulator for each function of the kernel and " +
 		"each eBPF program, every block of code in %d intervals of %s; of each function the median, so that what runs in fewer than half of " +
 		"them is left out. Functions that many others use (memory, locks, buffers) are a segment of their own."
-	// call is executed once for each message that is sent: twice in a transaction.
-	call = "__sys_sendto"
 	// sharedSegment has the functions that many others use.
 	sharedSegment = "buffers, memory, locks"
 )
@@ -89,7 +87,7 @@ func (f *profiler) profile(ctx context.Context, r row, p protocol, link benchbed
 var errUnequal = errors.New("functions and transactions differ")
 
 func (f *profiler) profileOnce(ctx context.Context, r row, p protocol, link benchbed.Link) error {
-	length := intervals*(intervalLength+intervalPause) + time.Second
+	length := intervals*(p.intervalLength()+intervalPause) + time.Second
 	var measured uint64
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -108,7 +106,7 @@ func (f *profiler) profileOnce(ctx context.Context, r row, p protocol, link benc
 		for range intervals {
 			time.Sleep(intervalPause)
 			marker.Begin()
-			time.Sleep(intervalLength)
+			time.Sleep(p.intervalLength())
 			marker.End()
 		}
 		return context.Cause(together) // counts from after the end do not belong to the workload
@@ -120,7 +118,7 @@ func (f *profiler) profileOnce(ctx context.Context, r row, p protocol, link benc
 	if err != nil {
 		return err
 	}
-	all, err := f.readIntervals(symbols)
+	all, err := f.readIntervals(symbols, p)
 	if err != nil {
 		return fmt.Errorf("%s, %s: %w", r, p, err)
 	}
@@ -128,7 +126,7 @@ func (f *profiler) profileOnce(ctx context.Context, r row, p protocol, link benc
 	if err := writeFunctions(filepath.Join(f.tables, fmt.Sprintf("functions-%s-%s.txt", p, profiled[r])), functions); err != nil {
 		return err
 	}
-	if r != hosted { // the breakdown has no column for it
+	if r != hosted && p == tcp { // the breakdown has no column for others
 		f.segments[r.state()] = bySegment(functions)
 	}
 	sum := 0.0
@@ -142,10 +140,10 @@ func (f *profiler) profileOnce(ctx context.Context, r row, p protocol, link benc
 }
 
 // readIntervals reads the files of one profile, and leaves out intervals without traffic.
-func (f *profiler) readIntervals(s *symbols) (all []map[string]function, err error) {
+func (f *profiler) readIntervals(s *symbols, p protocol) (all []map[string]function, err error) {
 	var idle error
 	for range intervals {
-		one, err := f.readInterval(s)
+		one, err := f.readInterval(s, p)
 		switch {
 		case errors.Is(err, errIdle):
 			idle = err
@@ -162,7 +160,7 @@ func (f *profiler) readIntervals(s *symbols) (all []map[string]function, err err
 }
 
 // readInterval reads the next file of the profiler: functions by name, per transaction.
-func (f *profiler) readInterval(s *symbols) (map[string]function, error) {
+func (f *profiler) readInterval(s *symbols, p protocol) (map[string]function, error) {
 	file, err := os.Open(filepath.Join(f.blocks, strconv.Itoa(f.read)))
 	if err != nil {
 		return nil, err
@@ -173,7 +171,7 @@ func (f *profiler) readInterval(s *symbols) (map[string]function, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file.Name(), err)
 	}
-	return perTransaction(functions)
+	return perTransaction(functions, p)
 }
 
 func kernelSymbols() (*symbols, error) {

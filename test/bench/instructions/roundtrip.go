@@ -35,6 +35,22 @@ const traffic = "bin/traffic"
 
 func (p protocol) String() string { return [...]string{"tcp", "udp", "crr"}[p] }
 
+// call returns the function of the kernel by whose calls transactions are counted in a profile, and how often a transaction calls it.
+func (p protocol) call() (name string, times float64) {
+	if p == crr {
+		return "__sys_connect", 1
+	}
+	return "__sys_sendto", 2
+}
+
+// intervalLength is the length of an interval of a profile: a connection takes as long as eight round trips.
+func (p protocol) intervalLength() time.Duration {
+	if p == crr {
+		return 3 * intervalLength
+	}
+	return intervalLength
+}
+
 // workload is the benchmark's request/response, with one flow, or with a connection for each request.
 func (p protocol) workload() workload.Workload {
 	if p == crr {
