@@ -87,13 +87,20 @@ func (in *instrument) load(name string, instructions asm.Instructions) *ebpf.Pro
 	return p
 }
 
-// subject runs p as a hook of the interface would, through a prelude that gives the packet a flow hash. A packet from a Pod's socket
-// has one. A packet from BPF_PROG_TEST_RUN has none, and the cost of Egress would include the kernel's flow dissector.
+// subject runs p as a hook of the interface would, behind a prelude.
 func (in *instrument) subject(name string, p *ebpf.Program, ifindex int, packet []byte, flow func([]byte, uint32)) *subject {
+	s := &subject{name: name, run: harness.NewTestRun(in.prelude(p), 0), packet: slices.Clone(packet), flow: flow}
+	s.run.Context.Ifindex = uint32(ifindex)
+	return s
+}
+
+// prelude returns a program that gives a packet a flow hash, and passes it to p. A packet from a Pod's socket has one. A packet from
+// BPF_PROG_TEST_RUN has none, and the cost of Egress would include the kernel's flow dissector.
+func (in *instrument) prelude(p *ebpf.Program) *ebpf.Program {
 	n := in.n
 	in.n++
 	require.NoError(in.t, in.jumps.Put(n, p))
-	prelude := in.load("prelude", asm.Instructions{
+	return in.load("prelude", asm.Instructions{
 		asm.Mov.Reg(asm.R6, asm.R1),
 		asm.Mov.Imm(asm.R2, 0x12345),
 		asm.FnSetHash.Call(),
@@ -104,9 +111,6 @@ func (in *instrument) subject(name string, p *ebpf.Program, ifindex int, packet 
 		asm.Mov.Imm(asm.R0, 0),
 		asm.Return(),
 	})
-	s := &subject{name: name, run: harness.NewTestRun(prelude, 0), packet: slices.Clone(packet), flow: flow}
-	s.run.Context.Ifindex = uint32(ifindex)
-	return s
 }
 
 // empty is the yardstick for the cost of every run: entry, prelude, clock.
