@@ -49,10 +49,13 @@ func TestWireRuleAppliedToNodePort(t *testing.T) {
 		at       uint32
 		// source is the address that the Endpoint sees.
 		source string
+		stage  policy.Stage
 	}{
-		"Pod of this Node":   {oftest.LocalEndpoint, oftest.PodAPort, "198.51.100.7:5000"},
-		"Pod of another one": {oftest.ElsewhereEndpoint, oftest.TunnelPort, "10.10.0.1:5000"},
-		"another host":       {openflow.Endpoint{Address: netip.MustParseAddrPort("192.168.77.103:8080")}, oftest.GWPort, "169.254.0.253:5000"},
+		"Pod of this Node":             {oftest.LocalEndpoint, oftest.PodAPort, "198.51.100.7:5000", policy.StageTiers},
+		"Pod of another one":           {oftest.ElsewhereEndpoint, oftest.TunnelPort, "10.10.0.1:5000", policy.StageTiers},
+		"another host":                 {openflow.Endpoint{Address: netip.MustParseAddrPort("192.168.77.103:8080")}, oftest.GWPort, "169.254.0.253:5000", policy.StageTiers},
+		"Pod of this Node, baseline":   {oftest.LocalEndpoint, oftest.PodAPort, "198.51.100.7:5000", policy.StageBaseline},
+		"Pod of another one, baseline": {oftest.ElsewhereEndpoint, oftest.TunnelPort, "10.10.0.1:5000", policy.StageBaseline},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWire(t, false)
@@ -63,7 +66,9 @@ func TestWireRuleAppliedToNodePort(t *testing.T) {
 			rule := &policy.Rule{FlowID: 2, Direction: policy.Ingress, Peers: oftest.Prefixes("192.0.2.0/24")}
 			rule.AppliedToServices = w.C.GroupsOf(of.IPProtoTCP, dialed)
 			require.NotEmpty(t, rule.AppliedToServices)
-			require.NoError(t, w.C.UpdatePolicyRules([]*policy.Rule{orderedRule(rule, policy.Drop, 5, 0)}, nil))
+			rule = orderedRule(rule, policy.Drop, 5, 0)
+			rule.Effect.Order.Stage = test.stage
+			require.NoError(t, w.C.UpdatePolicyRules([]*policy.Rule{rule}, nil))
 			w.settle()
 			w.drop(oftest.GWPort, segment{"192.0.2.7:4000", dialed.String(), "S"})
 			for _, c := range w.connectionsOf("192.0.2.7") {

@@ -170,8 +170,8 @@ func validateServices(r *policy.Rule) error {
 		return fmt.Errorf("peers that are Services %v, or to which the rule is applied %v: group ids are not 0", r.PeerServices, r.AppliedToServices)
 	case len(r.PeerServices) > 0 && (r.Direction != policy.Egress || !ordered(r)):
 		return fmt.Errorf("%v rule of stage %d with Services as peers: only egress rules with an order have them", r.Direction, r.Effect.Order.Stage)
-	case len(r.AppliedToServices) > 0 && (r.Direction != policy.Ingress || r.Effect.Order.Stage != policy.StageTiers || len(r.AppliedTo) > 0):
-		return fmt.Errorf("%v rule of stage %d that is applied to Services and to %d Pods: only ingress rules of tiers are applied to Services, and then not to Pods",
+	case len(r.AppliedToServices) > 0 && (r.Direction != policy.Ingress || !ordered(r) || len(r.AppliedTo) > 0):
+		return fmt.Errorf("%v rule of stage %d that is applied to Services and to %d Pods: only ingress rules with an order are applied to Services, and then not to Pods",
 			r.Direction, r.Effect.Order.Stage, len(r.AppliedTo))
 	}
 	protocols := []uint8{of.IPProtoTCP, of.IPProtoUDP, of.IPProtoSCTP, of.IPProtoICMP}

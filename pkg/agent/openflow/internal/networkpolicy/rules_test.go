@@ -184,7 +184,7 @@ func TestPolicyRuleIsChecked(t *testing.T) {
 		{"Services as peers of ingress", policy.Rule{FlowID: 2, Effect: tiered(policy.Drop, 1), Direction: policy.Ingress, PeerServices: []uint32{5}}, "only egress rules"},
 		{"no group", policy.Rule{FlowID: 2, Effect: tiered(policy.Drop, 1), Direction: policy.Egress, PeerServices: []uint32{0}}, "group ids are not 0"},
 		{"applied to Pods and Services", policy.Rule{FlowID: 2, Effect: tiered(policy.Drop, 1), Direction: policy.Ingress, AppliedTo: []policy.Pod{oftest.PolicyPodA}, AppliedToServices: []uint32{5}}, "then not to Pods"},
-		{"isolates NodePorts", policy.Rule{FlowID: 2, Effect: policy.Kubernetes, Direction: policy.Ingress, AppliedToServices: []uint32{5}}, "only ingress rules of tiers"},
+		{"isolates NodePorts", policy.Rule{FlowID: 2, Effect: policy.Kubernetes, Direction: policy.Ingress, AppliedToServices: []uint32{5}}, "only ingress rules with an order"},
 		{"port outside its mask", *oftest.Ingress(2, oftest.PolicyPodA, nil, policy.Service{Protocol: 6, Port: 81, Mask: 0xfffe}), "outside its mask"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
