@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
 
@@ -16,7 +17,7 @@ import (
 // is empty.
 type NodePortAddresses struct {
 	Networks []netip.Prefix
-	// Gateway is the name of the gateway port, whose addresses are left out.
+	// Gateway is the name of the gateway port, whose addresses are left out, as on the device that encrypts packets, which has them too.
 	Gateway string
 }
 
@@ -28,7 +29,7 @@ func (a NodePortAddresses) List() ([]netip.Addr, error) {
 	}
 	left := map[int]bool{}
 	for _, link := range links {
-		left[link.Attrs().Index] = link.Attrs().Name == a.Gateway || link.Attrs().Name == rtnl.InterfaceIPVS
+		left[link.Attrs().Index] = slices.Contains([]string{a.Gateway, config.WireGuardDevice, rtnl.InterfaceIPVS}, link.Attrs().Name)
 	}
 	list, err := rtnl.Addresses(nil)
 	if err != nil {
