@@ -16,6 +16,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/dependency"
 	"github.com/antrea-oncache/antrea/pkg/agent/start"
 	"github.com/antrea-oncache/antrea/pkg/apis"
+	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
 )
 
 const (
@@ -29,12 +30,7 @@ const (
 func (n *node) dependOn(ctx context.Context, o *options, network *config.NetworkConfig, node *config.NodeConfig) {
 	s := o.sources
 	s.Gateway, s.OwnAddresses = node.Gateway.Name, node.Addresses
-	s.OwnPorts = map[uint16]string{kubeletPort: "the kubelet", uint16(o.config.APIPort): "this agent", apis.ControllerPort: "antrea-controller"}
-	for port, what := range map[uint16]string{network.TunnelPort: "the tunnel between Nodes", o.config.ServiceHealthPort(): "the health check of the Service proxy"} {
-		if port != 0 {
-			s.OwnPorts[port] = what
-		}
-	}
+	s.OwnPorts = ownPorts(o.config, network)
 	s.Servers = []dependency.Endpoint{apiEndpoint(n.clients.Config.Host)}
 	s.Read(ctx)
 	// Nothing that the agent does at its start depends on this address, so no start waits until it is resolved.
@@ -43,6 +39,19 @@ func (n *node) dependOn(ctx context.Context, o *options, network *config.Network
 			s.Servers = append(s.Servers, dependency.Endpoint{Host: settings.Collector.Host, Port: settings.Collector.Port, What: "the flow collector"})
 		}
 	}
+}
+
+// ownPorts are the ports of the Node that the agent and what it needs have, with their use.
+func ownPorts(c *agentconfig.AgentConfig, network *config.NetworkConfig) map[uint16]string {
+	own := map[uint16]string{kubeletPort: "the kubelet", uint16(c.APIPort): "this agent", apis.ControllerPort: "antrea-controller"}
+	for port, what := range map[uint16]string{
+		network.TunnelPort: "the tunnel between Nodes", network.WireGuardPort: "WireGuard between Nodes", c.ServiceHealthPort(): "the health check of the Service proxy",
+	} {
+		if port != 0 {
+			own[port] = what
+		}
+	}
+	return own
 }
 
 // apiEndpoint reads a URL, or a host with or without port. Of another text, only connections tell the address.
