@@ -62,14 +62,14 @@ type step struct {
 	find func(context.Context) ([]leftover.Item, error)
 }
 
-// steps are in the order in which they are taken: first the runtime must start no more Pods, then nothing must use the bridge; what is
-// necessary to continue after a failure goes last.
+// steps are in the order in which they are taken: first the runtime must start no more Pods, then nothing must use the bridge, while
+// routes and rules still keep Pods' packets from the network; what is necessary to continue after a failure goes last.
 func (o *Options) steps() []step {
 	return []step{
 		{"CNI", o.cni},
 		{"eBPF", func(context.Context) ([]leftover.Item, error) { return datapath.Leftovers(o.pinPath) }},
-		{"firewall", route.Leftovers},
 		{"Open vSwitch", o.openvswitch},
+		{"firewall", route.Leftovers},
 		{"Egress", assign.Leftovers},
 		{"WireGuard", wireguard.Leftovers},
 		{"conntrack", o.conntrack},

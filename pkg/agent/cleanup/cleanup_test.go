@@ -183,6 +183,15 @@ func TestNodeIsAsBefore(t *testing.T) {
 	require.Equal(t, before, n.state())
 }
 
+// As long as Pods are connected, routes and rules keep their packets from leaving in clear.
+func TestPodsEndBeforeTheRules(t *testing.T) {
+	var names []string
+	for _, s := range (&Options{}).steps() {
+		names = append(names, s.name)
+	}
+	require.Less(t, slices.Index(names, "Open vSwitch"), slices.Index(names, "firewall"))
+}
+
 // lines are all but the last line, in order of the kernel's choice.
 func lines(text string) string {
 	all := strings.Split(strings.TrimSpace(text), "\n")
