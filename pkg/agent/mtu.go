@@ -59,6 +59,9 @@ func podMTU(o *Options, uplink *config.Uplink, ipv6 bool) (int, error) {
 		if configured < least {
 			return 0, fmt.Errorf("defaultMTU is %d: Pods with IPv6 addresses need at least %d", configured, least)
 		}
+		if most := wireguard.MTU(uplink); o.WireGuardPort != 0 && configured > most {
+			return 0, fmt.Errorf("defaultMTU is %d: with trafficEncryptionMode wireGuard, device %s with MTU %d leaves at most %d bytes for Pods", configured, uplink.Name, uplink.MTU, most)
+		}
 		return configured, nil
 	}
 	mtu := uplink.MTU
