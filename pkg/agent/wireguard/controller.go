@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,6 +35,8 @@ const (
 
 	// ReasonNoEncryption: packets to a Node's Pods are dropped because there is no key of it. The subject is that Node.
 	ReasonNoEncryption problem.Reason = "NoEncryption"
+	// ReasonKeyChanged: another program has changed the annotation with this Node's key. The subject is this Node.
+	ReasonKeyChanged problem.Reason = "KeyChanged"
 )
 
 var backoff = retry.Backoff{Min: 200 * time.Millisecond, Max: 30 * time.Second}
@@ -59,8 +62,9 @@ type Controller struct {
 	peers *peers
 	// complete is the argument of Run.
 	complete <-chan struct{}
-	// own is the public key of the device.
-	own wgtypes.Key
+	// own is the public key of the device. unpublished is set from its making until the annotation has it.
+	own         wgtypes.Key
+	unpublished bool
 	// without are the Nodes that have been reported to have no usable key.
 	without map[string]string
 }
@@ -78,7 +82,7 @@ func MTU(uplink *config.Uplink) int {
 
 // New registers with the informer of Nodes, and does nothing else before Prepare.
 func New(network *config.NetworkConfig, node *config.NodeConfig, kube kubernetes.Interface, informer coreinformers.NodeInformer, problems problem.Reporter) (*Controller, error) {
-	want := settings{port: network.WireGuardPort, mtu: MTU(&node.Uplink)}
+	want := settings{port: network.WireGuardPort, mtu: node.MTU}
 	for _, gateway := range []netip.Addr{node.Gateway.IPv4, node.Gateway.IPv6} {
 		if gateway.IsValid() {
 			want.addresses = append(want.addresses, netip.PrefixFrom(gateway, gateway.BitLen()))
@@ -150,6 +154,7 @@ func (c *Controller) reconcile() error {
 		if err := c.device.apply(ops, c.want); err != nil {
 			return err
 		}
+		c.unpublished = c.unpublished || slices.ContainsFunc(ops, func(op operation) bool { return op.kind == makeKey })
 		if have, err = c.device.read(); err != nil {
 			return err
 		}
@@ -187,13 +192,32 @@ func subject(node string) problem.Subject { return problem.Subject{Kind: "Node",
 
 // publish writes the public key into this Node's annotation if it is not there.
 func (c *Controller) publish(ctx context.Context) error {
-	c.mutex.Lock()
-	own, published := c.own, c.peers.nodes[c.nodeName].key
-	c.mutex.Unlock()
-	if own == (wgtypes.Key{}) || published == own.String() {
+	own, needed := c.lookAtAnnotation()
+	if !needed {
 		return nil
 	}
 	return nodes.Annotate(ctx, c.kube, c.nodeName, KeyAnnotation, own.String())
+}
+
+// lookAtAnnotation reports whether the annotation needs the key to be written, and a foreign key in it as a problem: other Nodes encrypt for
+// whoever has that one.
+func (c *Controller) lookAtAnnotation() (own wgtypes.Key, needed bool) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	published := c.peers.nodes[c.nodeName].key
+	switch {
+	case c.own == (wgtypes.Key{}):
+		return c.own, false
+	case published == c.own.String():
+		c.unpublished = false
+		c.problems.Resolve(ReasonKeyChanged, subject(c.nodeName))
+		return c.own, false
+	case published != "" && !c.unpublished:
+		c.problems.Report(ReasonKeyChanged, subject(c.nodeName), fmt.Sprintf("another program has set annotation %s to %q, which is not this Node's key %s: other "+
+			"Nodes encrypt packets to its Pods for the owner of that key until the agent has written its own again; find out who may change Nodes",
+			KeyAnnotation, shorten(published), c.own))
+	}
+	return c.own, true
 }
 
 func (c *Controller) setNode(object any) {

@@ -6,9 +6,11 @@ package wireguard
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,8 +18,10 @@ import (
 	"golang.zx2c4.com/wireguard/wgctrl/wgtypes"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/agent/reach"
@@ -230,6 +234,41 @@ func TestDeviceDeletedUnderTheAgent(t *testing.T) {
 	w.device.change(func(d *fakeDevice) { d.state.peers[keyOf(9)] = peerAt("192.0.2.9:51820", "10.10.9.0/24") })
 	require.NoError(t, w.Upkeep().Repair(t.Context()))
 	w.eventuallyPeers(t, map[wgtypes.Key]peer{keyOf(2): node2})
+}
+
+// TestForeignKeyIsReported: another program's key in this Node's annotation is a problem until the agent has written its own again. Its own
+// former key is none.
+func TestForeignKeyIsReported(t *testing.T) {
+	w := newWorld(t, &fakeDevice{})
+	close(w.complete)
+	w.eventuallyPublished(t)
+	var refused atomic.Bool
+	w.kube.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return refused.Load(), nil, errors.New("refused")
+	})
+	problems := func() (found []string) {
+		list, _ := w.problems.List()
+		for _, p := range list {
+			found = append(found, fmt.Sprintf("%s %s: %s", p.Reason, p.Subject, p.Message))
+		}
+		return found
+	}
+	refused.Store(true)
+	w.device.change(func(d *fakeDevice) { d.state = state{} })
+	require.NoError(t, w.Upkeep().Repair(t.Context()))
+	require.ErrorContains(t, w.publish(t.Context()), "refused")
+	require.Empty(t, problems())
+	refused.Store(false)
+	w.eventuallyPublished(t)
+	require.Eventually(t, func() bool { _, needed := w.lookAtAnnotation(); return !needed }, 20*time.Second, 5*time.Millisecond)
+
+	refused.Store(true)
+	w.annotate(t, "node1", keyOf(9).String())
+	require.Eventually(t, func() bool { return len(problems()) == 1 }, 20*time.Second, 5*time.Millisecond)
+	require.Contains(t, problems()[0], "KeyChanged Node node1: another program has set annotation "+KeyAnnotation+` to "`+keyOf(9).String())
+	refused.Store(false)
+	w.eventuallyPublished(t)
+	require.Eventually(t, func() bool { return w.count() == 0 }, 20*time.Second, 5*time.Millisecond)
 }
 
 func TestPrepareFailsWithoutKernelSupport(t *testing.T) {
