@@ -40,6 +40,7 @@ func TestBasePipelineGolden(t *testing.T) {
 		{"base_ipv6.txt", oftest.ONCacheFeatures, oftest.Ipv6Node},
 		{"base_all.txt", openflow.Features{AntreaProxy: true, AntreaPolicy: true, Egress: true, TrafficControl: true, ONCache: true, CutConnections: true}, oftest.TestNode},
 		{"base_proxyall.txt", oftest.ProxyAllFeatures, oftest.DualStackNode},
+		{"base_openings.txt", openingsFeatures, oftest.DualStackNode},
 	} {
 		t.Run(test.file, func(t *testing.T) {
 			c, fake := oftest.NewTestClientOf(t, test.features, test.node)
@@ -104,7 +105,7 @@ func TestObjectFlowsGolden(t *testing.T) {
 // they recirculate has the mark of SNAT in the connection's zone before, and in SNAT's zone behind, which the mark flows exclude
 // (TestMarksExcludeSNAT).
 func TestNoRecirculationBetweenPolicyAndMark(t *testing.T) {
-	for name, features := range map[string]openflow.Features{"": oftest.ONCacheFeatures, "proxyAll": oftest.ProxyAllFeatures} {
+	for name, features := range map[string]openflow.Features{"": oftest.ONCacheFeatures, "proxyAll": oftest.ProxyAllFeatures, "openings": openingsFeatures} {
 		t.Run(name, func(t *testing.T) {
 			c, fake := oftest.NewTestClient(t, features)
 			require.NoError(t, oftest.InstallPodA(c))
@@ -127,7 +128,7 @@ func requireNoRecirculation(t *testing.T, c openflow.Client, fake *of.Fake) {
 			if !isCT {
 				continue
 			}
-			isNew := strings.Contains(flow.Key(), "ct_state=+new+trk")
+			isNew := strings.Contains(flow.Key(), "ct_state=+new")
 			switch flow.Table {
 			case oftest.GeneratorOf(c).ID(pipeline.TableSNATMark):
 				require.True(t, isNew, "established packets are recirculated: %s", flow.String())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
 )
@@ -39,10 +40,13 @@ func masksOf(w oftest.Walk) (masks []string) {
 // TestConnectionsNeedFewMasks: the kernel finds the first packet of a connection between Nodes by the same masks as all others. Each further mask costs
 // every packet that comes to Open vSwitch.
 func TestConnectionsNeedFewMasks(t *testing.T) {
-	for name, features := range map[string]openflow.Features{"gate off": oftest.DefaultFeatures, "gate on": oftest.ONCacheFeatures} {
+	for name, features := range map[string]openflow.Features{"gate off": oftest.DefaultFeatures, "gate on": oftest.ONCacheFeatures, "openings": openingsFeatures} {
 		t.Run(name, func(t *testing.T) {
 			b := oftest.NewBridge(t, features)
 			b.InstallAll()
+			if features.Openings {
+				require.NoError(t, b.C.InstallMarkFlows([]coherency.Mark{{InterfaceName: "pod-a", OFPort: oftest.PodAPort, Epoch: 7, Openings: true}}))
+			}
 			for name, test := range map[string]struct{ packet, mark string }{
 				"out": {oftest.PodAToRemote, ",ct_mark=3"},
 				"in":  {oftest.RemoteToPodA, ",ct_mark=1"},

@@ -50,6 +50,9 @@ type Mark struct {
 	InterfaceName string
 	OFPort        uint32
 	Epoch         uint16
+	// Openings: bit 29 of the packet mark and the epoch are also written into packets between the interface and the tunnel that open a TCP
+	// connection, or another one. It must be false for a Pod with rules about more than addresses, protocol and destination port.
+	Openings bool
 }
 
 // Interceptor is called around every bundle that the OpenFlow client sends.

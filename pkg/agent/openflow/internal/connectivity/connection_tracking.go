@@ -4,6 +4,8 @@
 package connectivity
 
 import (
+	"slices"
+
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
@@ -48,19 +50,39 @@ func (connectionTracking) BaseFlows(g *pipeline.Generator) []of.Flow {
 // With ONCache, nearly all packets match the same fields as packets of established connections in ONCacheMark, so that the kernel's flows of both have
 // one mask.
 func commitFlows(g *pipeline.Generator, f pipeline.Family) []of.Flow {
+	commit := []of.Action{
+		of.CT{Commit: true, Zone: f.CTZone, Exec: []of.Action{
+			pipeline.MoveBits(pipeline.PacketSourceField, pipeline.ConnSourceField),
+			pipeline.MoveBits(pipeline.IngressConjunctionID, pipeline.IngressRuleCTLabel),
+			pipeline.MoveBits(pipeline.EgressConjunctionID, pipeline.EgressRuleCTLabel),
+		}}, pipeline.Committed.Load(),
+	}
 	flow := func(priority uint16, match ...of.Match) of.Flow {
 		return g.Flow(pipeline.CookiePodConnectivity, pipeline.TableConntrackCommit, priority, append(match, f.EthType, of.CTState("+new+trk")),
-			of.CT{Commit: true, Zone: f.CTZone, Exec: []of.Action{
-				pipeline.MoveBits(pipeline.PacketSourceField, pipeline.ConnSourceField),
-				pipeline.MoveBits(pipeline.IngressConjunctionID, pipeline.IngressRuleCTLabel),
-				pipeline.MoveBits(pipeline.EgressConjunctionID, pipeline.EgressRuleCTLabel),
-			}}, pipeline.Committed.Load(), g.ToTable(pipeline.TableOutput))
+			append(slices.Clone(commit), g.ToTable(pipeline.TableOutput))...)
 	}
 	if !g.Features.ONCache {
 		return []of.Flow{flow(pipeline.PriorityNormal, pipeline.NotSNATCT.Match())}
 	}
-	return []of.Flow{
+	flows := []of.Flow{
 		flow(pipeline.PriorityNormal, pipeline.ONCacheEpochField.Is(0).Match(), of.CTMark(0, pipeline.SNATCTField.Mask()|pipeline.L7CTField.Mask())),
 		flow(pipeline.PriorityLow, pipeline.NotSNATCT.Match()),
 	}
+	if g.Features.Openings {
+		flows = append(flows, openingFlow(g, f, commit))
+	}
+	return flows
 }
+
+// openingFlow also leads a packet to ONCacheMark if its connection is new and not translated, redirected or related, and if no rule that let it pass has
+// logged it. There, conntrack's fields are gone, so a register says that it is such a packet. The packet is marked behind the commit: with a mark,
+// it would not meet the flow that commits most packets.
+func openingFlow(g *pipeline.Generator, f pipeline.Family, commit []of.Action) of.Flow {
+	return g.Flow(pipeline.CookiePodConnectivity, pipeline.TableConntrackCommit, pipeline.PriorityHigh,
+		pipeline.Matches(f.EthType, pipeline.ONCacheEpochField.Is(0).Match(), of.CTState("+new-est-rel-rpl-inv+trk"), of.CTMark(0, untouchedConnection),
+			pipeline.NotLogged.Match()),
+		append(slices.Clone(commit), pipeline.Opening.Load(), g.ToTable(pipeline.TableONCacheMark))...)
+}
+
+// untouchedConnection are the bits of ct_mark of which a connection to a Service, with a translated source, to itself, or through L7 rules has one.
+const untouchedConnection = 0xf0

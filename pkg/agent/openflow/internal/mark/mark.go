@@ -118,6 +118,7 @@ func (o *Marks) plan(marks []coherency.Mark, removed []string) ([]flowstore.Plan
 			flows := markFlows(g, mark)
 			if mark.OFPort != g.Node.Gateway.OFPort {
 				flows = append(flows, localMarkFlows(g, mark)...)
+				flows = append(flows, openingMarkFlows(g, mark)...)
 			}
 			plans = append(plans, o.marks.Plan(mark.InterfaceName, flows))
 		}
@@ -150,6 +151,23 @@ func markFlows(g *pipeline.Generator, mark coherency.Mark) []of.Flow {
 			flows = append(flows, g.Flow(pipeline.CookieONCache, pipeline.TableONCacheMark, pipeline.PriorityNormal, match,
 				load, g.ToNext(pipeline.TableONCacheMark)))
 		}
+	}
+	return flows
+}
+
+// openingMarkFlows returns the flows that write the epoch and the opening bit into packets that have opened a connection between the Pod and the tunnel.
+// ConntrackCommit has chosen them. Verdict, commit and mark are one flow of the kernel. No epoch has that bit, so programs that do not know
+// openings refuse such a packet.
+func openingMarkFlows(g *pipeline.Generator, mark coherency.Mark) []of.Flow {
+	if !g.Features.Openings || !mark.Openings || mark.Epoch == 0 {
+		return nil
+	}
+	load := pipeline.ONCacheEpochField.Is(pipeline.OpeningBit | uint32(mark.Epoch)).Load()
+	egress := pipeline.Matches(of.InPort(mark.OFPort), pipeline.Opening.Match(), pipeline.FromPod.Match(), pipeline.ToTunnel.Match())
+	ingress := pipeline.Matches(pipeline.Opening.Match(), pipeline.FromTunnel.Match(), pipeline.OutputToPort.Match(), pipeline.TargetOFPortField.Is(mark.OFPort).Match())
+	var flows []of.Flow
+	for _, match := range [][]of.Match{egress, ingress} {
+		flows = append(flows, g.Flow(pipeline.CookieONCache, pipeline.TableONCacheMark, pipeline.PriorityNormal, match, load, g.ToNext(pipeline.TableONCacheMark)))
 	}
 	return flows
 }

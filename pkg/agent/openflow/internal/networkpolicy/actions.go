@@ -83,7 +83,7 @@ func (g policyFlows) reportDenied(table string, disposition pipeline.FieldValue,
 func (g policyFlows) reportLogged(r *policy.Rule, disposition pipeline.FieldValue) []of.Action {
 	return slices.Concat(g.decision(tableOf(r), disposition, OperationLog),
 		g.ReportCopy(PolicyLogController, pipeline.MeterPolicyLog, policyLogCategory, byte(OperationLog)),
-		[]of.Action{pipeline.DispositionAllow.Load(), pipeline.PacketInOperationField.Is(0).Load()})
+		[]of.Action{pipeline.DispositionAllow.Load(), pipeline.PacketInOperationField.Is(0).Load()}, g.noteLogged())
 }
 
 // decision notes a decision in the table.

@@ -44,9 +44,19 @@ func (g policyFlows) hitFlows(r *policy.Rule, f pipeline.Family) []of.Flow {
 		return []of.Flow{g.Flow(pipeline.CookieNetworkPolicy, tables.rule, pipeline.PriorityLow, hit, note, metric)}
 	}
 	first := append(pipeline.Matches(pipeline.ConnSourceField.Is(0).Match()), hit...)
+	logged := append(g.noteLogged(), metric)
 	return []of.Flow{
 		g.Flow(pipeline.CookieNetworkPolicy, tables.rule, pipeline.PriorityLow, first,
-			slices.Concat([]of.Action{note}, g.ReportCopy(PolicyLogController, pipeline.MeterPolicyLog, logData(r.Direction, r.LogReference)...), []of.Action{metric})...),
-		g.Flow(pipeline.CookieNetworkPolicy, tables.rule, pipeline.PriorityLogged, hit, note, metric),
+			slices.Concat([]of.Action{note}, g.ReportCopy(PolicyLogController, pipeline.MeterPolicyLog, logData(r.Direction, r.LogReference)...), logged)...),
+		g.Flow(pipeline.CookieNetworkPolicy, tables.rule, pipeline.PriorityLogged, hit, slices.Concat([]of.Action{note}, logged)...),
 	}
+}
+
+// noteLogged notes in a packet that a rule with logging has let it pass, where the cache would repeat the verdict for later connections: each of them
+// has a line in the log.
+func (g policyFlows) noteLogged() []of.Action {
+	if !g.Features.Openings {
+		return nil
+	}
+	return []of.Action{pipeline.Logged.Load()}
 }

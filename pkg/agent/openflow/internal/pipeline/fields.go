@@ -103,6 +103,10 @@ var (
 	wasHeldField = Reg(10, 16, 16)
 	// committedField is this project's: ConntrackCommit has committed the packet's connection. Output does not know conntrack's fields then.
 	committedField = Reg(10, 17, 17)
+	// openingField is this project's: the packet has opened a connection between Pods, and policies alone have decided about it. loggedField is set in
+	// packets that the audit log has.
+	openingField = Reg(10, 18, 18)
+	loggedField  = Reg(10, 19, 19)
 )
 
 // Values of the registers.
@@ -143,6 +147,9 @@ var (
 	ONCacheLocal     = oncacheLocalField.Is(1)
 	WasHeld          = wasHeldField.Is(1)
 	Committed        = committedField.Is(1)
+	Opening          = openingField.Is(1)
+	Logged           = loggedField.Is(1)
+	NotLogged        = loggedField.Is(0)
 )
 
 // Conntrack mark. ConnSourceField is a copy of PacketSourceField of the packet that opened the connection. It is non-zero
@@ -206,8 +213,11 @@ var (
 	HostLocalSource = hostLocalSourceField.Is(1)
 )
 
-// MaxEpoch is the highest value of ONCacheEpochField that the cache uses.
-const MaxEpoch = 511
+// MaxEpoch is the highest value of ONCacheEpochField that the cache uses. OpeningBit is set beside the epoch in a packet that opens a connection.
+const (
+	MaxEpoch   = 511
+	OpeningBit = MaxEpoch + 1
+)
 
 // Conntrack zones.
 const (

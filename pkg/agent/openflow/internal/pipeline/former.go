@@ -115,7 +115,7 @@ func markOfFlow(flow *of.Flow) (port uint32, epoch uint16, ok bool) {
 	}
 	for _, a := range flow.Actions {
 		if load, is := a.(of.LoadField); is && load.Field == ONCacheEpochField.Field && load.Range == ONCacheEpochField.Bits {
-			return port, uint16(load.Value), port != 0
+			return port, uint16(load.Value &^ OpeningBit), port != 0
 		}
 	}
 	return 0, 0, false
