@@ -247,6 +247,7 @@ func filterTable(p ruleParams) table {
 		t.add(forward, "accept packets from local Pods", "-i", p.gateway, "-j", "ACCEPT")
 		t.add(forward, "accept packets to local Pods", "-o", p.gateway, "-j", "ACCEPT")
 	}
+	t.acceptEncrypted(p)
 
 	for _, destination := range p.translatedToPods() {
 		// The output device is still the device of the untranslated destination.

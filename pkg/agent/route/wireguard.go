@@ -51,6 +51,16 @@ func (t *table) dropPlainPods(p ruleParams) {
 	t.add(out, "drop tunnel packets, which are not encrypted", slices.Concat(p.tunnelPacket(), []string{"-m", "addrtype", "--src-type", "LOCAL", "-j", "DROP"})...)
 }
 
+// acceptEncrypted accepts packets that the Node forwards to Pods of other Nodes, and answers of these, whatever the Node's own rules do: kube-proxy in its mode
+// nftables leads connections to NodePorts this way, and accepts none itself.
+func (t *table) acceptEncrypted(p ruleParams) {
+	if p.encrypts() {
+		forward := chainPrefix + chainForward
+		t.add(forward, "accept packets to Pods of other Nodes", "-o", config.WireGuardDevice, "-j", "ACCEPT")
+		t.add(forward, "accept answers of Pods of other Nodes", "-i", config.WireGuardDevice, "-m", "conntrack", "--ctstate", "RELATED,ESTABLISHED", "-j", "ACCEPT")
+	}
+}
+
 // keepPodsEncrypted drops what would leave without being encrypted.
 func (t *table) keepPodsEncrypted(p ruleParams) {
 	for _, leaving := range p.leavingPods() {
