@@ -164,7 +164,7 @@ func findRoute(r podRoute, device, link int) (there bool, err error) {
 		g := newGatewayRoute(have)
 		switch {
 		case g.cidr != r.cidr || have.Table != unix.RT_TABLE_MAIN:
-		case have.LinkIndex != link && have.Protocol != protocolOwn:
+		case isForeign(have, device, link):
 			return false, foreignRouteError{have}
 		case have.LinkIndex != link && !r.plain && r.cidr.Addr().Is6():
 			// Linux refuses an onlink gateway to which another device leads (ip6_route_check_nh_onlink), so the route cannot be replaced in one step.
@@ -178,6 +178,12 @@ func findRoute(r podRoute, device, link int) (there bool, err error) {
 		}
 	}
 	return there, nil
+}
+
+// isForeign reports whether a route of the Node is another program's. On the agent's devices there are only its own routes: Antrea gives routes to device,
+// which encrypts packets, another protocol number. A route with several next hops has no device.
+func isForeign(have netlink.Route, device, link int) bool {
+	return have.Protocol != protocolOwn && have.LinkIndex != link && (have.LinkIndex == 0 || have.LinkIndex != device)
 }
 
 // leads reports whether the route leads to the device, and gives packets of the Node the source.
@@ -196,7 +202,7 @@ func correctRoute(route *netlink.Route, link int) error {
 		return err
 	}
 	for _, have := range found {
-		if have.LinkIndex != link && have.Protocol != protocolOwn {
+		if isForeign(have, route.LinkIndex, link) {
 			return foreignRouteError{have}
 		}
 	}
