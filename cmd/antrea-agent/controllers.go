@@ -177,6 +177,7 @@ func (c *controllers) addNodeRoutes(n *node) (err error) {
 		if err := c.wireGuard.Prepare(); err != nil {
 			return err
 		}
+		c.wireGuard.Restored = n.Routes.RestoreEncrypted
 		routes = wireguard.Routes{RouteClient: routes, Controller: c.wireGuard}
 	}
 	c.nodeRoutes, err = noderoute.New(nodes, n.flows, routes, n.Network, n.Node, n.problems)

@@ -147,6 +147,9 @@ func (c *Client) SetNodeAddresses(nodeName string, addresses []netip.Addr) error
 	})
 }
 
+// RestoreEncrypted implements Interface.
+func (c *Client) RestoreEncrypted() error { return c.each((*stack).restoreEncrypted) }
+
 // Guard implements Interface. Networks of an IP version that this Node's Pods do not have are left out.
 func (c *Client) Guard(nodeName string, podCIDRs []netip.Prefix) error {
 	return c.each(func(s *stack) error {

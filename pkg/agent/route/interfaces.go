@@ -27,6 +27,8 @@ type Interface interface {
 	// Guard replaces the Pod networks of a Node from and to which packets are dropped that are not encrypted, whether there are routes to them or not; none
 	// means that the Node is gone. Without encryption it does nothing. Idempotent.
 	Guard(nodeName string, podCIDRs []netip.Prefix) error
+	// RestoreEncrypted restores the routes to the WireGuard device, once there is one again.
+	RestoreEncrypted() error
 	// Reconcile deletes routes on the gateway, and the agent's routes to peers, whose destination is neither the local Pod CIDR nor in podCIDRs. It also
 	// deletes addresses of Nodes that SetNodeAddresses has not set since the start.
 	Reconcile(podCIDRs []netip.Prefix) error

@@ -58,10 +58,29 @@ func (s *stack) plainRoutes(link int) ([]gatewayRoute, error) {
 	return found, nil
 }
 
+// antreaRoutes returns the routes to the device that encrypts packets which Antrea has made: they have another protocol number.
+func (s *stack) antreaRoutes() (found []gatewayRoute, err error) {
+	device, err := gatewayLink(config.WireGuardDevice)
+	if gone := (netlink.LinkNotFoundError{}); errors.As(err, &gone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	all, err := listGatewayRoutes(s.family, device)
+	for _, r := range all {
+		if r.raw.Protocol == unix.RTPROT_BOOT {
+			found = append(found, r)
+		}
+	}
+	return found, err
+}
+
 // removeUnknownPlainRoutes removes the routes to CIDRs that are not in known, and to peers that are now reached in another way.
 func (s *stack) removeUnknownPlainRoutes(known map[netip.Prefix]bool, link int) error {
 	have, err := s.plainRoutes(link)
-	errs := []error{err}
+	antreas, err2 := s.antreaRoutes()
+	have, errs := append(have, antreas...), []error{err, err2}
 	for _, h := range have {
 		if peer, added := s.peers[h.cidr]; known[h.cidr] && (!added || peer.plain && peer.isMade()) {
 			continue
@@ -81,6 +100,26 @@ func (r podRoute) isPlainly(have netlink.Route, device int) bool {
 		return leads(have, device, r.source)
 	}
 	return newGatewayRoute(have).gateway == r.gateway
+}
+
+// restoreEncrypted adds the routes to the device that encrypts packets.
+func (s *stack) restoreEncrypted() error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	var desired []podRoute
+	for _, r := range s.peers {
+		if r.source.IsValid() {
+			desired = append(desired, r)
+		}
+	}
+	if len(desired) == 0 {
+		return nil
+	}
+	link, err := gatewayLink(s.gateway)
+	if err != nil {
+		return err
+	}
+	return s.syncPlainRoutes(desired, link)
 }
 
 // syncPlainRoutes adds the desired routes that are missing, or lead to another next hop.

@@ -83,6 +83,11 @@ func TestEncryptedRoutes(t *testing.T) {
 	makeWireGuard(t)
 	require.NoError(t, c.sync(t.Context()))
 	requireRoutes("another device")
+	run(t, "ip", "link", "set", "antrea-wg0", "down")
+	run(t, "ip", "link", "set", "antrea-wg0", "up")
+	require.Empty(t, routesTo(t, peerCIDR))
+	require.NoError(t, c.RestoreEncrypted())
+	requireRoutes("up again")
 	for cidr, gateway := range peers { // encryption is off again
 		require.NoError(t, former.AddRoutes(cidr, "node2", byTunnel, gateway))
 		require.Contains(t, routesTo(t, cidr), "dev antrea-gw0")
@@ -93,6 +98,27 @@ func TestEncryptedRoutes(t *testing.T) {
 		require.NoError(t, c.DeleteRoutes(cidr))
 		require.Empty(t, routesTo(t, cidr))
 	}
+}
+
+// TestRoutesOfAntrea: Antrea's routes to the device are replaced, and deleted if there is no such Node, unlike routes of other programs.
+func TestRoutesOfAntrea(t *testing.T) {
+	newNetNS(t)
+	newGateway6(t)
+	newUplink(t)
+	makeWireGuard(t)
+	for _, cidr := range []netip.Prefix{peerCIDR, otherCIDR} {
+		run(t, "ip", "route", "add", cidr.String(), "dev", "antrea-wg0", "proto", "boot", "scope", "link", "src", "10.10.0.1")
+	}
+	c := newEncryptedClient(t)
+	require.NoError(t, c.Initialize())
+	require.NoError(t, c.AddRoutes(peerCIDR, "node2", byWireGuard, peerGateway))
+	require.Contains(t, routesTo(t, peerCIDR), "dev antrea-wg0"+protoOwn)
+	require.NoError(t, c.Reconcile([]netip.Prefix{peerCIDR}))
+	require.Contains(t, routesTo(t, peerCIDR), "dev antrea-wg0"+protoOwn)
+	require.Empty(t, routesTo(t, otherCIDR))
+
+	run(t, "ip", "route", "add", otherCIDR.String(), "proto", "boot", "nexthop", "dev", "up0", "nexthop", "dev", "antrea-gw0")
+	require.ErrorContains(t, c.AddRoutes(otherCIDR, "node3", byWireGuard, otherGW), "the Node has a route of its own to it")
 }
 
 // inject sends a UDP packet to the Node's transport address, from the other end of the uplink.

@@ -49,6 +49,9 @@ type device interface {
 
 // Controller keeps the device. Make it with New, call Prepare before there are routes to the device, then Run.
 type Controller struct {
+	// Restored, if set, is called when the device has been repaired, and leads routes to it again.
+	Restored func() error
+
 	nodeName string
 	want     settings
 	device   device
@@ -142,22 +145,32 @@ func (c *Controller) poke() {
 	}
 }
 
-// reconcile brings the device to what is wanted.
+// reconcile brings the device to what is wanted, and then the routes to it: they end with the device, and when it is down.
 func (c *Controller) reconcile() error {
+	repaired, err := c.repair()
+	if repaired && c.Restored != nil {
+		err = errors.Join(err, c.Restored())
+	}
+	return err
+}
+
+// repair reports whether the device was not as it should be.
+func (c *Controller) repair() (repaired bool, err error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	have, err := c.device.read()
 	if err != nil {
-		return err
+		return false, err
 	}
 	if ops := planDevice(c.want, have); len(ops) > 0 {
-		if err := c.device.apply(ops, c.want); err != nil {
-			return err
-		}
 		c.unpublished = c.unpublished || slices.ContainsFunc(ops, func(op operation) bool { return op.kind == makeKey })
-		if have, err = c.device.read(); err != nil {
-			return err
+		if err := c.device.apply(ops, c.want); err != nil {
+			return false, err
 		}
+		if have, err = c.device.read(); err != nil {
+			return false, err
+		}
+		repaired = true
 	}
 	if own := have.private.PublicKey(); own != c.own {
 		klog.InfoS("The WireGuard device has this public key", "device", config.WireGuardDevice, "key", own.String())
@@ -169,10 +182,10 @@ func (c *Controller) reconcile() error {
 	c.report(wrong)
 	ops := planPeers(want, have.peers, complete)
 	if len(ops) == 0 {
-		return nil
+		return repaired, nil
 	}
 	klog.V(2).InfoS("Changing peers of WireGuard", "device", config.WireGuardDevice, "peers", len(want), "changes", len(ops))
-	return c.device.apply(ops, c.want)
+	return repaired, c.device.apply(ops, c.want)
 }
 
 // report reports Nodes without a usable key, and resolves earlier reports.

@@ -78,7 +78,11 @@ func (d *fakeDevice) change(f func(*fakeDevice)) {
 }
 
 // fakeRoutes is a host that has every route.
-type fakeRoutes struct{ fails error }
+type fakeRoutes struct {
+	fails error
+	// restored counts the calls of Restored.
+	restored atomic.Int32
+}
 
 func (*fakeRoutes) SetNodeAddresses(string, []netip.Addr) error { return nil }
 func (*fakeRoutes) Guard(string, []netip.Prefix) error          { return nil }
@@ -109,6 +113,7 @@ func newWorld(t *testing.T, device *fakeDevice) *world {
 	require.NoError(t, err)
 	w.Controller, w.routes = c, Routes{RouteClient: w.host, Controller: c}
 	require.NoError(t, c.Prepare())
+	c.Restored = func() error { w.host.restored.Add(1); return nil }
 	ctx, cancel := context.WithCancel(context.Background())
 	factory.Start(ctx.Done())
 	var running sync.WaitGroup
@@ -223,8 +228,13 @@ func TestDeviceDeletedUnderTheAgent(t *testing.T) {
 	w.eventuallyPeers(t, map[wgtypes.Key]peer{keyOf(2): node2})
 	w.eventuallyPublished(t)
 	former := w.published(t)
+	require.Zero(t, w.host.restored.Load())
 	w.device.change(func(d *fakeDevice) { d.state = state{} })
 	require.NoError(t, w.Upkeep().Repair(t.Context()))
+	require.EqualValues(t, 1, w.host.restored.Load())
+	w.device.change(func(d *fakeDevice) { d.state.up = false })
+	require.NoError(t, w.Upkeep().Repair(t.Context()))
+	require.EqualValues(t, 2, w.host.restored.Load())
 	w.eventuallyPeers(t, map[wgtypes.Key]peer{keyOf(2): node2})
 	w.eventuallyPublished(t)
 	require.NotEqual(t, former, w.published(t))
