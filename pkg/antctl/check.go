@@ -40,7 +40,12 @@ func newCheck(s *session) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.check(cmd, s.checkObjects(check.Migration)) },
 	})
-	installation := &check.Installation{Limits: testpods.Limits{Interval: time.Second}}
+	group.AddCommand(newCheckInstallation(s), newPerformance(s))
+	return group
+}
+
+func newCheckInstallation(s *session) *cobra.Command {
+	installation, bundle := &check.Installation{Limits: testpods.Limits{Interval: time.Second}}, &bundleFlags{}
 	cmd := &cobra.Command{
 		Use: "installation", Short: "Check whether an installed Antrea works",
 		Long: "Check whether controller and agents work, and send traffic between Pods, which are made for that in a Namespace of their own\n" +
@@ -49,14 +54,17 @@ func newCheck(s *session) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return s.check(cmd, func(ctx context.Context, r *check.Report) error {
 				installation.Report = r
+				if bundle.directory != "" {
+					installation.Collect = func() { bundle.afterFailure(cmd, s) }
+				}
 				return s.checkInstallation(ctx, installation)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&installation.Image, "test-image", defaultTestImage, "Image of the Pods: agnhost, with sh and curl")
 	cmd.Flags().DurationVar(&installation.Patience, "patience", time.Minute, "Time limit for a Pod to start, and for its work")
-	group.AddCommand(cmd, newPerformance(s))
-	return group
+	cmd.Flags().StringVar(&bundle.directory, "bundle", "", "Directory for a support bundle, which is collected if a check fails")
+	return cmd
 }
 
 func newCheckCluster(s *session) *cobra.Command {

@@ -72,12 +72,33 @@ func newSupportBundle(s *session) *cobra.Command {
 
 // run collects everything and names what is missing.
 func (f *bundleFlags) run(cmd *cobra.Command, s *session, args []string) error {
+	directory, err := f.collect(cmd, s, args)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Created bundle under %s\n", directory)
+	return err
+}
+
+// afterFailure collects everything, and says on the standard error what became of it: the standard output is another command's.
+func (f *bundleFlags) afterFailure(cmd *cobra.Command, s *session) {
+	directory, err := f.collect(cmd, s, nil)
+	message := "A check has failed: look through the support bundle under " + directory + " before you send it to others"
+	if err != nil {
+		message = "The support bundle: " + err.Error()
+	}
+	// Names and errors come from servers.
+	_, _ = fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimSpace(cleanText(message)))
+}
+
+// collect returns the directory in which the files are.
+func (f *bundleFlags) collect(cmd *cobra.Command, s *session, args []string) (string, error) {
 	if f.since < 0 {
-		return fmt.Errorf("--since: %v is not a time that has passed; allowed: for example 30m or 2h", f.since)
+		return "", fmt.Errorf("--since: %v is not a time that has passed; allowed: for example 30m or 2h", f.since)
 	}
 	sources, clusterInfo, err := f.sources(cmd.Context(), s, args)
 	if err != nil {
-		return err
+		return "", err
 	}
 	directory := f.directory
 	if directory == "" {
@@ -85,7 +106,7 @@ func (f *bundleFlags) run(cmd *cobra.Command, s *session, args []string) error {
 	}
 	made, err := makeDirectory(directory)
 	if err != nil {
-		return err
+		return "", err
 	}
 	c := &bundleCollection{directory: directory, since: f.since, limit: s.conn.timeout, progress: newBundleProgress(cmd.ErrOrStderr(), len(sources))}
 	failed := c.collect(cmd.Context(), sources)
@@ -99,10 +120,9 @@ func (f *bundleFlags) run(cmd *cobra.Command, s *session, args []string) error {
 		_ = os.Remove(directory)
 	}
 	if len(failed) > 0 {
-		return &missingParts{directory: directory, failed: failed}
+		return "", &missingParts{directory: directory, failed: failed}
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Created bundle under %s\n", directory)
-	return err
+	return directory, nil
 }
 
 // missingParts has an error for each part that is missing. It is safe to print: each is on a line of its own.

@@ -146,6 +146,28 @@ func TestSupportBundleOfTheController(t *testing.T) {
 	require.Equal(t, []string{"clusterinfo", "controller.tar.gz"}, entries(t, directory))
 }
 
+// TestSupportBundleOfAFailedCheck: the standard output is the report's alone. Here the API has no Deployment of the controller.
+func TestSupportBundleOfAFailedCheck(t *testing.T) {
+	c := bundleCluster(t, &bundleServer{component: "agent", content: "the bundle of n1"})
+	directory := filepath.Join(t.TempDir(), "bundle")
+	stdout, stderr, err := run(outside, "", "check", "installation", "-k", c.kubeconfig, "-o", "junit", "--bundle", directory)
+	require.ErrorContains(t, err, "reading the Deployment of the controller")
+	require.Empty(t, stdout)
+	require.Contains(t, stderr, "The support bundle: 2 parts of the support bundle are missing; the rest is in "+directory)
+	require.Equal(t, []string{"agent_n1.tar.gz", "clusterinfo"}, entries(t, directory))
+
+	c = bundleCluster(t, &bundleServer{component: "controller", content: "x"})
+	c.objects["/api/v1/nodes"] = corev1.NodeList{}
+	directory = filepath.Join(t.TempDir(), "bundle")
+	_, stderr, err = run(outside, "", "check", "installation", "-k", c.kubeconfig, "--bundle", directory)
+	require.Error(t, err)
+	require.Contains(t, stderr, "A check has failed: look through the support bundle under "+directory+" before")
+
+	_, stderr, err = run(outside, "", "check", "installation", "-k", c.kubeconfig)
+	require.Error(t, err)
+	require.NotContains(t, stderr, "bundle")
+}
+
 // TestLogsOfAnAgentThatIsDown: the logs of its containers and of their former runs come from the Kubernetes API.
 func TestLogsOfAnAgentThatIsDown(t *testing.T) {
 	c := bundleCluster(t, &bundleServer{component: "controller", content: "x"})

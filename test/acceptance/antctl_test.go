@@ -29,6 +29,18 @@ func TestAntctl(t *testing.T) {
 	c.test(t, "testAntctlProxy/controller", func(t *testing.T) { c.testProxy(t, "--controller") })
 	c.test(t, "testAntctlProxy/agent", func(t *testing.T) { c.testProxy(t, "--agent-node", c.nodes[0]) })
 	c.test(t, "antctl check performance", c.testPerformance)
+	c.test(t, "antctl check installation", c.testInstallation)
+}
+
+// testInstallation asks as an administrator whether the installation works: nothing has failed.
+func (c *cluster) testInstallation(t *testing.T) {
+	pod := c.antctlPod(t, "antctl", "cluster-admin", podOptions{command: []string{"sleep", "3600"}})
+	stdout, stderr, err := c.runUntil(t.Context(), pod, "", "antctl", "check", "installation", "--test-image", agnhostImage, "--patience=2m")
+	require.NoError(t, err, stdout+stderr)
+	t.Log(stdout)
+	for _, check := range []string{"host", "node port", "kubernetes api", "network policy"} {
+		require.Regexp(t, "(?m)^ok +"+check+" ", stdout)
+	}
 }
 
 // testPerformance measures a little, as an administrator. The measurements are the Nodes' business; the table has all states, and the modes stay.

@@ -33,10 +33,13 @@ type Installation struct {
 	// Image has agnhost, sh and curl.
 	Image string
 	testpods.Limits
+	// Collect is called once if something has failed, while the Pods are still there. It may be nil.
+	Collect func()
 }
 
 // Run does all checks. An error means that they could not be done; failed checks are in the report.
-func (i *Installation) Run(ctx context.Context) error {
+func (i *Installation) Run(ctx context.Context) (err error) {
+	defer func() { i.collectIfFailed(err) }()
 	nodes, err := i.components(ctx)
 	if err != nil {
 		return err
@@ -48,6 +51,14 @@ func (i *Installation) Run(ctx context.Context) error {
 		return nil
 	}
 	return i.traffic(ctx, healthy, caches)
+}
+
+// collectIfFailed calls Collect, unless that was done before.
+func (i *Installation) collectIfFailed(err error) {
+	if collect := i.Collect; collect != nil && (err != nil || i.Report.Err() != nil) {
+		i.Collect = nil
+		collect()
+	}
 }
 
 // components checks that controller and agents run, and returns the Nodes of the agents that do.

@@ -60,6 +60,9 @@ type world struct {
 	noAccounts bool
 	// dns is set when there is a DNS Service, dualStack when Pods have two addresses, smallMTU when large packets are lost between Nodes.
 	dns, dualStack, smallMTU bool
+	// addresses are the InternalIPs of all Nodes. noAPI is set when there is no Service kubernetes.
+	addresses []string
+	noAPI     bool
 }
 
 // Get answers like an agent.
@@ -106,6 +109,9 @@ func (w *world) Get(_ context.Context, node, path string, query url.Values, answ
 // kubelet gives a new Pod the state that it reaches.
 func (w *world) kubelet(pod *corev1.Pod) {
 	command := strings.Join(pod.Spec.Containers[0].Command, " ")
+	if strings.HasPrefix(pod.Name, "host-client-") != pod.Spec.HostNetwork {
+		panic(pod.Name + " is on the wrong network")
+	}
 	switch {
 	case pod.Name == w.stuck:
 		pod.Status.Phase = corev1.PodPending
@@ -141,6 +147,12 @@ func (w *world) kubernetes() *fake.Clientset {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "antrea-controller"},
 		Status:     appsv1.DeploymentStatus{AvailableReplicas: w.controllers},
 	}}
+	if !w.noAPI {
+		objects = append(objects, &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubernetes"},
+			Spec:       corev1.ServiceSpec{ClusterIP: "10.96.0.1", Ports: []corev1.ServicePort{{Port: 443}}},
+		})
+	}
 	if w.dns {
 		objects = append(objects, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-dns"}})
 	}
@@ -159,8 +171,12 @@ func (w *world) kubernetes() *fake.Clientset {
 		systems[node] = "linux"
 	}
 	maps.Copy(systems, w.others)
-	for node, system := range systems {
-		objects = append(objects, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}, Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{OperatingSystem: system}}})
+	for name, system := range systems {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{OperatingSystem: system}}}
+		for _, address := range w.addresses {
+			node.Status.Addresses = append(node.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address})
+		}
+		objects = append(objects, node)
 	}
 	kube := fake.NewClientset(objects...)
 	kube.PrependReactor("create", "pods", func(action kubetesting.Action) (bool, runtime.Object, error) {
@@ -175,7 +191,11 @@ func (w *world) kubernetes() *fake.Clientset {
 		return false, nil, kube.Tracker().Add(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "default"}})
 	})
 	kube.PrependReactor("create", "services", func(action kubetesting.Action) (bool, runtime.Object, error) {
-		action.(kubetesting.CreateAction).GetObject().(*corev1.Service).Spec.ClusterIP = "10.96.0.7"
+		service := action.(kubetesting.CreateAction).GetObject().(*corev1.Service)
+		service.Spec.ClusterIP = "10.96.0.7"
+		if service.Spec.Type == corev1.ServiceTypeNodePort {
+			service.Spec.Ports[0].NodePort = 30007
+		}
 		return false, nil, nil
 	})
 	return kube
@@ -206,6 +226,20 @@ func TestInstallation(t *testing.T) {
 			"ok       large packets    Node n2 sent 200000 bytes to 10.10.0.2:8080\n", "ok       network policy   Node n2 to 10.10.0.3:8080: no connection\n",
 			"ok       fast path        packets between Nodes n2 and n1 take it in both directions\n",
 		}},
+		{name: "host", want: []string{
+			"ok       host             Node n2 to 10.10.0.2:8080: connected\n", "ok       node port        Node n2 to 172.18.0.2:30007: connected\n",
+			"ok       kubernetes api   Node n2 to 10.96.0.1:443: connected\n",
+		}},
+		{name: "one Node, host", edit: func(w *world) { w.nodes = []string{"n1"} }, want: []string{"ok       node port        Node n1 to 172.18.0.2:30007: connected\n"}},
+		{name: "no node ports", edit: func(w *world) { w.refused = ":30007" }, failed: 1, want: []string{
+			"failed   node port        Node n2 to 172.18.0.2:30007: no connection (TIMEOUT)", "warning  node port        ports of Nodes need kube-proxy or antreaProxy.proxyAll",
+		}},
+		{name: "node ports of another IP version", edit: func(w *world) { w.addresses = []string{"fd00::2"} }, want: []string{
+			"warning  node port        not tried: Node n1 has no InternalIP of the IP version of the Service's address 10.96.0.7",
+		}},
+		{name: "two addresses", edit: func(w *world) { w.addresses = []string{"fd00::2", "172.18.0.3"} }, want: []string{"Node n2 to 172.18.0.3:30007: connected"}},
+		{name: "no way to the Kubernetes API", edit: func(w *world) { w.refused = "10.96.0.1:443" }, failed: 1, want: []string{"failed   kubernetes api   Node n2 to 10.96.0.1:443: no connection"}},
+		{name: "no Service kubernetes", edit: func(w *world) { w.noAPI = true }, want: []string{"warning  kubernetes api   not tried: there is no Service default/kubernetes"}},
 		{name: "good, gate off", edit: func(w *world) { w.cache = nil }, want: []string{"ok       fast path        not expected: feature gate ONCache is off on Node n1"}},
 		{name: "not accelerated", edit: func(w *world) { w.packets = map[string]uint64{"egress": 9999, "ingress": 99} }, failed: 1,
 			want: []string{"failed   fast path        Node n1: of a busy connection only 9999 packets of egress and 99 of ingress took it within", "antctl oncache explain --from antrea-test-"}},
@@ -271,7 +305,7 @@ func TestInstallation(t *testing.T) {
 	} {
 		run(t, tc.name, func(t *testing.T) {
 			w := &world{
-				controllers: 1, nodes: []string{"n2", "n1"}, cache: active, packets: fast,
+				controllers: 1, nodes: []string{"n2", "n1"}, cache: active, packets: fast, addresses: []string{"172.18.0.2"},
 				conditions: []agentapis.AgentCondition{condition(agentapis.AgentHealthy, corev1.ConditionTrue), condition(agentapis.Degraded, corev1.ConditionFalse)},
 			}
 			if tc.edit != nil {
@@ -280,8 +314,17 @@ func TestInstallation(t *testing.T) {
 			kube := w.kubernetes()
 			var out bytes.Buffer
 			i := &Installation{Kube: kube, Agents: w, Report: &Report{Out: &out}, Image: "agnhost", Limits: testpods.Limits{Patience: 50 * time.Millisecond, Interval: time.Millisecond}}
+			collected, withPods := 0, 0
+			i.Collect = func() {
+				collected++
+				namespaces, err := kube.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
+				require.NoError(t, err)
+				withPods += len(namespaces.Items)
+			}
 			require.NoError(t, i.Run(t.Context()))
 			require.NoError(t, i.Report.End())
+			require.Equal(t, tc.failed > 0, collected == 1)
+			require.Equal(t, tc.failed > 0 && len(w.nodes) > 0 && !strings.Contains(out.String(), "no agent is healthy"), withPods == 1, "a bundle shows the Pods")
 			for _, want := range tc.want {
 				require.Contains(t, out.String(), want)
 			}

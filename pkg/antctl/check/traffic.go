@@ -37,11 +37,15 @@ type bed struct {
 // traffic makes Pods on one or two of the Nodes and checks the traffic between them. Everything that it makes is in one
 // Namespace, which it deletes.
 func (i *Installation) traffic(ctx context.Context, nodes []string, caches map[string]*api.Status) (err error) {
-	namespace, err := testpods.New(ctx, i.Kube, nil, i.Limits)
+	// One Pod is on a Node's own network, which some clusters refuse otherwise.
+	namespace, err := testpods.New(ctx, i.Kube, map[string]string{"pod-security.kubernetes.io/enforce": "privileged"}, i.Limits)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, namespace.Delete(ctx)) }()
+	defer func() {
+		i.collectIfFailed(err)
+		err = errors.Join(err, namespace.Delete(ctx))
+	}()
 	b := &bed{Installation: i, Namespace: namespace}
 	if err := b.WaitForServiceAccount(ctx); err != nil {
 		i.Report.Fail("traffic", "%v", err)
@@ -56,12 +60,14 @@ func (i *Installation) traffic(ctx context.Context, nodes []string, caches map[s
 	if len(nodes) < 2 {
 		i.Report.Warn("between Nodes", "not tried: only Node %s has an agent that works", nodes[0])
 		b.service(ctx, nodes[0])
+		b.host(ctx, nodes[0], server)
 		b.policy(ctx, nodes[0], nodes[0])
 		return nil
 	}
 	b.addresses(ctx, "between Nodes", nodes[1], server)
 	b.large(ctx, nodes[1], server)
 	b.service(ctx, nodes[1])
+	b.host(ctx, nodes[1], server)
 	b.policy(ctx, nodes[0], nodes[1])
 	b.fastPath(ctx, server, nodes[1], caches)
 	return nil
@@ -69,19 +75,24 @@ func (i *Installation) traffic(ctx context.Context, nodes []string, caches map[s
 
 // service reaches the server through a Service.
 func (b *bed) service(ctx context.Context, from string) {
-	service, err := b.Kube.CoreV1().Services(b.Name).Create(ctx, &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: "server", Namespace: b.Name},
-		Spec: corev1.ServiceSpec{
-			Selector: map[string]string{role: "server"},
-			Ports:    []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(serverPort)}},
-		},
-	}, metav1.CreateOptions{})
+	service, err := b.makeService(ctx, "server", corev1.ServiceTypeClusterIP)
 	if err != nil {
 		b.Report.Fail("service", "making the Service: %v", err)
 		return
 	}
 	b.connect(ctx, "service", from, net.JoinHostPort(service.Spec.ClusterIP, "80"), true)
 	b.dns(ctx, from, service)
+}
+
+// makeService makes a Service of the server.
+func (b *bed) makeService(ctx context.Context, name string, kind corev1.ServiceType) (*corev1.Service, error) {
+	return b.Kube.CoreV1().Services(b.Name).Create(ctx, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.Name},
+		Spec: corev1.ServiceSpec{
+			Type: kind, Selector: map[string]string{role: "server"},
+			Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(serverPort)}},
+		},
+	}, metav1.CreateOptions{})
 }
 
 // dns reaches the server by the name of its Service.
@@ -150,20 +161,29 @@ func (b *bed) policy(ctx context.Context, on, from string) {
 
 // connect checks whether a Pod on a Node can connect to an address.
 func (b *bed) connect(ctx context.Context, check, node, address string, allowed bool) {
+	b.connectBy(ctx, check, b.pod("client-"+rand.String(5), node, corev1.Container{}), address, allowed)
+}
+
+// connectBy checks whether a Pod, which gets its command here, can connect to an address, and returns whether all is as it should be.
+func (b *bed) connectBy(ctx context.Context, check string, pod *corev1.Pod, address string, allowed bool) bool {
 	tries := "1 2 3 4 5"
 	if !allowed {
 		tries = "1"
 	}
 	script := fmt.Sprintf("for try in %s; do /agnhost connect %s --timeout=2s && exit 0; sleep 1; done; exit 1", tries, address)
-	client, err := b.Start(ctx, b.pod("client-"+rand.String(5), node, corev1.Container{Command: []string{"sh", "-c", script}}), hasEnded)
+	node := pod.Spec.NodeName
+	pod.Spec.Containers[0].Command = []string{"sh", "-c", script}
+	client, err := b.Start(ctx, pod, hasEnded)
 	switch reached := err == nil && client.Status.Phase == corev1.PodSucceeded; {
 	case err != nil:
 		b.Report.Fail(check, "no client: %v", err)
 	case reached == allowed:
 		b.Report.OK(check, "Node %s to %s: %s", node, address, verdict(reached))
+		return true
 	default:
 		b.Report.Fail(check, "Node %s to %s: %s %s", node, address, verdict(reached), output(client))
 	}
+	return false
 }
 
 func verdict(reached bool) string {
