@@ -25,11 +25,11 @@ const modulePath = "github.com/antrea-oncache/antrea/"
 var mayImport = map[string][]string{
 	"pkg/agent": {
 		"pkg/apis", "pkg/client", "pkg/config", "pkg/features", "pkg/httpapi", "pkg/log", "pkg/nlattr", "pkg/ovs", "pkg/retry",
-		"pkg/supportbundle", "pkg/trie", "pkg/version",
+		"pkg/supportbundle", "pkg/trie", "pkg/uplink", "pkg/version",
 	},
 	"pkg/antctl": {
 		"pkg/agent/apis", "pkg/agent/oncache/api", "pkg/apis", "pkg/config", "pkg/features", "pkg/httpapi/apis", "pkg/redact", "pkg/stats",
-		"pkg/supportbundle/bundletest", "pkg/svg", "pkg/version",
+		"pkg/supportbundle/bundletest", "pkg/svg", "pkg/uplink", "pkg/version",
 	},
 	"pkg/apiserver": {
 		"pkg/apis", "pkg/client", "pkg/config", "pkg/controller", "pkg/features", "pkg/httpapi", "pkg/log", "pkg/retry", "pkg/version",
@@ -76,6 +76,7 @@ var mayImport = map[string][]string{
 	"pkg/stats":    {},
 	"pkg/svg":      {},
 	"pkg/trie":     {},
+	"pkg/uplink":   {},
 	"pkg/version":  {},
 
 	// The needs of suites: surroundings to run in, and tools. The suites themselves may import everything.

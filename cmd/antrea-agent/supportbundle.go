@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"os"
@@ -20,7 +21,7 @@ func newSupportBundles(ctx context.Context, o *options, n *node, cache *onCache,
 	source := &agentbundle.Agent{
 		LogDirectory: apis.LogDirectory, OVSLogDirectory: apis.OVSLogDirectory, ConfigFile: o.configFile,
 		OVSRunDir: o.config.OVSRunDir, Bridge: o.config.OVSBridge, Routes: paths,
-		ConntrackZones: openflow.AllConntrackZones,
+		ConntrackZones: openflow.AllConntrackZones, Uplink: cmp.Or(n.Node.Uplink.IPv4, n.Node.Uplink.IPv6).Addr(),
 	}
 	// A nil manager must not become a non-nil interface.
 	if cache.manager != nil {

@@ -7,9 +7,11 @@ package supportbundle
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -20,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/pkg/supportbundle"
+	"github.com/antrea-oncache/antrea/pkg/uplink"
 )
 
 // limits of what grows with the number of connections.
@@ -48,6 +51,8 @@ type Agent struct {
 	Routes map[string]http.HandlerFunc
 	// Cache is nil when the feature gate ONCache is off.
 	Cache Cache
+	// Uplink is the address of the device that carries tunnel packets.
+	Uplink netip.Addr
 	// ConntrackZones are the zones of the pipeline.
 	ConntrackZones []uint16
 }
@@ -65,7 +70,7 @@ func (a *Agent) Items(since time.Time) []supportbundle.Item {
 		supportbundle.Logs("logs/agent/", filepath.Join(a.LogDirectory, "antrea-agent*"), since),
 		supportbundle.Logs("logs/ovs/", filepath.Join(a.OVSLogDirectory, "*.log*"), since),
 		supportbundle.Logs("logs/networkpolicy/", filepath.Join(a.LogDirectory, "networkpolicy", "*"), since),
-		a.configuration(), supportbundle.Process(), network(), a.conntrack(), a.programs(),
+		a.configuration(), supportbundle.Process(), network(), a.uplink(), a.conntrack(), a.programs(),
 		supportbundle.Asking(openVSwitch, slices.Concat(a.state(), a.openVSwitch())))
 }
 
@@ -150,6 +155,19 @@ func network() []supportbundle.Item {
 		supportbundle.File("kernel/meminfo", "/proc/meminfo"),
 		supportbundle.Command("kernel/sysctl", "sysctl", "-a", "-r", `^net\.(netfilter|core|ipv4\.(ip_forward|conf\..*\.(rp_filter|forwarding)|tcp_)|ipv6\.conf\..*\.forwarding)`),
 	}
+}
+
+// uplink describes the device that carries tunnel packets: queues, offloads, MTU, drops and busy CPUs. The manifest has what could not be read.
+func (a *Agent) uplink() []supportbundle.Item {
+	return []supportbundle.Item{{Name: "uplink", Collect: func(ctx context.Context, w io.Writer) error {
+		facts, err := uplink.Read(ctx, "/", a.Uplink)
+		if err != nil {
+			return err
+		}
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(facts)
+	}}}
 }
 
 // ipsec has the policies. Not the states, which have the keys.

@@ -5,15 +5,18 @@ package supportbundle
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/antrea-oncache/antrea/pkg/uplink"
 	"github.com/antrea-oncache/antrea/test/env/sandbox"
 )
 
@@ -91,6 +94,16 @@ func TestWhatHelpsMostComesFirst(t *testing.T) {
 	}
 	require.Equal(t, 3, logs)
 	require.True(t, asked)
+}
+
+// TestUplink: the bundle has what antctl check cluster judges.
+func TestUplink(t *testing.T) {
+	a := &Agent{LogDirectory: t.TempDir(), OVSLogDirectory: t.TempDir(), OVSRunDir: t.TempDir(), Bridge: "br-int", Uplink: netip.MustParseAddr("127.0.0.1")}
+	var facts uplink.Facts
+	require.NoError(t, json.Unmarshal([]byte(collect(t, a, "uplink")["uplink"]), &facts))
+	require.Equal(t, "lo", facts.Device)
+	require.Positive(t, facts.Queues)
+	require.Contains(t, facts.Features, uplink.GRO)
 }
 
 func TestConnections(t *testing.T) {

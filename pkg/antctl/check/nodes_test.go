@@ -23,11 +23,12 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/antctl/nodefacts"
 	"github.com/antrea-oncache/antrea/pkg/antctl/testpods"
+	"github.com/antrea-oncache/antrea/pkg/uplink"
 )
 
 // factsOf returns facts with which nothing is wrong, changed by edit.
 func factsOf(edit func(*nodefacts.Facts)) *nodefacts.Facts {
-	f := &nodefacts.Facts{Uplink: &nodefacts.Uplink{}, Kernel: "6.1.0", BPFFS: true, Modules: map[string]nodefacts.Module{}, TCP: []uint16{22, 10250}, UDP: []uint16{53}}
+	f := &nodefacts.Facts{Uplink: &uplink.Facts{}, Kernel: "6.1.0", BPFFS: true, Modules: map[string]nodefacts.Module{}, TCP: []uint16{22, 10250}, UDP: []uint16{53}}
 	for _, module := range nodefacts.Modules {
 		f.Modules[module] = nodefacts.Present
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/antrea-oncache/antrea/pkg/antctl/nodefacts"
+	"github.com/antrea-oncache/antrea/pkg/uplink"
 )
 
 const (
@@ -30,17 +31,17 @@ func judgeUplink(check string, f *nodefacts.Facts, r *Report) {
 	judgeQueues(check, u, r)
 	for _, kind := range []struct {
 		name string
-		hash nodefacts.Hash
+		hash uplink.Hash
 	}{{"udp4", u.UDP4}, {"udp6", u.UDP6}} {
-		if kind.hash == nodefacts.Addresses && u.Queues > 1 {
+		if kind.hash == uplink.Addresses && u.Queues > 1 {
 			r.Warn(check, "%s chooses the queue of %s packets by addresses only, so all flows between two Nodes share one CPU: ethtool -N %[1]s rx-flow-hash %[2]s sdfn", u.Device, kind.name)
 		}
 	}
-	if gro := u.Features[nodefacts.GRO]; !gro.On {
+	if gro := u.Features[uplink.GRO]; !gro.On {
 		r.Warn(check, "GRO of %s is off, so each packet passes through the kernel alone: ethtool -K %[1]s gro on", u.Device)
 	}
-	if s := u.Features[nodefacts.TunnelSegmentation]; !s.On && s.Changeable {
-		r.Warn(check, "%s can divide large packets of tunnels, but may not: ethtool -K %[1]s %s on", u.Device, nodefacts.TunnelSegmentation)
+	if s := u.Features[uplink.TunnelSegmentation]; !s.On && s.Changeable {
+		r.Warn(check, "%s can divide large packets of tunnels, but may not: ethtool -K %[1]s %s on", u.Device, uplink.TunnelSegmentation)
 	}
 	if l := u.Load; l.Busiest >= oneSided && l.SoftIRQ >= busyShare && u.CPUs > 1 {
 		r.Warn(check, "one of %d CPUs handles %.0f %% of all packets, which takes %.0f %% of its time: more queues, or ports in their choice, as above", u.CPUs, 100*l.Busiest, 100*l.SoftIRQ)
@@ -56,7 +57,7 @@ func judgeUplink(check string, f *nodefacts.Facts, r *Report) {
 	}
 }
 
-func judgeQueues(check string, u *nodefacts.Uplink, r *Report) {
+func judgeQueues(check string, u *uplink.Facts, r *Report) {
 	few := u.Queues == 1 && u.CPUs > 1 || u.Queues*fewQueues < u.CPUs
 	switch more := min(u.MostQueues, u.CPUs); {
 	case !few || u.RPS:
@@ -83,7 +84,7 @@ func cpuMask(n int) string {
 // mtus are Nodes by the MTU of their uplinks.
 type mtus map[int][]string
 
-func (m *mtus) add(node string, u *nodefacts.Uplink) {
+func (m *mtus) add(node string, u *uplink.Facts) {
 	if u == nil {
 		return
 	}

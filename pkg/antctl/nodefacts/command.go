@@ -28,7 +28,7 @@ func NewCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// Without an address, the uplink is unknown.
 			at, _ := netip.AddrFromSlice(address)
-			facts, err := Read(root, at.Unmap())
+			facts, err := Read(cmd.Context(), root, at.Unmap())
 			if err != nil {
 				return err
 			}

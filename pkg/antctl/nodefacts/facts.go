@@ -4,11 +4,12 @@
 // Package nodefacts reads, in a Pod of antctl check cluster, the facts about its Node that Kubernetes does not know. The Pod is on the Node's
 // network, sees the Node's files below a root, and changes nothing.
 //
-// facts.go reads what Antrea needs; uplink.go (with ethtool.go and load.go) what makes tunnels slow; command.go is the Pod's command.
+// facts.go reads what Antrea needs, package uplink what makes tunnels slow; command.go is the Pod's command.
 package nodefacts
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -21,6 +22,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/pkg/uplink"
 )
 
 // Module is a state of a kernel module.
@@ -50,12 +53,12 @@ type Facts struct {
 	TCP []uint16 `json:"tcp"`
 	UDP []uint16 `json:"udp"`
 	// Uplink is the device with the Node's address. If it cannot be described, Unknown says why.
-	Uplink  *Uplink `json:"uplink,omitempty"`
-	Unknown string  `json:"unknown,omitempty"`
+	Uplink  *uplink.Facts `json:"uplink,omitempty"`
+	Unknown string        `json:"unknown,omitempty"`
 }
 
 // Read reads the facts about the Node with this address, whose files are below root, and observes its CPUs for two seconds.
-func Read(root string, address netip.Addr) (*Facts, error) {
+func Read(ctx context.Context, root string, address netip.Addr) (*Facts, error) {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
 		return nil, fmt.Errorf("reading the kernel's version: %w", err)
@@ -82,10 +85,7 @@ func Read(root string, address netip.Addr) (*Facts, error) {
 		return nil, err
 	}
 	// Antrea can be installed whatever a driver answers.
-	if f.Uplink, err = readUplink(root, address); err == nil {
-		f.Uplink.Load, err = readLoad()
-	}
-	if err != nil {
+	if f.Uplink, err = uplink.Read(ctx, root, address); err != nil {
 		f.Uplink, f.Unknown = nil, err.Error()
 	}
 	return f, nil

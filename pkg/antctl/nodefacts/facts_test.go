@@ -29,7 +29,7 @@ func TestRead(t *testing.T) {
 	defer udp.Close()
 
 	root := t.TempDir()
-	facts, err := Read(root, netip.Addr{})
+	facts, err := Read(t.Context(), root, netip.Addr{})
 	require.NoError(t, err)
 	require.Nil(t, facts.Uplink)
 	require.Contains(t, facts.Unknown, "no network device has the Node's address")
@@ -45,7 +45,7 @@ func TestRead(t *testing.T) {
 		write(t, root, "etc/cni/net.d/"+name, "")
 	}
 	write(t, root, "run/openvswitch/db.sock", "")
-	facts, err = Read(root, netip.Addr{})
+	facts, err = Read(t.Context(), root, netip.Addr{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"05-first.conf", "10-other.conflist", "87-podman.json"}, facts.CNIFiles)
 	require.Equal(t, "/run/openvswitch/db.sock", facts.OVS)

@@ -1,10 +1,12 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package nodefacts
+package uplink
 
 import (
 	"net/netip"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,7 +15,7 @@ import (
 
 // TestUplink describes the loopback device of this machine, which has one queue, and offloads that cannot be changed.
 func TestUplink(t *testing.T) {
-	u, err := readUplink("/", netip.MustParseAddr("127.0.0.1"))
+	u, err := readDevice("/", netip.MustParseAddr("127.0.0.1"))
 	require.NoError(t, err)
 	require.Equal(t, "lo", u.Device)
 	require.Equal(t, 1, u.Queues)
@@ -34,12 +36,17 @@ func TestUplink(t *testing.T) {
 	require.ErrorContains(t, err, "of none: no such device")
 
 	root := t.TempDir()
-	_, err = readUplink(root, netip.MustParseAddr("127.0.0.1"))
+	_, err = readDevice(root, netip.MustParseAddr("127.0.0.1"))
 	require.ErrorContains(t, err, "lo has no receive queues")
+	write := func(file, text string) {
+		path := filepath.Join(root, file)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
 	for mask, want := range map[string]bool{"00000000,00000000\n": false, "00000000,000000f0\n": true} {
-		write(t, root, "sys/class/net/lo/queues/rx-0/rps_cpus", "0\n")
-		write(t, root, "sys/class/net/lo/queues/rx-1/rps_cpus", mask)
-		u, err = readUplink(root, netip.MustParseAddr("127.0.0.1"))
+		write("sys/class/net/lo/queues/rx-0/rps_cpus", "0\n")
+		write("sys/class/net/lo/queues/rx-1/rps_cpus", mask)
+		u, err = readDevice(root, netip.MustParseAddr("127.0.0.1"))
 		require.NoError(t, err)
 		require.Equal(t, want, u.RPS)
 		require.Equal(t, 2, u.Queues)
@@ -70,7 +77,7 @@ func TestLoad(t *testing.T) {
 		require.ErrorContains(t, counters{}.addPackets(bad), "/proc/net/softnet_stat")
 	}
 	require.ErrorContains(t, counters{}.addTimes("cpu0 1 2 3\n"), "fewer than 8 numbers")
-	load, err := readLoad()
+	load, err := readLoad(t.Context())
 	require.NoError(t, err)
 	require.LessOrEqual(t, load.SoftIRQ, 1.0)
 }

@@ -1,9 +1,10 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package nodefacts
+package uplink
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strconv"
@@ -27,12 +28,16 @@ type Load struct {
 }
 
 // readLoad observes the CPUs.
-func readLoad() (Load, error) {
+func readLoad(ctx context.Context) (Load, error) {
 	before, err := readCounters()
 	if err != nil {
 		return Load{}, err
 	}
-	time.Sleep(observed)
+	select {
+	case <-ctx.Done():
+		return Load{}, fmt.Errorf("observing the CPUs: %w", ctx.Err())
+	case <-time.After(observed):
+	}
 	after, err := readCounters()
 	if err != nil {
 		return Load{}, err

@@ -1,9 +1,14 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package nodefacts
+// Package uplink describes the network device that carries a Node's tunnel packets, and the work of the Node's CPUs for it: what makes tunnels
+// slow. It only reads. antctl check cluster judges the description, and the agent's support bundle has it.
+//
+// uplink.go finds the device, ethtool.go asks its driver, load.go observes the CPUs.
+package uplink
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -36,8 +41,8 @@ const (
 	TunnelSegmentation = "tx-udp_tnl-segmentation"
 )
 
-// Uplink has the properties of a Node's network device, and of the kernel behind it, that decide how fast tunnel packets are handled.
-type Uplink struct {
+// Facts are the properties of a Node's network device, and of the kernel behind it, that decide how fast tunnel packets are handled.
+type Facts struct {
 	Device string `json:"device"`
 	MTU    int    `json:"mtu"`
 	CPUs   int    `json:"cpus"`
@@ -54,13 +59,23 @@ type Uplink struct {
 	Load     Load               `json:"load"`
 }
 
-// readUplink describes the device that has the Node's address.
-func readUplink(root string, address netip.Addr) (*Uplink, error) {
+// Read describes the device that has the Node's address, by files below root, and observes the CPUs for two seconds.
+func Read(ctx context.Context, root string, address netip.Addr) (*Facts, error) {
+	f, err := readDevice(root, address)
+	if err != nil {
+		return nil, err
+	}
+	f.Load, err = readLoad(ctx)
+	return f, err
+}
+
+// readDevice describes the device.
+func readDevice(root string, address netip.Addr) (*Facts, error) {
 	device, err := deviceOf(address)
 	if err != nil {
 		return nil, err
 	}
-	u := &Uplink{Device: device.Name, MTU: device.MTU, CPUs: runtime.NumCPU(), Features: map[string]Feature{}}
+	u := &Facts{Device: device.Name, MTU: device.MTU, CPUs: runtime.NumCPU(), Features: map[string]Feature{}}
 	queues, err := filepath.Glob(filepath.Join(root, "sys/class/net", device.Name, "queues/rx-*"))
 	if err != nil || len(queues) == 0 {
 		return nil, fmt.Errorf("%s has no receive queues in /sys/class/net", device.Name)
