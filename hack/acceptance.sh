@@ -5,7 +5,7 @@
 # Runs the acceptance tests on the cluster of make cluster-up, with the gate ONCache off and then on: acceptance.sh [FLAG_OF_TEST_BINARY...].
 # ACCEPTANCE_GATES="on" runs them with one gate only. Each gate is switched as a user does: helm upgrade, which replaces agents and controller.
 #
-# The outputs are in .testbed/acceptance-GATE.log, and what agents and Open vSwitch know after a failed case is in .testbed/acceptance-GATE.
+# The outputs are in .testbed/acceptance-GATE.log, the results in .testbed/acceptance-GATE.xml (JUnit), and what agents and Open vSwitch know after a failed case is in .testbed/acceptance-GATE.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -49,7 +49,7 @@ for gate in "${gates[@]}"; do
 	rm -rf "$logs/acceptance-$gate"
 	switch "$gate"
 	ACCEPTANCE_KUBECONFIG=$kubeconfig ACCEPTANCE_MANIFEST=$PWD/$logs/antrea.yml ACCEPTANCE_LOGS=$PWD/$logs/acceptance-$gate KUBECTL=$(bin/lab program kubectl) \
-		bin/acceptance.test -test.v -test.timeout=2h "$@" 2>&1 | tee "$log" || failed=1
+		bin/acceptance.test -test.v -test.timeout=2h -junit "$logs/acceptance-$gate.xml" "$@" 2>&1 | tee "$log" || failed=1
 	results+=("$(grep -a '^acceptance: cases=' "$log" || echo "acceptance: no result gate=$gate, see $log")")
 done
 if [ $failed = 1 ]; then

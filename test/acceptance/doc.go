@@ -15,7 +15,15 @@
 //	ACCEPTANCE_SLOWNESS    a factor for all time limits (1), for machines that other programs keep busy
 //	KUBECTL                kubectl
 //
-// They restart agents and controller and change the plugin's configuration: do not run them on a cluster that others use.
+// They restart agents and controller and change the plugin's configuration: leave out cases with the label disruptive on a cluster that others use.
+// As a program (go test -c -o acceptance.test ./test/acceptance) the suite has the flags
+//
+//	-labels '!disruptive'    labels of cases to run (oncache) or, with !, to leave out (labels_test.go)
+//	-test.run, -test.skip    regular expressions for names: of the test, a slash, and of the case
+//	-test.shuffle on|SEED    the tests in random order; the seed is printed. Cases of a test keep theirs
+//	-junit FILE              the results as JUnit's XML
+//
+// Ginkgo would add nothing but labels and JUnit, which take two files here, and would take a rewriting of all cases.
 //
 // Files: framework_test.go, rollout_test.go, pods_test.go and iperf_test.go contain the shared parts (clients,
 // restarts, Pods and commands in them), report_test.go the output of failed cases, names_test.go images, labels and

@@ -78,7 +78,7 @@ func TestLifecycle(t *testing.T) {
 				if t.Failed() {
 					l.diagnose(t)
 				}
-				l.tally.add(t)
+				l.tally.add(t, begun)
 				t.Logf("%.1f s", time.Since(begun).Seconds())
 			}()
 			if !tc.without {

@@ -17,14 +17,19 @@ var suite *cluster
 func TestMain(m *testing.M) {
 	kubeconfig := os.Getenv("ACCEPTANCE_KUBECONFIG")
 	if kubeconfig == "" {
-		fmt.Println("acceptance: no cluster (ACCEPTANCE_KUBECONFIG is not set): make acceptance starts one; only the names of cases are tested")
+		fmt.Println("acceptance: no cluster (ACCEPTANCE_KUBECONFIG is not set): make acceptance starts one; only what needs none is tested")
 		flag.Parse()
-		if err := flag.Set("test.run", "^TestUpstreamCases$"); err != nil {
+		if err := flag.Set("test.run", "^Test(UpstreamCases|Labels|JUnit)$"); err != nil {
 			panic(err)
 		}
 		os.Exit(m.Run())
 	}
-	var err error
+	flag.Parse()
+	err := selectCases()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "acceptance:", err)
+		os.Exit(2)
+	}
 	if suite, err = open(context.Background(), kubeconfig); err != nil {
 		fmt.Fprintln(os.Stderr, "acceptance:", err)
 		os.Exit(1)
@@ -33,6 +38,12 @@ func TestMain(m *testing.M) {
 		fmt.Printf("acceptance: all time limits are multiplied by %d (ACCEPTANCE_SLOWNESS)\n", slowness)
 	}
 	code := m.Run()
+	if *junitFlag != "" {
+		if err := suite.tally.writeJUnit(*junitFlag); err != nil {
+			fmt.Fprintln(os.Stderr, "acceptance: -junit:", err)
+			code = max(code, 1)
+		}
+	}
 	fmt.Println(suite.tally.line(suite.gate))
 	os.Exit(code)
 }

@@ -18,11 +18,14 @@ import (
 type tally struct {
 	mu                      sync.Mutex
 	passed, failed, skipped int
+	cases                   []junitCase
 }
 
-func (n *tally) add(t *testing.T) {
+// add counts a case that is at its end.
+func (n *tally) add(t *testing.T, begun time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.cases = append(n.cases, newJUnitCase(t.Name(), time.Since(begun), t.Failed(), t.Skipped()))
 	switch {
 	case t.Failed():
 		n.failed++
@@ -47,7 +50,7 @@ func (c *cluster) test(t *testing.T, name string, f func(*testing.T)) {
 			if t.Failed() {
 				c.diagnose(t)
 			}
-			c.tally.add(t)
+			c.tally.add(t, begun)
 			t.Logf("%.1f s", time.Since(begun).Seconds())
 		}()
 		c.waitForController(t)

@@ -69,6 +69,7 @@ func (c *cluster) allReady(ctx context.Context, labels string, n int) error {
 // restart replaces agents and controller as `kubectl rollout restart` does.
 func (c *cluster) restart(t *testing.T) {
 	t.Helper()
+	disrupts(t)
 	patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`, time.Now().Format(time.RFC3339Nano))
 	_, err := c.client.AppsV1().Deployments(systemNamespace).Patch(t.Context(), controller, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	require.NoError(t, err)
@@ -81,6 +82,7 @@ func (c *cluster) restart(t *testing.T) {
 // restartAgent deletes the agent of a Node and returns when there is another one that is ready.
 func (c *cluster) restartAgent(t *testing.T, node string) {
 	t.Helper()
+	disrupts(t)
 	c.deletePod(t, c.agentOn(t, node), 30)
 	c.waitForAgents(t)
 }
@@ -88,6 +90,7 @@ func (c *cluster) restartAgent(t *testing.T, node string) {
 // restartController deletes the controller and returns when there is another one that is ready.
 func (c *cluster) restartController(t *testing.T) {
 	t.Helper()
+	disrupts(t)
 	list, err := c.client.CoreV1().Pods(systemNamespace).List(t.Context(), metav1.ListOptions{LabelSelector: controllerLabels})
 	require.NoError(t, err)
 	for i := range list.Items {
@@ -99,6 +102,7 @@ func (c *cluster) restartController(t *testing.T) {
 // scaleController changes the number of controllers, and waits until there are so many.
 func (c *cluster) scaleController(t *testing.T, replicas int) {
 	t.Helper()
+	disrupts(t)
 	deployments := c.client.AppsV1().Deployments(systemNamespace)
 	scale, err := deployments.GetScale(t.Context(), controller, metav1.GetOptions{})
 	require.NoError(t, err)
@@ -118,6 +122,7 @@ func (c *cluster) configure(t *testing.T, change func(map[string]string)) {
 
 func (c *cluster) editConfiguration(t *testing.T, change func(map[string]string)) {
 	t.Helper()
+	disrupts(t)
 	maps := c.client.CoreV1().ConfigMaps(systemNamespace)
 	before, err := maps.Get(t.Context(), configMap, metav1.GetOptions{})
 	require.NoError(t, err)
