@@ -41,18 +41,16 @@ func newEgress(
 			return nil, nil, err
 		}
 	}
-	allocation := externalip.Config{Client: clients.Statuses, Kube: clients.Kube, Objects: objects, Egress: egress, Serving: leader.Serving}
-	key := func(ctx context.Context) { gossipkey.Run(ctx, clients.Kube, o.namespace, leader.Serving) }
-	parts := []func(context.Context){objects.Run, key}
-	if services {
-		allocation.Services = coreinformers.NewServiceInformer(clients.Kube, corev1.NamespaceAll, 0, nil)
-		parts = append(parts, func(ctx context.Context) { allocation.Services.Run(ctx.Done()) })
-	}
-	allocator, err := externalip.New(allocation)
+	addresses := coreinformers.NewServiceInformer(clients.Kube, corev1.NamespaceAll, 0, nil)
+	allocator, err := externalip.New(externalip.Config{
+		Client: clients.Statuses, Kube: clients.Kube, Objects: objects, Services: addresses, Egress: egress, ServiceExternalIP: services, Serving: leader.Serving,
+	})
 	if err != nil {
 		return nil, nil, err
 	}
-	return all, append(parts, allocator.Run), nil
+	watch := func(ctx context.Context) { addresses.Run(ctx.Done()) }
+	key := func(ctx context.Context) { gossipkey.Run(ctx, clients.Kube, o.namespace, leader.Serving) }
+	return all, []func(context.Context){objects.Run, watch, key, allocator.Run}, nil
 }
 
 // egressWebhooks returns the webhooks of Egresses and pools.

@@ -19,7 +19,7 @@ import (
 )
 
 // TestServiceExternalIP: without Egress as well, a Service gets an address in its status, loses it with its annotation, and an Event says why another
-// one has none. A new controller leaves addresses as they are.
+// one has none. A new controller leaves addresses as they are, also without the gate.
 func TestServiceExternalIP(t *testing.T) {
 	f := startKubernetes(t)
 	var err error
@@ -88,5 +88,25 @@ func TestServiceExternalIP(t *testing.T) {
 		}
 		return nil
 	})
+	f.stop()
+
+	f.options.gates, err = features.New(map[string]bool{string(features.ServiceExternalIP): false})
+	require.NoError(t, err)
+	f.startController()
+	egress := crd.New(v1beta1.EgressKind, "e")
+	require.NoError(t, crd.Fill(egress, &v1beta1.Egress{Spec: v1beta1.EgressSpec{EgressIP: "169.254.100.2", ExternalIPPool: "p"}}))
+	_, err = f.admin.Dynamic.Resource(crd.Egresses).Create(t.Context(), egress, metav1.CreateOptions{})
+	require.NoError(t, err)
+	f.eventually("the address is the Service's, although the gate is off", func() error {
+		object, err := f.admin.Dynamic.Resource(crd.Egresses).Get(t.Context(), "e", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if e, err := crd.Read[v1beta1.Egress](object); err != nil || !strings.Contains(fmt.Sprint(e.Status.Conditions), "is allocated to Service default/third") {
+			return fmt.Errorf("%+v %w", e, err)
+		}
+		return nil
+	})
+	has("third", "169.254.100.2")
 	f.stop()
 }

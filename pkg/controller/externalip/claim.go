@@ -123,10 +123,10 @@ func (p *planning) allocate(c *claimant, pool *pool) {
 	p.hold(c, pool.name, addr)
 }
 
-// reserve keeps addresses from being allocated as long as objects show them.
-func (p *planning) reserve(claimants []*claimant) {
+// reserve lets no others have the addresses that some claimants show.
+func (p *planning) reserve(claimants []*claimant, which func(*claimant) bool) {
 	for _, c := range claimants {
-		if c.reserves() && c.shows.IsValid() && len(p.owners[c.shows]) == 0 {
+		if which(c) && c.shows.IsValid() && len(p.owners[c.shows]) == 0 {
 			p.owners[c.shows] = []*claimant{c}
 		}
 	}

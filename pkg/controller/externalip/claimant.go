@@ -38,7 +38,7 @@ type claimant struct {
 	families families
 	// shares is set if it may have the same address as others that share.
 	shares bool
-	// passive claimants get nothing and are not written; what they show is not allocated.
+	// passive claimants get nothing and are not written. They keep the address that they show: with their feature gate on, they have it again.
 	passive bool
 }
 
@@ -54,11 +54,18 @@ func egressClaimant(e *v1beta1.Egress, enabled bool) *claimant {
 	return c
 }
 
-// serviceClaimant reads a Service.
-func serviceClaimant(s *corev1.Service) *claimant {
+// serviceClaimant reads a Service, which has no effect unless enabled is set, but for the address that it shows to have from a pool.
+func serviceClaimant(s *corev1.Service, enabled bool) *claimant {
 	c := &claimant{
-		Object: s, service: s, kind: "Service", name: s.Namespace + "/" + s.Name, pool: externalip.Pool(s), asks: s.Spec.LoadBalancerIP,
-		shows: externalip.Address(s), families: anyFamily, shares: externalip.Shares(s),
+		Object: s, service: s, kind: "Service", name: s.Namespace + "/" + s.Name, asks: s.Spec.LoadBalancerIP,
+		families: anyFamily, shares: externalip.Shares(s), passive: !enabled,
+	}
+	pool := externalip.Pool(s)
+	if enabled {
+		c.pool = pool
+	}
+	if enabled || pool != "" {
+		c.shows = externalip.Address(s)
 	}
 	if len(s.Spec.IPFamilies) > 0 {
 		c.families = families{slices.Contains(s.Spec.IPFamilies, corev1.IPv4Protocol), slices.Contains(s.Spec.IPFamilies, corev1.IPv6Protocol)}

@@ -33,11 +33,11 @@ var backoff = retry.Backoff{Min: time.Second, Max: time.Minute}
 type Config struct {
 	Client dynamic.Interface
 	Kube   kubernetes.Interface
-	// Objects are the informers of Egresses and pools, Services is the one of Services; nil without the feature gate ServiceExternalIP.
+	// Objects are the informers of Egresses and pools, Services is the one of Services.
 	Objects  *crd.EgressObjects
 	Services cache.SharedIndexInformer
-	// Egress is the feature gate. Without it Egresses keep the addresses that they have, and get none.
-	Egress bool
+	// Egress and ServiceExternalIP are the feature gates. Without its gate, an object keeps the address that it has, and gets none.
+	Egress, ServiceExternalIP bool
 	// Serving returns an error while this controller must not write.
 	Serving func() error
 }
@@ -76,11 +76,7 @@ func New(config Config) (*Controller, error) {
 }
 
 func (c *Controller) informers() []cache.SharedIndexInformer {
-	all := []cache.SharedIndexInformer{c.Objects.Egresses, c.Objects.ExternalIPPools}
-	if c.Services != nil {
-		all = append(all, c.Services)
-	}
-	return all
+	return []cache.SharedIndexInformer{c.Objects.Egresses, c.Objects.ExternalIPPools, c.Services}
 }
 
 // Run works until ctx ends.
@@ -129,12 +125,9 @@ func (c *Controller) claimants() (all []*claimant) {
 	for _, e := range crd.Stored[v1beta1.Egress](c.Objects.Egresses) {
 		all = append(all, egressClaimant(e, c.Egress))
 	}
-	if c.Services == nil {
-		return all
-	}
 	for _, stored := range c.Services.GetStore().List() {
 		if s, ok := stored.(*corev1.Service); ok {
-			all = append(all, serviceClaimant(s))
+			all = append(all, serviceClaimant(s, c.ServiceExternalIP))
 		}
 	}
 	return all
@@ -159,15 +152,16 @@ func (c *Controller) restore(ctx context.Context) error {
 			return fmt.Errorf("the watch of Egresses does not show the present Egress %s yet", written.Name)
 		}
 	}
-	if c.Services == nil {
-		return nil
-	}
+	return c.restoreServices(ctx)
+}
+
+func (c *Controller) restoreServices(ctx context.Context) error {
 	services, err := c.Kube.CoreV1().Services(corev1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("reading the addresses that Services have: %w", err)
 	}
 	for i := range services.Items {
-		written := serviceClaimant(&services.Items[i])
+		written := serviceClaimant(&services.Items[i], c.ServiceExternalIP)
 		if written.pool == "" && !written.shows.IsValid() {
 			continue // It has no address. Other Services come and go all the time.
 		}
@@ -176,7 +170,7 @@ func (c *Controller) restore(ctx context.Context) error {
 		if !ok {
 			return fmt.Errorf("the watch of Services does not show Service %s yet", written.name)
 		}
-		if shown := serviceClaimant(service); shown.GetUID() != written.GetUID() || shown.shows != written.shows || shown.pool != written.pool {
+		if shown := serviceClaimant(service, c.ServiceExternalIP); shown.GetUID() != written.GetUID() || shown.shows != written.shows || shown.pool != written.pool {
 			return fmt.Errorf("the watch of Services does not show the present Service %s yet", written.name)
 		}
 	}

@@ -85,19 +85,19 @@ func (c *core) plan(claimants []*claimant, pools []*v1beta1.ExternalIPPool) plan
 		p.pools[source.Name] = newPool(source)
 	}
 	p.forget(claimants)
-	for _, step := range []func(*claimant, *pool){p.keep, p.restore, p.claim} {
+	each := func(step func(*claimant, *pool)) {
 		for _, c := range claimants {
 			if c.pool != "" {
 				step(c, p.pools[c.pool])
 			}
 		}
 	}
-	p.reserve(claimants)
-	for _, c := range claimants {
-		if c.pool != "" {
-			p.allocate(c, p.pools[c.pool])
-		}
-	}
+	each(p.keep)
+	each(p.restore)
+	p.reserve(claimants, func(c *claimant) bool { return c.passive })
+	each(p.claim)
+	p.reserve(claimants, (*claimant).reserves)
+	each(p.allocate)
 	var out plan
 	for _, c := range claimants {
 		p.write(c, &out)

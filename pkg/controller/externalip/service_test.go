@@ -55,7 +55,7 @@ func (b *bench) settle() {
 	for range 5 {
 		all := claimants(b.egresses)
 		for _, s := range b.services {
-			all = append(all, serviceClaimant(s))
+			all = append(all, serviceClaimant(s, true))
 		}
 		p := b.core.plan(all, b.pools)
 		for _, r := range p.refusals {
@@ -168,12 +168,42 @@ func TestNewControllerKeepsAddresses(t *testing.T) {
 func TestEgressOff(t *testing.T) {
 	c := newCore()
 	all := []*claimant{
-		egressClaimant(makeEgress("e", "p", "10.0.0.1"), false), egressClaimant(makeEgress("f", "p", ""), false), serviceClaimant(makeService("a", "p", "")),
+		egressClaimant(makeEgress("e", "p", "10.0.0.1"), false), egressClaimant(makeEgress("f", "p", ""), false), serviceClaimant(makeService("a", "p", ""), true),
 	}
 	p := c.plan(all, []*v1beta1.ExternalIPPool{makePool("p", v1beta1.IPRange{CIDR: "10.0.0.0/29"})})
 	require.Len(t, p.addresses, 1)
 	require.Equal(t, "10.0.0.2", p.addresses[0].addr.String())
 	require.Empty(t, p.statuses)
+}
+
+// TestGatesAgain: while a gate is off, no other object gets what its objects show, on request either; with the gate on again they have it.
+func TestGatesAgain(t *testing.T) {
+	pools := []*v1beta1.ExternalIPPool{makePool("p", v1beta1.IPRange{CIDR: "10.0.0.0/29"})}
+	s, foreign := makeService("a", "p", ""), makeService("b", "", "")
+	s.Status.LoadBalancer, foreign.Status.LoadBalancer = loadBalancer(netip.MustParseAddr("10.0.0.1")), loadBalancer(netip.MustParseAddr("10.0.0.2"))
+	free, asking, other := makeEgress("e", "p", ""), makeEgress("f", "p", "10.0.0.1"), makeEgress("g", "p", "10.0.0.2")
+	settle := func(core core, enabled bool) {
+		t.Helper()
+		for range 4 {
+			all := append(claimants([]*v1beta1.Egress{free, asking, other}), serviceClaimant(s, enabled), serviceClaimant(foreign, enabled))
+			p := core.plan(all, pools)
+			require.Empty(t, p.refusals)
+			p.write()
+		}
+		require.Equal(t, "10.0.0.3", free.Spec.EgressIP)
+		require.Contains(t, condition(asking, v1beta1.IPAllocated), "IP 10.0.0.1 is allocated to Service ns/a")
+		require.Equal(t, isAllocated, condition(other, v1beta1.IPAllocated), "another load balancer's Services have nothing of a pool")
+		require.Equal(t, "10.0.0.1", externalip.Address(s).String())
+	}
+	settle(newCore(), false)
+	settle(newCore(), true)
+
+	// The other way round.
+	passive := []*claimant{egressClaimant(free, false), serviceClaimant(makeService("c", "p", "10.0.0.3"), true)}
+	core := newCore()
+	p := core.plan(passive, pools)
+	require.Empty(t, p.addresses)
+	require.Equal(t, "IP 10.0.0.3 is allocated to Egress e", p.refusals[0].message)
 }
 
 // TestAddressesOfServicesAreUnique: at random, Services come, go and change, writes fail, the informer is late, and controllers take over. No
@@ -215,7 +245,7 @@ func TestAddressesOfServicesAreUnique(t *testing.T) {
 			default:
 				var all []*claimant
 				for _, s := range shown {
-					all = append(all, serviceClaimant(s))
+					all = append(all, serviceClaimant(s, true))
 				}
 				for _, change := range core.plan(all, pools).addresses {
 					if stored[change.service.Name] != change.service || rng.IntN(8) == 0 {
