@@ -76,7 +76,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	api, err := newAPIServer(ctx, o, clients, &apiserver.Config{
 		Certificate: cert, Store: store, Groups: store, Synced: policies.Synced(), Serving: leader.Serving, Stats: traffic, NodeOfPod: policies.NodeOfPod,
 		Routes:   controllerinfo.Routes(querier, supportbundle.Resources()...),
-		Webhooks: webhooks(o, policies, objects, egresses.objects), EgressesRead: egresses.read,
+		Webhooks: webhooks(o, policies, objects, egresses), EgressesRead: egresses.read,
 	})
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func newObjects(
 }
 
 // webhooks returns the webhooks of all kinds.
-func webhooks(o *options, policies *networkpolicy.Controller, objects *crd.Policies, egresses *crd.EgressObjects) webhook.Webhooks {
+func webhooks(o *options, policies *networkpolicy.Controller, objects *crd.Policies, egresses *egresses) webhook.Webhooks {
 	all := admission.Webhooks(admission.Config{
 		Objects: objects, Enabled: o.gates.Enabled(features.AntreaPolicy), L7: o.gates.Enabled(features.L7NetworkPolicy),
 		ClusterNetworkPolicy: o.gates.Enabled(features.ClusterNetworkPolicy),

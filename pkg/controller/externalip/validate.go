@@ -5,14 +5,17 @@ package externalip
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 	"github.com/antrea-oncache/antrea/pkg/apis/externalip"
@@ -29,9 +32,9 @@ const (
 type Validator = func(*admissionv1.AdmissionRequest) (refusal string, err error)
 
 // Validators answer the webhooks of Egresses and pools, by path. Conditions and messages are Antrea's, but for selectors that cannot be read,
-// which are refused. Without the feature gate (egress) no Egress can be made or changed, and without both none of the pools.
-func Validators(objects *crd.EgressObjects, egress, serviceExternalIP bool) map[string]Validator {
-	v := &validator{objects}
+// and addresses that Services have from pools, which are refused. Without the feature gate (egress) no Egress can be made or changed, and without both none of the pools.
+func Validators(objects *crd.EgressObjects, services cache.SharedIndexInformer, egress, serviceExternalIP bool) map[string]Validator {
+	v := &validator{objects, services}
 	off := func(on bool, refusal string) string {
 		if on {
 			return ""
@@ -50,7 +53,10 @@ func Validators(objects *crd.EgressObjects, egress, serviceExternalIP bool) map[
 	}
 }
 
-type validator struct{ objects *crd.EgressObjects }
+type validator struct {
+	objects  *crd.EgressObjects
+	services cache.SharedIndexInformer
+}
 
 // judge asks refuse about an object; former is nil for a new one. An object whose spec stays as it is can always be changed, and any other
 // change is refused if off says why.
@@ -78,6 +84,9 @@ func judge[T any](v *validator, request *admissionv1.AdmissionRequest, off strin
 	if err := v.objects.Synced(); err != nil {
 		return "", err
 	}
+	if !v.services.HasSynced() {
+		return "", errors.New("services are not read yet")
+	}
 	if err := refuse(wanted, former); err != nil {
 		return err.Error(), nil
 	}
@@ -104,12 +113,25 @@ func (v *validator) egress(wanted, former *v1beta1.Egress) error {
 	if former != nil && spec.EgressIP == former.Spec.EgressIP && spec.ExternalIPPool == former.Spec.ExternalIPPool {
 		return nil
 	}
-	if spec.EgressIP == "" || spec.ExternalIPPool == "" {
+	return v.address(spec)
+}
+
+// address returns why an Egress may not ask for the address that it asks for.
+func (v *validator) address(spec *v1beta1.EgressSpec) error {
+	if spec.EgressIP == "" {
 		return nil
 	}
 	addr, err := externalip.ParseAddr(spec.EgressIP)
 	if err != nil {
 		return fmt.Errorf("IP %s is not valid", spec.EgressIP)
+	}
+	for _, stored := range v.services.GetStore().List() {
+		if s, ok := stored.(*corev1.Service); ok && externalip.Pool(s) != "" && externalip.Address(s) == addr {
+			return fmt.Errorf("IP %s is allocated to Service %s/%s from ExternalIPPool %s", addr, s.Namespace, s.Name, externalip.Pool(s))
+		}
+	}
+	if spec.ExternalIPPool == "" {
+		return nil
 	}
 	stored, _, _ := v.objects.ExternalIPPools.GetStore().GetByKey(spec.ExternalIPPool)
 	source, ok := stored.(*v1beta1.ExternalIPPool)

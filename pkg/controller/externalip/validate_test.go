@@ -4,6 +4,7 @@
 package externalip
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -14,6 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/yaml"
 
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
@@ -48,6 +52,17 @@ func watched(t *testing.T, pools ...*unstructured.Unstructured) *crd.EgressObjec
 	return objects
 }
 
+// servicesOf returns the informer of a cluster with Services.
+func servicesOf(t *testing.T, services ...runtime.Object) cache.SharedIndexInformer {
+	t.Helper()
+	informer := coreinformers.NewServiceInformer(fake.NewClientset(services...), "", 0, nil)
+	done := make(chan struct{})
+	go func() { defer close(done); informer.Run(t.Context().Done()) }()
+	t.Cleanup(func() { <-done })
+	require.Eventually(t, informer.HasSynced, time.Minute, time.Millisecond)
+	return informer
+}
+
 func request(t *testing.T, wanted, former *unstructured.Unstructured) *admissionv1.AdmissionRequest {
 	t.Helper()
 	r := &admissionv1.AdmissionRequest{Operation: admissionv1.Create, Kind: metav1.GroupVersionKind(wanted.GroupVersionKind())}
@@ -65,7 +80,9 @@ func request(t *testing.T, wanted, former *unstructured.Unstructured) *admission
 // TestEgressWebhook has a row for each condition.
 func TestEgressWebhook(t *testing.T) {
 	pools := watched(t, object(t, "ExternalIPPool", "a", "{ipRanges: [{cidr: 10.0.0.0/24}, {start: 'fd00::1', end: 'fd00::9'}], subnetInfo: {gateway: 10.0.0.7, prefixLength: 24}, nodeSelector: {}}"))
-	validate := Validators(pools, true, false)[EgressPath]
+	has, foreign := makeService("web", "a", ""), makeService("other", "", "")
+	has.Status.LoadBalancer, foreign.Status.LoadBalancer = loadBalancer(netip.MustParseAddr("10.0.0.8")), loadBalancer(netip.MustParseAddr("10.0.0.9"))
+	validate := Validators(pools, servicesOf(t, has, foreign), true, false)[EgressPath]
 	for _, test := range []struct{ spec, former, want string }{
 		{"{appliedTo: {}, egressIPs: [10.0.0.1]}", "", "not supported yet"},
 		{"{appliedTo: {}, externalIPPools: [a]}", "", "not supported yet"},
@@ -85,6 +102,11 @@ func TestEgressWebhook(t *testing.T) {
 		{"{appliedTo: {}, egressIP: 10.0.0.255, externalIPPool: a}", "", "IP 10.0.0.255 is not within the IP range"},
 		{"{appliedTo: {}, egressIP: 10.0.0.7, externalIPPool: a}", "", "IP 10.0.0.7 is not within the IP range"},
 		{"{appliedTo: {}, egressIP: 10.0.0.1, externalIPPool: a}", "{appliedTo: {}, egressIP: 10.0.0.1}", ""},
+		{"{appliedTo: {}, egressIP: 10.0.0.8, externalIPPool: a}", "{appliedTo: {}, egressIP: 10.0.0.1, externalIPPool: a}",
+			"IP 10.0.0.8 is allocated to Service ns/web from ExternalIPPool a"},
+		{"{appliedTo: {}, egressIP: '::ffff:10.0.0.8'}", "", "IP 10.0.0.8 is allocated to Service ns/web from ExternalIPPool a"},
+		{"{appliedTo: {podSelector: {}}, egressIP: 10.0.0.8, externalIPPool: a}", "{appliedTo: {}, egressIP: 10.0.0.8, externalIPPool: a}", ""},
+		{"{appliedTo: {}, egressIP: 10.0.0.9, externalIPPool: a}", "", ""},
 		{"{appliedTo: {}, egressIP: 'fd00::9', externalIPPool: a}", "{appliedTo: {}, externalIPPool: a}", ""},
 	} {
 		t.Run(test.spec, func(t *testing.T) {
@@ -105,7 +127,7 @@ func TestEgressWebhook(t *testing.T) {
 
 // TestPoolWebhook has a row for each condition.
 func TestPoolWebhook(t *testing.T) {
-	validate := Validators(watched(t, object(t, "ExternalIPPool", "other", "{ipRanges: [{cidr: 10.9.0.0/24}, {cidr: nonsense}], nodeSelector: {}}")), false, true)[PoolPath]
+	validate := Validators(watched(t, object(t, "ExternalIPPool", "other", "{ipRanges: [{cidr: 10.9.0.0/24}, {cidr: nonsense}], nodeSelector: {}}")), servicesOf(t), false, true)[PoolPath]
 	for _, test := range []struct{ ranges, subnet, former, want string }{
 		{"[{cidr: 10.0.0.0/24}, {start: 10.0.1.0, end: 10.0.1.0}]", "", "", ""},
 		{"[{cidr: 10.0.0/24}]", "", "", "invalid cidr 10.0.0/24"},
@@ -152,20 +174,23 @@ func TestPoolWebhook(t *testing.T) {
 func TestGateAndSync(t *testing.T) {
 	unsynced, err := crd.NewEgressObjects(dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), listKinds))
 	require.NoError(t, err)
+	unread := coreinformers.NewServiceInformer(fake.NewClientset(), "", 0, nil)
 	for kind, path := range map[string]string{"Egress": EgressPath, "ExternalIPPool": PoolPath} {
 		one := object(t, kind, "x", "{egressIP: 1.1.1.1}")
-		_, err = Validators(unsynced, true, true)[path](request(t, one, nil))
-		require.ErrorContains(t, err, "are not read yet")
-		refusal, err := Validators(unsynced, false, false)[path](request(t, one, nil))
+		_, err = Validators(unsynced, unread, true, true)[path](request(t, one, nil))
+		require.ErrorContains(t, err, "are not read yet; is their CRD installed?")
+		_, err = Validators(watched(t), unread, true, true)[path](request(t, one, nil))
+		require.ErrorContains(t, err, "services are not read yet")
+		refusal, err := Validators(unsynced, unread, false, false)[path](request(t, one, nil))
 		require.NoError(t, err)
 		require.Contains(t, refusal, "Egress")
 		require.Contains(t, refusal, "of antrea-controller")
-		refusal, err = Validators(unsynced, false, false)[path](request(t, one, one.DeepCopy()))
+		refusal, err = Validators(unsynced, unread, false, false)[path](request(t, one, one.DeepCopy()))
 		require.NoError(t, err)
 		require.Empty(t, refusal)
 		nonsense := request(t, one, nil)
 		nonsense.Object.Raw = []byte("[")
-		refusal, err = Validators(unsynced, true, true)[path](nonsense)
+		refusal, err = Validators(unsynced, unread, true, true)[path](nonsense)
 		require.NoError(t, err)
 		require.Contains(t, refusal, "reading the "+kind)
 	}
