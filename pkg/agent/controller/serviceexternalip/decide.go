@@ -5,6 +5,7 @@ package serviceexternalip
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -42,7 +43,7 @@ type decision struct {
 }
 
 // decide returns for which addresses this Node answers: at most those that a Service has from the pool that it names. While the members are
-// unknown, it takes none, and gives up only those that no Service has.
+// unknown, it takes none, and gives up only those that no Service has, or for whose Services another Node is right whoever is alive.
 func decide(in input) *decision {
 	d := &decision{mine: sets.New[netip.Addr](), owners: map[netip.Addr]string{}, failures: map[netip.Addr]error{}}
 	byAddr := map[netip.Addr][]*corev1.Service{}
@@ -63,26 +64,36 @@ func decide(in input) *decision {
 			d.failures[addr] = err
 			continue
 		}
-		node, err := in.owner(addr, services)
+		slices.SortFunc(services, func(a, b *corev1.Service) int {
+			return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		})
+		wanted, err := in.wanted(addr, services)
+		var node string
+		if err == nil {
+			node, err = in.owner(externalip.Pool(services[0]), addr, wanted)
+		}
 		if err != nil {
 			d.failures[addr] = err
 		} else {
 			d.owners[addr] = node
 		}
-		if node == in.node || in.members.Unknown != nil && in.present.Has(addr) {
+		if node == in.node || in.keeps(addr, wanted, err) {
 			d.mine.Insert(addr)
 		}
 	}
 	return d
 }
 
-// owner returns the Node of the Services that have an address. If no Node is right for all of them, the oldest counts.
-func (in input) owner(addr netip.Addr, services []*corev1.Service) (string, error) {
-	services = slices.SortedFunc(slices.Values(services), func(a, b *corev1.Service) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	pool := externalip.Pool(services[0])
-	var wanted []sets.Set[string]
+// keeps reports whether this Node continues to answer for an address whose owner is not known because of failed.
+func (in input) keeps(addr netip.Addr, wanted []sets.Set[string], failed error) bool {
+	if in.members.Unknown == nil || !errors.Is(failed, in.members.Unknown) || !in.present.Has(addr) {
+		return false
+	}
+	return len(wanted) == 0 || acceptable(wanted).Has(in.node)
+}
+
+// wanted returns, for each Service whose Endpoints say so, the Nodes that may answer for its address; none if all may.
+func (in input) wanted(addr netip.Addr, services []*corev1.Service) (wanted []sets.Set[string], err error) {
 	anywhere := false
 	for _, s := range services {
 		if s.Spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal {
@@ -91,14 +102,31 @@ func (in input) owner(addr netip.Addr, services []*corev1.Service) (string, erro
 			wanted = append(wanted, nodes)
 		}
 	}
-	if len(wanted) == 0 && !anywhere && in.members.Unknown == nil {
-		return "", memberlist.ErrNoNode
+	if len(wanted) == 0 && !anywhere {
+		return nil, memberlist.ErrNoNode
 	}
-	node, err := in.members.Owner(pool, addr, func(node string) bool {
-		return !slices.ContainsFunc(wanted, func(nodes sets.Set[string]) bool { return !nodes.Has(node) })
-	})
-	if err == nil || len(wanted) == 0 {
-		return node, err
+	return wanted, nil
+}
+
+// acceptable returns the Nodes that are right for all Services. If there is none, the oldest Service counts.
+func acceptable(wanted []sets.Set[string]) sets.Set[string] {
+	all := wanted[0]
+	for _, nodes := range wanted[1:] {
+		all = all.Intersection(nodes)
+	}
+	if len(all) == 0 {
+		return wanted[0]
+	}
+	return all
+}
+
+// owner returns the Node of an address. If no Node that is alive is right for all Services, the oldest counts.
+func (in input) owner(pool string, addr netip.Addr, wanted []sets.Set[string]) (string, error) {
+	if len(wanted) == 0 {
+		return in.members.Owner(pool, addr, nil)
+	}
+	if node, err := in.members.Owner(pool, addr, acceptable(wanted).Has); err == nil {
+		return node, nil
 	}
 	return in.members.Owner(pool, addr, wanted[0].Has)
 }

@@ -134,14 +134,29 @@ func TestNodesOfThePool(t *testing.T) {
 	}
 }
 
-// TestUnknownMembers: what is answered for stays until no Service has it; nothing comes.
+// TestUnknownMembers: what is answered for stays until no Service has it, or no Endpoint is here where that counts; nothing comes.
 func TestUnknownMembers(t *testing.T) {
 	in := input{
 		node: "node-1", members: &memberlist.Snapshot{Unknown: errors.New("no key")}, present: sets.New(addr("169.254.100.1"), addr("169.254.100.2"), addr("169.254.100.4")),
 		services: []*corev1.Service{service("a", "p", "169.254.100.1", cluster, 1), service("b", "p", "169.254.100.3", cluster, 1), service("c", "p", "169.254.100.4", local, 1)},
+		slices:   []*discoveryv1.EndpointSlice{endpoints("b", ipv4, "node-1"), endpoints("c", ipv4, "node-1", "node-2")},
 		pools:    pools(), refuse: func(netip.Addr) error { return nil },
 	}
 	require.Equal(t, sets.New(addr("169.254.100.1"), addr("169.254.100.4")), decide(in).mine)
+	elsewhere := in
+	for _, nodes := range [][]string{nil, {"node-2"}, {"node-1-", "node-2"}} {
+		elsewhere.slices = []*discoveryv1.EndpointSlice{endpoints("c", ipv4, nodes...)}
+		require.Equal(t, sets.New(addr("169.254.100.1")), decide(elsewhere).mine, "%v: packets to c would be dropped here", nodes)
+	}
+	// Of two that share, the Node stays that is right for both; the older one's if there is none.
+	elsewhere.services = []*corev1.Service{service("a", "p", "169.254.100.1", local, 2), service("c", "p", "169.254.100.1", local, 1)}
+	for _, test := range []struct {
+		older, younger string
+		stays          bool
+	}{{"node-1", "node-1", true}, {"node-2", "node-1", false}, {"node-1", "node-2", true}} {
+		elsewhere.slices = []*discoveryv1.EndpointSlice{endpoints("a", ipv4, test.older), endpoints("c", ipv4, test.younger)}
+		require.Equal(t, test.stays, decide(elsewhere).mine.Has(addr("169.254.100.1")), "%v", test)
+	}
 	without := in
 	without.pools = nil
 	require.Empty(t, decide(without).mine, "no pool has them")
