@@ -18,10 +18,10 @@ import (
 // A new package belongs to the lowest floor above everything that it imports.
 var floors = [][]string{
 	{
-		"announce", "apis", "client", "config", "conntrack", "cputime", "interfacestore", "ippacket", "leftover", "nodelock", "oncache/api", "policy",
+		"apis", "client", "config", "conntrack", "cputime", "interfacestore", "ippacket", "leftover", "nodelock", "oncache/api", "policy",
 		"prefixindex", "problem", "reach", "rtnl", "servicehealth", "share", "switchhealth", "sysctl",
 	},
-	{"dependency", "monitor", "oncache/coherency", "recovery", "supportbundle", "tunnelprobe"},
+	{"announce", "dependency", "monitor", "oncache/coherency", "recovery", "supportbundle", "tunnelprobe"},
 	{"memberlist", "openflow", "upkeep"},
 	{"affinity", "auditlog", "cniserver", "controller/egress", "controller/noderoute", "controller/serviceexternalip", "fqdn", "meterloss", "metrics", "querier", "round", "route", "servicereject", "wireguard"},
 	{".", "controller/networkpolicy", "nodeportlocal", "oncache", "policyreject", "proxy", "start"},

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 	"k8s.io/klog/v2"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
@@ -32,7 +33,7 @@ type Announcer struct {
 	wake   chan struct{}
 
 	mu sync.Mutex
-	// left is the number of announcements that are to come.
+	// left is the number of announcements that are to come, of all addresses that are not forgotten.
 	left map[netip.Addr]int
 }
 
@@ -46,10 +47,37 @@ func (a *Announcer) Announce(addr netip.Addr) {
 	a.mu.Lock()
 	a.left[addr] = count
 	a.mu.Unlock()
+	a.poke()
+}
+
+func (a *Announcer) poke() {
 	select {
 	case a.wake <- struct{}{}:
 	default:
 	}
+}
+
+// Watch announces all addresses again each time the device comes up or is replaced, until ctx ends: while it was down, another Node may have taken
+// them, and switches forget.
+func (a *Announcer) Watch(ctx context.Context) {
+	var last *rtnl.LinkState
+	rtnl.WatchLink(ctx, a.device, func(now rtnl.LinkState) {
+		if last != nil && now.Up && now != *last {
+			klog.InfoS("Addresses are announced again: the device has come up, or is another one", "device", a.device)
+			a.renew()
+		}
+		last = &now
+	})
+}
+
+// renew announces all addresses that are not forgotten.
+func (a *Announcer) renew() {
+	a.mu.Lock()
+	for addr := range a.left {
+		a.left[addr] = count
+	}
+	a.mu.Unlock()
+	a.poke()
 }
 
 // Forget ends the announcements of an address.
@@ -79,13 +107,14 @@ func (a *Announcer) Run(ctx context.Context) {
 func (a *Announcer) turn() bool {
 	a.mu.Lock()
 	var due []netip.Addr
-	for addr := range a.left {
-		due = append(due, addr)
-		if a.left[addr]--; a.left[addr] == 0 {
-			delete(a.left, addr)
+	more := false
+	for addr, left := range a.left {
+		if left > 0 {
+			due = append(due, addr)
+			a.left[addr] = left - 1
+			more = more || left > 1
 		}
 	}
-	more := len(a.left) > 0
 	a.mu.Unlock()
 	slices.SortFunc(due, netip.Addr.Compare)
 	var errs []error

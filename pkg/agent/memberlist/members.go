@@ -54,6 +54,19 @@ func (s *Snapshot) Owner(pool string, addr netip.Addr, accept func(node string) 
 	return "", ErrNoNode
 }
 
+// Gained reports whether a pool has a Node that it did not have in a former snapshot, nil for none: with the network divided, that Node may have
+// claimed any address of the pool and told neighbours so. While the members were unknown, any Node may have done so.
+func (s *Snapshot) Gained(former *Snapshot, pool string) bool {
+	ring := s.Rings[pool]
+	switch {
+	case s.Unknown != nil || ring == nil:
+		return false
+	case former == nil || former.Unknown != nil || former.Rings[pool] == nil:
+		return true
+	}
+	return !former.Rings[pool].nodes().IsSuperset(ring.nodes())
+}
+
 // newSnapshot returns the snapshot of the Nodes that are alive, of all Nodes by their labels, and of pools by their selectors.
 func newSnapshot(alive sets.Set[string], nodes map[string]labels.Set, pools map[string]labels.Selector) *Snapshot {
 	s := &Snapshot{Alive: alive, Rings: map[string]*Ring{}}

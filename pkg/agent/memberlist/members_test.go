@@ -63,3 +63,22 @@ func TestSnapshot(t *testing.T) {
 	s.Unknown = errors.New("no key")
 	require.Equal(t, "no key", owner("all", nil))
 }
+
+// TestGained: only a Node that came, of the pool, may have claimed the pool's addresses.
+func TestGained(t *testing.T) {
+	nodes := map[string]labels.Set{"node-1": {"zone": "a"}, "node-2": {"zone": "a"}, "node-3": {"zone": "b"}}
+	pools := map[string]labels.Selector{"a": labels.SelectorFromSet(labels.Set{"zone": "a"})}
+	alive := func(names ...string) *Snapshot { return newSnapshot(sets.New(names...), nodes, pools) }
+	one, two := alive("node-1"), alive("node-1", "node-2")
+	require.True(t, two.Gained(one, "a"))
+	require.False(t, one.Gained(two, "a"), "it has left")
+	require.False(t, two.Gained(alive("node-1", "node-2"), "a"))
+	require.False(t, alive("node-1", "node-3").Gained(one, "a"), "not of the pool")
+	require.True(t, alive("node-2").Gained(one, "a"), "one has left, one came")
+	require.False(t, two.Gained(one, "gone"))
+	require.True(t, one.Gained(nil, "a"))
+	unknown := alive("node-1", "node-2")
+	unknown.Unknown = errors.New("no key")
+	require.True(t, one.Gained(unknown, "a"), "any Node may have claimed while the members were unknown")
+	require.False(t, unknown.Gained(one, "a"))
+}

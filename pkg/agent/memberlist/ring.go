@@ -26,14 +26,17 @@ type place struct {
 	node string
 }
 
-// without returns the ring of the other Nodes.
-func (r *Ring) without(node string) *Ring {
-	others := sets.New[string]()
+// nodes returns the Nodes of the ring.
+func (r *Ring) nodes() sets.Set[string] {
+	all := sets.New[string]()
 	for _, place := range r.places {
-		others.Insert(place.node)
+		all.Insert(place.node)
 	}
-	return NewRing(sets.List(others.Delete(node)))
+	return all
 }
+
+// without returns the ring of the other Nodes.
+func (r *Ring) without(node string) *Ring { return NewRing(sets.List(r.nodes().Delete(node))) }
 
 // NewRing returns the ring of Nodes. The hash of a place is CRC-32 (IEEE) of its number, from 0, and the Node's name. Of Nodes with the
 // same hash, the last by name has the place.

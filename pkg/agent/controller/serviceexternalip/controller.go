@@ -58,14 +58,15 @@ type Controller struct {
 		Announce(addr netip.Addr)
 		Forget(addr netip.Addr)
 		Run(ctx context.Context)
+		Watch(ctx context.Context)
 	}
 	// responders are one for each IP version.
 	responders []responder
 	wake       chan struct{}
 	decided    atomic.Pointer[decision]
 
-	// alive are the members at the last announcement. It belongs to Run.
-	alive sets.Set[string]
+	// members are from the last decision. It belongs to Run.
+	members *memberlist.Snapshot
 }
 
 type responder interface {
@@ -141,6 +142,7 @@ func (c *Controller) Run(ctx context.Context) {
 		return
 	}
 	go recovery.Keep(ctx, "announcements of external addresses", c.announcer.Run)
+	go recovery.Keep(ctx, "the device of external addresses", c.announcer.Watch)
 	for _, r := range c.responders {
 		go recovery.Keep(ctx, "answers to who asks for external addresses", r.Run)
 	}
@@ -159,7 +161,7 @@ func (c *Controller) Run(ctx context.Context) {
 	}
 }
 
-// sync brings a new decision into force.
+// sync makes a new decision and brings it into force.
 func (c *Controller) sync(members *memberlist.Snapshot) error {
 	services, err := c.Services.Lister().List(labels.Everything())
 	if err != nil {
@@ -182,6 +184,12 @@ func (c *Controller) sync(members *memberlist.Snapshot) error {
 		node: c.NodeName, services: services, slices: endpoints, pools: pools, members: members, refuse: c.Occupied.Refuse, present: former.mine,
 	})
 	c.decided.Store(now)
+	c.enforce(now, former, members)
+	return nil
+}
+
+// enforce brings a decision into force.
+func (c *Controller) enforce(now, former *decision, members *memberlist.Snapshot) {
 	for addr, err := range now.failures {
 		if had := former.failures[addr]; had == nil || had.Error() != err.Error() {
 			klog.InfoS("No Node answers for the external address of a Service", "address", addr, "reason", err)
@@ -194,18 +202,15 @@ func (c *Controller) sync(members *memberlist.Snapshot) error {
 	for _, r := range c.responders {
 		r.Set(now.mine)
 	}
-	fresh := now.mine.Difference(former.mine)
-	for addr := range fresh {
-		klog.InfoS("This Node answers for the external address of a Service", "address", addr)
-	}
-	if members.Unknown == nil && !c.alive.Equal(members.Alive) {
-		// Another Node may have had any of them.
-		c.alive, fresh = members.Alive, now.mine
-	}
-	for addr := range fresh {
+	for addr := range now.mine {
+		if fresh := !former.mine.Has(addr); fresh {
+			klog.InfoS("This Node answers for the external address of a Service", "address", addr)
+		} else if !members.Gained(c.members, now.pools[addr]) {
+			continue
+		}
 		c.announcer.Announce(addr)
 	}
-	return nil
+	c.members = members
 }
 
 // Addresses returns the Services with pools, and which Nodes answer for their addresses, sorted.

@@ -5,6 +5,7 @@ package serviceexternalip
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"sync"
 	"testing"
@@ -30,22 +31,27 @@ import (
 type changing struct {
 	mu      sync.Mutex
 	now     *memberlist.Snapshot
+	seen    *memberlist.Snapshot
 	changed func()
 }
 
 func (c *changing) Snapshot() *memberlist.Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.seen = c.now
 	return c.now
 }
 
 func (c *changing) Subscribe(changed func()) { c.changed = changed }
 
-func (c *changing) set(now *memberlist.Snapshot) {
+// set waits until the Controller has asked for the new members: it decides before it asks again.
+func (c *changing) set(t *testing.T, now *memberlist.Snapshot) {
+	t.Helper()
 	c.mu.Lock()
 	c.now = now
 	c.mu.Unlock()
 	c.changed()
+	require.Eventually(t, func() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.seen == now }, 30*time.Second, time.Millisecond)
 }
 
 // network records what would be announced and answered.
@@ -60,6 +66,8 @@ func (n *network) Forget(netip.Addr)     {}
 func (n *network) Run(ctx context.Context) {
 	<-ctx.Done()
 }
+
+func (n *network) Watch(context.Context) {}
 
 func (n *network) Set(addrs sets.Set[netip.Addr]) {
 	n.mu.Lock()
@@ -124,14 +132,18 @@ func TestController(t *testing.T) {
 	_, err = client.DiscoveryV1().EndpointSlices("ns").Create(t.Context(), endpoints("b", ipv4, "node-1"), metav1.CreateOptions{})
 	require.NoError(t, err)
 	eventually(2, 2)
-	all.set(members("node-1"))
+	all.set(t, members("node-1"))
+	all.set(t, members("node-1", "node-2"))
 	eventually(2, 4) // all again: the other may have had them while the network was divided
+	all.set(t, &memberlist.Snapshot{Unknown: errors.New("no key")})
 	require.NoError(t, client.DiscoveryV1().EndpointSlices("ns").Delete(t.Context(), "b-x", metav1.DeleteOptions{}))
 	eventually(1, 4)
+	all.set(t, members("node-1"))
+	eventually(1, 5) // other Nodes may have taken the address before
 	require.NoError(t, crds.Resource(crd.ExternalIPPools).Delete(t.Context(), "p", metav1.DeleteOptions{}))
-	eventually(0, 4)
+	eventually(0, 5)
 	setPool("169.254.100.4")
-	eventually(2, 6)
+	eventually(2, 7)
 	require.NoError(t, client.CoreV1().Services("ns").Delete(t.Context(), "a", metav1.DeleteOptions{}))
-	eventually(1, 6)
+	eventually(1, 7)
 }

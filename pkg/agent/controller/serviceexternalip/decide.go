@@ -37,6 +37,8 @@ type input struct {
 type decision struct {
 	// mine are the addresses for which this Node answers.
 	mine sets.Set[netip.Addr]
+	// pools have the names of their pools by address.
+	pools map[netip.Addr]string
 	// owners have the Nodes by address. Those that have none are in failures.
 	owners   map[netip.Addr]string
 	failures map[netip.Addr]error
@@ -45,7 +47,7 @@ type decision struct {
 // decide returns for which addresses this Node answers: at most those that a Service has from the pool that it names. While the members are
 // unknown, it takes none, and gives up only those that no Service has, or for whose Services another Node is right whoever is alive.
 func decide(in input) *decision {
-	d := &decision{mine: sets.New[netip.Addr](), owners: map[netip.Addr]string{}, failures: map[netip.Addr]error{}}
+	d := &decision{mine: sets.New[netip.Addr](), pools: map[netip.Addr]string{}, owners: map[netip.Addr]string{}, failures: map[netip.Addr]error{}}
 	byAddr := map[netip.Addr][]*corev1.Service{}
 	for _, s := range in.services {
 		addr, pool := externalip.Address(s), externalip.Pool(s)
@@ -67,10 +69,12 @@ func decide(in input) *decision {
 		slices.SortFunc(services, func(a, b *corev1.Service) int {
 			return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 		})
+		pool := externalip.Pool(services[0])
+		d.pools[addr] = pool
 		wanted, err := in.wanted(addr, services)
 		var node string
 		if err == nil {
-			node, err = in.owner(externalip.Pool(services[0]), addr, wanted)
+			node, err = in.owner(pool, addr, wanted)
 		}
 		if err != nil {
 			d.failures[addr] = err

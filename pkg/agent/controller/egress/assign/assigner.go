@@ -75,9 +75,9 @@ type Assigner struct {
 	wake     chan struct{}
 	failures atomic.Pointer[map[string]error]
 
-	// The rest belongs to Run. alive are the members at the last announcement.
+	// The rest belongs to Run. former are the members at the last decision.
 	waiting map[netip.Addr]time.Time
-	alive   sets.Set[string]
+	former  *memberlist.Snapshot
 }
 
 // New returns an Assigner that does nothing before Run.
@@ -138,6 +138,7 @@ func (a *Assigner) Run(ctx context.Context) {
 		return
 	}
 	go recovery.Keep(ctx, "announcements of Egress addresses", a.announcer.Run)
+	go recovery.Keep(ctx, "the device of Egress addresses", a.announcer.Watch)
 	go recovery.Keep(ctx, "answers to who asks for Egress addresses", a.responder.Run)
 	go recovery.Keep(ctx, "addresses of "+DeviceName, func(ctx context.Context) { rtnl.WatchAddresses(ctx, a.poke) })
 	task := retry.NewTask("The assignment of Egress addresses", checkInterval, backoff)
@@ -196,21 +197,20 @@ func (a *Assigner) sync(members *memberlist.Snapshot) (again time.Duration, err 
 		a.announcer.Announce(addr)
 		a.tell(egresses, addr, a.Events.Assigned)
 	}
-	a.renew(members, present)
+	a.renew(members, egresses, present)
 	a.responder.Set(present.Union(added))
 	a.publish(d.failures)
 	return d.again, errors.Join(errs...)
 }
 
-// renew announces the addresses that were there before, after the start and when members come or go: another Node may have had them.
-func (a *Assigner) renew(members *memberlist.Snapshot, present sets.Set[netip.Addr]) {
-	if members.Unknown != nil || a.alive.Equal(members.Alive) {
-		return
+// renew announces the addresses that were there before, after the start and when another Node that may have had them comes.
+func (a *Assigner) renew(members *memberlist.Snapshot, egresses []*v1beta1.Egress, present sets.Set[netip.Addr]) {
+	for _, e := range egresses {
+		if addr := pooled(e); present.Has(addr) && members.Gained(a.former, e.Spec.ExternalIPPool) {
+			a.announcer.Announce(addr)
+		}
 	}
-	a.alive = members.Alive
-	for addr := range present {
-		a.announcer.Announce(addr)
-	}
+	a.former = members
 }
 
 // leave gives up the addresses that another Node takes when this one has left.
