@@ -210,7 +210,12 @@ func whenever(ctx context.Context, wake chan struct{}, do func() error, failure 
 }
 
 // poke triggers a realization of the pending changes.
-func (c *Controller) poke() { notify(c.wake) }
+func (c *Controller) poke() {
+	notify(c.wake)
+	if c.nodes != nil {
+		notify(c.nodes.wake)
+	}
+}
 
 // notify puts a value into a channel of capacity one, unless it has one.
 func notify(wake chan<- struct{}) {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	"github.com/antrea-oncache/antrea/pkg/agent/route"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
@@ -23,7 +24,8 @@ type NodeFirewall interface {
 	SetNodePolicyRules(ctx context.Context, rules []route.NodePolicyRule) error
 }
 
-// nodePolicies applies policies to the connections of the Node's own programs. A version that cannot be applied leaves the former one in force.
+// nodePolicies applies policies to the connections of the Node's own programs. A version that cannot be applied leaves the former one in force. The
+// rules do not depend on the switch: they follow what has taken effect, which has only whole events (marks.go).
 type nodePolicies struct {
 	c        *Controller
 	firewall NodeFirewall
@@ -35,8 +37,9 @@ type nodePolicies struct {
 	wake chan struct{}
 
 	// These are protected by the controller's mu.
-	// names are the policies that have had rules for this Node when they were last looked at.
-	names sets.Set[string]
+	// planned has the policies with rules for this Node. pending is set until it is applied.
+	planned map[string]nodePlan
+	pending bool
 	// applied contains the rules in the firewall, and versions the versions of policies that were applied or refused last.
 	applied  map[string][]nodeRule
 	versions map[string]*v1beta2.NetworkPolicy
@@ -44,34 +47,23 @@ type nodePolicies struct {
 	failures map[string]string
 }
 
+// nodePlan has the rules of a version, or the reason why it cannot be applied.
+type nodePlan struct {
+	version *v1beta2.NetworkPolicy
+	rules   []nodeRule
+	err     error
+}
+
 // ApplyToNode makes the controller apply policies for the Node with this name, through its firewall. The file keeps the rules for the next
 // agent. It must be called before Run.
 func (c *Controller) ApplyToNode(node string, firewall NodeFirewall, file string) {
 	c.nodes = &nodePolicies{
 		c: c, firewall: firewall, file: file, wake: make(chan struct{}, 1),
-		names: sets.New[string](), applied: map[string][]nodeRule{}, versions: map[string]*v1beta2.NetworkPolicy{}, failures: map[string]string{},
+		planned: map[string]nodePlan{}, pending: true, // The rules of an agent before may have to go.
+		applied: map[string][]nodeRule{}, versions: map[string]*v1beta2.NetworkPolicy{}, failures: map[string]string{},
 	}
 	c.nodes.restore()
-	c.update(func(s *state) { s.built.node = node })
-}
-
-// touch records that policies have changed. n may be nil. The caller holds the controller's mu.
-func (n *nodePolicies) touch(versions map[string]*v1beta2.NetworkPolicy) {
-	if n == nil {
-		return
-	}
-	concerned := false
-	for name, version := range versions {
-		applies := version != nil && n.c.state.appliesToNode(version)
-		concerned = concerned || applies || n.names.Has(name)
-		if applies {
-			n.names.Insert(name)
-			delete(n.versions, name) // Members of its groups may have changed.
-		}
-	}
-	if concerned {
-		notify(n.wake)
-	}
+	c.update(func(s *state) { s.built.node, s.dirtyNode = node, sets.New[string]() })
 }
 
 // run applies policies until ctx ends. Until all are known, the rules of an earlier agent stay.
@@ -85,9 +77,22 @@ func (n *nodePolicies) run(ctx context.Context) {
 	whenever(ctx, n.wake, func() error { return n.apply(ctx) }, "Could not apply the policies for this Node, will try again")
 }
 
-// apply brings the firewall in line with all policies for this Node.
+// apply brings the firewall in line with all policies for this Node, if there may be something new.
 func (n *nodePolicies) apply(ctx context.Context) error {
-	wanted, versions, failures := n.plan()
+	planned, pending := n.plan()
+	if !pending {
+		return nil
+	}
+	wanted, failures := map[string][]nodeRule{}, map[string]string{}
+	for name, p := range planned {
+		rules := p.rules
+		if p.err != nil {
+			rules, failures[name] = n.applied[name], p.err.Error()
+		}
+		if len(rules) > 0 {
+			wanted[name] = rules
+		}
+	}
 	var err error
 	if len(failures) > 0 {
 		err = n.unknown
@@ -95,7 +100,7 @@ func (n *nodePolicies) apply(ctx context.Context) error {
 	if err == nil {
 		err = n.set(ctx, wanted)
 	}
-	n.conclude(wanted, versions, failures, err)
+	n.conclude(planned, wanted, failures, err)
 	return err
 }
 
@@ -131,38 +136,52 @@ func (n *nodePolicies) set(ctx context.Context, wanted map[string][]nodeRule) er
 	return nil
 }
 
-// plan returns the rules of each policy, the versions that they come from, and the reasons why others are left out.
-func (n *nodePolicies) plan() (wanted map[string][]nodeRule, versions map[string]*v1beta2.NetworkPolicy, failures map[string]string) {
+// plan makes the plans follow all that has taken effect, and returns them.
+func (n *nodePolicies) plan() (planned map[string]nodePlan, pending bool) {
 	n.c.mu.Lock()
 	defer n.c.mu.Unlock()
-	wanted, versions, failures = map[string][]nodeRule{}, map[string]*v1beta2.NetworkPolicy{}, map[string]string{}
-	for name := range n.names {
-		p := n.c.state.policies[name]
-		if p == nil || p.effective == nil || !n.c.state.appliesToNode(p.effective) {
-			n.names.Delete(name)
-			continue
-		}
-		versions[name] = p.effective
-		rules, err := n.c.state.compileForNode(p.effective)
-		if err != nil {
-			rules, failures[name] = n.applied[name], err.Error()
-		}
-		if len(rules) > 0 {
-			wanted[name] = rules
-		}
+	for name := range n.c.state.dirtyNode {
+		n.follow(name)
 	}
-	return wanted, versions, failures
+	clear(n.c.state.dirtyNode)
+	return maps.Clone(n.planned), n.pending
+}
+
+// follow plans a policy. While not all its groups are known, the present plan stays. The caller holds the controller's mu.
+func (n *nodePolicies) follow(name string) {
+	version, ok := n.c.state.resolve(name)
+	if !ok {
+		return
+	}
+	_, had := n.planned[name]
+	applies := version != nil && n.c.state.appliesToNode(version)
+	n.pending = n.pending || had || applies
+	delete(n.planned, name)
+	delete(n.versions, name)
+	if !applies {
+		return
+	}
+	p := nodePlan{version: version}
+	p.err = recovery.Call(controllerName, subjectOf(version), func() (err error) {
+		p.rules, err = n.c.state.compileForNode(version)
+		return err
+	})
+	n.planned[name] = p
 }
 
 // conclude enters the outcome of apply.
-func (n *nodePolicies) conclude(wanted map[string][]nodeRule, versions map[string]*v1beta2.NetworkPolicy, failures map[string]string, err error) {
+func (n *nodePolicies) conclude(planned map[string]nodePlan, wanted map[string][]nodeRule, failures map[string]string, err error) {
 	n.c.mu.Lock()
 	defer n.c.mu.Unlock()
-	if err != nil {
-		for name := range versions {
+	n.pending = err != nil
+	versions := map[string]*v1beta2.NetworkPolicy{}
+	for name, p := range planned {
+		versions[name] = p.version
+		if err != nil {
 			failures[name] = cmp.Or(failures[name], err.Error())
 		}
-	} else {
+	}
+	if err == nil {
 		n.applied = wanted
 	}
 	for name, message := range failures {
@@ -180,5 +199,5 @@ func (n *nodePolicies) status(name string, version *v1beta2.NetworkPolicy) (sett
 	if n == nil || !n.c.state.appliesToNode(version) {
 		return true, ""
 	}
-	return n.versions[name] == version, n.failures[name]
+	return n.versions[name] == version && !n.c.state.dirtyNode.Has(name), n.failures[name]
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	"github.com/antrea-oncache/antrea/pkg/agent/route"
@@ -32,6 +33,8 @@ type fakeFirewall struct {
 	ids   []string
 	sets  int
 	err   error
+	// seen has all that was ever in force.
+	seen [][]string
 }
 
 func (f *fakeFirewall) SetNodePolicyRules(_ context.Context, rules []route.NodePolicyRule) error {
@@ -59,6 +62,7 @@ func (f *fakeFirewall) SetNodePolicyRules(_ context.Context, rules []route.NodeP
 		}
 		f.rules = append(f.rules, text)
 	}
+	f.seen = append(f.seen, f.rules)
 	return nil
 }
 
@@ -177,6 +181,59 @@ func TestFirewallThatRefuses(t *testing.T) {
 		rules, _ = firewall.take(t)
 		require.Empty(t, rules)
 	})
+}
+
+// A rule moves to another policy, and the peer of another rule to another group, in one event. The firewall has all of it or nothing, also if it
+// comes while the switch is slow, or has taken only a part of the event.
+func TestRulesForTheNodeAreOfOneEvent(t *testing.T) {
+	for name, refused := range map[string]bool{"slow switch": false, "part of the event refused": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, source, firewall := protected(t, &statusLog{})
+				moving := tierPolicy("np", 100, 2, "Drop", "this", in(groups("g")))
+				streams := source.sendAll(
+					marked(appliedToGroup("this", nodeMember("n1")), 7), marked(appliedToGroup("pod", memberOf("a1")), 7), marked(addressGroup("g", memberOf("p1", "10.0.1.1")), 7),
+					marked(tierPolicy("one", 100, 1, "Drop", "this", in(block("10.0.0.0/8"))), 7), marked(moving.DeepCopy(), 7),
+				)
+				end := func(version uint64) {
+					for _, w := range streams {
+						w.Action(watch.Bookmark, bookmark(version))
+					}
+				}
+				end(7)
+				want := []string{"rule0, Ingress Drop [10.0.0.0/8]", "rule0, Ingress Drop [10.0.1.1/32]"}
+				rules, _ := firewall.take(t)
+				require.Equal(t, want, rules)
+
+				a.flows.fail = func(install []*policy.Rule) error {
+					time.Sleep(time.Minute)
+					return refuseBad(install)
+				}
+				firewall.fail(errors.New("busy")) // so that it is asked again at any time
+				streams[AddressGroups].Modify(addressGroupPatch("g", []v1beta2.GroupMember{memberOf("p2", "10.0.1.2")}, nil))
+				want2 := []string{want[0], "rule0, Ingress Drop [10.0.1.1/32 10.0.1.2/32]"}
+				time.Sleep(2 * time.Minute)
+				streams[NetworkPolicies].Delete(marked(tierPolicy("one", 100, 1, "Drop", "this"), 9))
+				streams[NetworkPolicies].Add(marked(tierPolicy("two", 100, 1, "Drop", "this", in(block("10.0.0.0/8"))), 9))
+				moved := atGeneration(moving, 2)
+				moved.Rules[0].From.AddressGroups = []string{"h"}
+				streams[NetworkPolicies].Modify(marked(moved, 9))
+				if refused {
+					streams[NetworkPolicies].Add(marked(tierPolicy("pods", 100, 3, "Drop", "pod", in(everywhere(), service(v1beta2.ProtocolTCP, badPort))), 9))
+				}
+				streams[AddressGroups].Delete(marked(addressGroup("g"), 9))
+				streams[AddressGroups].Add(marked(addressGroup("h", memberOf("p1", "10.0.1.1"), memberOf("p2", "10.0.1.2")), 9))
+				end(9)
+				firewall.fail(nil)
+				time.Sleep(10 * time.Minute)
+				rules, _ = firewall.take(t)
+				require.Equal(t, want2, rules)
+				for _, seen := range firewall.seen {
+					require.Contains(t, [][]string{want, want2}, seen)
+				}
+			})
+		})
+	}
 }
 
 // The firewall adds peers to the sets of an id before it replaces the rules. So a rule that takes the place of another one has another id: its

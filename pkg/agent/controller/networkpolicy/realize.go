@@ -331,7 +331,6 @@ func (c *Controller) conclude(ops *operations, err error) {
 
 // settle records the outcome for policies after a change that the switch has accepted. The caller holds mu.
 func (c *Controller) settle(ops *operations) {
-	c.nodes.touch(ops.versions)
 	for name, version := range ops.versions {
 		err, invalid := ops.invalid[name]
 		switch {

@@ -31,6 +31,8 @@ type state struct {
 	// These have the names of policies that refer to a group, a Service or a name, known or not.
 	byAddressGroup, byAppliedToGroup, byService, byName index
 	dirty                                               sets.Set[string]
+	// dirtyNode has the same policies until the rules for the Node follow them; nil if there are none.
+	dirtyNode sets.Set[string]
 
 	// targetsBehind is set while no watch tells of AppliedToGroups.
 	targetsBehind bool
@@ -166,16 +168,17 @@ func (s *state) reindex(name string, change func(p *policyState)) {
 	if p.latest == nil {
 		delete(s.policies, name)
 	}
-	s.dirty.Insert(name)
 }
 
 func (s *state) setPolicy(np *v1beta2.NetworkPolicy) {
 	s.reindex(np.Name, func(p *policyState) { p.latest = np })
+	s.soil(sets.New(np.Name))
 }
 
 func (s *state) deletePolicy(name string) {
 	if s.policies[name] != nil {
 		s.reindex(name, func(p *policyState) { *p = policyState{} })
+		s.soil(sets.New(name))
 	}
 }
 
@@ -183,6 +186,9 @@ func (s *state) deletePolicy(name string) {
 func (s *state) soil(policies sets.Set[string]) {
 	for name := range policies {
 		s.dirty.Insert(name)
+		if s.dirtyNode != nil {
+			s.dirtyNode.Insert(name)
+		}
 	}
 }
 
@@ -264,7 +270,7 @@ func (s *state) resolve(name string) (version *v1beta2.NetworkPolicy, ok bool) {
 		return nil, true
 	}
 	if p.latest != p.effective && s.complete(p.latest) && !s.missesTargets(p) {
-		s.note(name, func(p *policyState) { p.effective = p.latest })
+		s.reindex(name, func(p *policyState) { p.effective = p.latest })
 	}
 	return p.effective, p.effective != nil && s.complete(p.effective)
 }
@@ -282,19 +288,10 @@ func (s *state) missesTargets(p *policyState) bool {
 	})
 }
 
-// note is reindex for changes that do not make the policy dirty.
-func (s *state) note(name string, change func(p *policyState)) {
-	dirty := s.dirty.Has(name)
-	s.reindex(name, change)
-	if !dirty {
-		s.dirty.Delete(name)
-	}
-}
-
 // accept records that the version is in force unchanged.
 func (s *state) accept(name string, version *v1beta2.NetworkPolicy) {
 	if p := s.policies[name]; p != nil && version != nil && p.accepted != version {
-		s.note(name, func(p *policyState) { p.accepted = version })
+		s.reindex(name, func(p *policyState) { p.accepted = version })
 	}
 }
 
