@@ -8,29 +8,24 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Marks tell an agent, whose three watches have no order among each other, when it has heard all of an event that changes policies of its Node.
-// The event's version is the resource version of all that is sent to the Node, and at its end each watch has a BOOKMARK with that version. Only
-// clients that allow bookmarks get marks: others may end a watch with a second bookmark. Versions of a process that serves a Node later are
-// higher, as far as clocks agree: agents that go from one process to another wait until all their watches have.
+// Marks tell an agent, whose three watches have no order among each other, when it has heard all of an event. Events that change no policy and one
+// group have none: there is nothing to wait for. The event's version is the resource version of all that is sent to the Node, and at its end each
+// watch has a BOOKMARK with that version. Only clients that allow bookmarks get marks: others may end a watch with a second bookmark. Versions of a
+// process that serves a Node later are higher, as far as clocks agree: agents that go from one process to another wait until all their watches have.
 
-// markedNodes returns the Nodes at which policies change.
+// markedNodes returns the Nodes that are told of a change of a policy, or of several changes of what policies consist of.
 func markedNodes(changes []change) map[string]struct{} {
-	marked := map[string]struct{}{}
+	told, marked := map[string]struct{}{}, map[string]struct{}{}
 	for i := range changes {
-		ch := &changes[i]
-		if ch.object.resource() != NetworkPolicies {
+		resource := changes[i].object.resource()
+		if resource == EgressGroups || len(changes) == 1 && resource != NetworkPolicies {
 			continue
 		}
-		for _, node := range ch.entered {
-			marked[node] = struct{}{}
-		}
-		for _, node := range ch.left {
-			marked[node] = struct{}{}
-		}
-		if ch.update != nil {
-			for node := range ch.stayed() {
+		for node := range changes[i].told() {
+			if _, before := told[node]; before || resource == NetworkPolicies {
 				marked[node] = struct{}{}
 			}
+			told[node] = struct{}{}
 		}
 	}
 	return marked

@@ -69,7 +69,7 @@ func TestMarks(t *testing.T) {
 	require.Equal(t, []string{"MODIFIED 3", "BOOKMARK 3"}, marks(policies, 2))
 	require.Equal(t, []string{"DELETED 3", "ADDED 3", "BOOKMARK 3"}, sortedMarks(marks(one, 3)))
 	apply(func(c *core) []change { return c.SetPod(makePod("ns/c", "app=b", "node-1", "10.0.0.3")) })
-	require.Equal(t, []string{"MODIFIED "}, marks(one, 1), "an event that changes no policy")
+	require.Equal(t, []string{"MODIFIED "}, marks(one, 1), "an event that changes one group and no policy")
 	require.Len(t, marks(unmarked, 3), 3)
 	set(`podSelector: {matchLabels: {app: none}}`)
 	require.Equal(t, []string{"DELETED 5", "BOOKMARK 5"}, marks(policies, 2))
@@ -88,6 +88,48 @@ func TestMarks(t *testing.T) {
 		t.Fatalf("unexpected: %v", event)
 	default:
 	}
+}
+
+// An event that changes no policy has a mark at the Nodes that are told of several groups, on whichever watches.
+func TestMarksOfGroups(t *testing.T) {
+	store := NewStore()
+	store.now = func() uint64 { return 2 }
+	setPod := func(name, app, node, ip string) {
+		require.NoError(t, store.apply(func(c *core) ([]change, error) { return c.SetPod(makePod("ns/"+name, "app="+app, node, ip)), nil }))
+	}
+	require.NoError(t, store.apply(func(c *core) ([]change, error) { return c.SetNamespace(makeNamespace("ns", "")), nil }))
+	require.NoError(t, store.apply(func(c *core) ([]change, error) {
+		return c.SetNetworkPolicy(makePolicy(t, "ns/p", `{podSelector: {matchLabels: {app: a}}, ingress: [{from: [{podSelector: {matchLabels: {app: b}}}]}]}`))
+	}))
+	for i := range 2 {
+		setPod(fmt.Sprint("a", i), "a", fmt.Sprint("node-", i), fmt.Sprint("10.0.0.", i+1))
+	}
+	var watchers []*watcher
+	for _, node := range []string{"node-0", "node-1"} {
+		for _, resource := range []Resource{NetworkPolicies, AddressGroups, AppliedToGroups} {
+			w, _ := store.subscribe(resource, Selection{Node: node, Marked: true}, func(version string) runtime.Object {
+				return &controlplane.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{ResourceVersion: version}}
+			})
+			watchers = append(watchers, w)
+		}
+	}
+	drain := func() (texts []string) {
+		for _, w := range watchers {
+			text := ""
+			for _, event := range w.drain() {
+				text += fmt.Sprintf("%c%s ", event.Type[0], event.Object.(metav1.Object).GetResourceVersion())
+			}
+			texts = append(texts, text)
+		}
+		return texts
+	}
+	drain()
+	version := store.version
+	setPod("x", "b", "node-1", "10.0.0.9")
+	require.Equal(t, []string{"", "M ", "", "", "M ", ""}, drain(), "one group at each Node")
+	setPod("x", "a", "node-1", "10.0.0.9")
+	mark := fmt.Sprintf("B%d ", version+2)
+	require.Equal(t, []string{"", "M ", "", mark, "M" + mark[1:] + mark, "M" + mark[1:] + mark}, drain(), "two groups at a Node")
 }
 
 // sortedMarks puts a deletion first.

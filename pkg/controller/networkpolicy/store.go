@@ -216,6 +216,22 @@ func (s *Store) tell(ch *change, marked map[string]struct{}) {
 	}
 }
 
+// told yields the Nodes that hear of the change.
+func (ch *change) told() func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for _, nodes := range [][]string{ch.left, ch.entered} {
+			for _, node := range nodes {
+				if !yield(node) {
+					return
+				}
+			}
+		}
+		if ch.update != nil {
+			ch.stayed()(yield)
+		}
+	}
+}
+
 // stayed yields the Nodes in both the old and the new span for which there is an update.
 func (ch *change) stayed() func(yield func(string) bool) {
 	span := ch.object.concerns()
