@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
@@ -101,11 +102,12 @@ func (c *Cutter) sweepOrSay() {
 
 // sweep compares all connections with the rules.
 func (c *Cutter) sweep() error {
-	byPod, ofNode := rulesByPod(c.rules()), c.ofNode()
+	all := c.rules()
+	byPod, ofNodePorts, ofNode := rulesByPod(all), rulesOfNodePorts(all), c.ofNode()
 	var forbidden, released []*conntrack.Connection
 	err := c.connections.List(func(connection *conntrack.Connection) bool {
 		cut := connection.Mark&openflow.CutMark != 0
-		switch ok := c.allowed(byPod, ofNode, connection); {
+		switch ok := c.allowed(byPod, ofNodePorts, ofNode, connection); {
 		case !ok && !openflow.PassedPolicies(connection.Mark):
 			// The first packet was refused, and so are the others.
 		case !ok:
@@ -177,8 +179,13 @@ func rulesByPod(rules []*policy.Rule) map[netip.Addr][]*policy.Rule {
 	return byPod
 }
 
-// allowed reports whether the rules allow the connection to be opened now.
-func (c *Cutter) allowed(byPod map[netip.Addr][]*policy.Rule, ofNode func(netip.Addr) bool, connection *conntrack.Connection) bool {
+// rulesOfNodePorts returns the rules that apply to connections to NodePorts.
+func rulesOfNodePorts(rules []*policy.Rule) []*policy.Rule {
+	return slices.DeleteFunc(slices.Clone(rules), func(r *policy.Rule) bool { return len(r.AppliedToServices) == 0 })
+}
+
+// allowed reports whether the rules, of Pods and of NodePorts, allow the connection to be opened now.
+func (c *Cutter) allowed(byPod map[netip.Addr][]*policy.Rule, ofNodePorts []*policy.Rule, ofNode func(netip.Addr) bool, connection *conntrack.Connection) bool {
 	// Rules apply to the addresses after a Service's translation.
 	opened := policy.Connection{
 		Source: connection.Original.Source, Destination: connection.Reply.Source,
@@ -189,24 +196,40 @@ func (c *Cutter) allowed(byPod map[netip.Addr][]*policy.Rule, ofNode func(netip.
 		return false
 	}
 	rules := byPod[opened.Destination]
+	if opened.NodePort = len(ofNodePorts) > 0 && isToNodePort(connection, ofNode); opened.NodePort {
+		rules = slices.Concat(rules, ofNodePorts)
+	}
 	// Ingress rules do not keep a Pod from itself, which it reaches through a Service.
-	if rules == nil || opened.Source == opened.Destination || openflow.OpenedFromGateway(connection.Mark) && ofNode(opened.Source) {
+	if len(rules) == 0 || opened.Source == opened.Destination || openflow.OpenedFromGateway(connection.Mark) && ofNode(opened.Source) {
 		return true
 	}
-	return policy.Evaluate(rules, policy.Ingress, opened).Allowed()
+	return slices.ContainsFunc(c.groups(opened.NodePort, connection), func(group uint32) bool {
+		opened.ServiceGroup = group
+		return policy.Evaluate(rules, policy.Ingress, opened).Allowed()
+	})
+}
+
+// isToNodePort reports whether the client has dialed an address of this Node, or the one to which the Node sends connections to its NodePorts.
+func isToNodePort(connection *conntrack.Connection, ofNode func(netip.Addr) bool) bool {
+	dialed := connection.Original.Destination
+	return dialed != connection.Reply.Source && (dialed == config.VirtualNodePortIPv4 || dialed == config.VirtualNodePortIPv6 || ofNode(dialed))
+}
+
+// groups returns the groups that may have chosen the server of a connection, if they matter; 0 stands for none.
+func (c *Cutter) groups(matter bool, connection *conntrack.Connection) []uint32 {
+	if matter && c.groupsOf != nil {
+		_, dialed, _ := connection.Ends()
+		if groups := c.groupsOf(connection.Original.Protocol, dialed); len(groups) > 0 {
+			return groups
+		}
+	}
+	return []uint32{0}
 }
 
 // mayLeave reports whether egress rules of the client allow the connection, through one of the groups that may have chosen its server.
 func (c *Cutter) mayLeave(rules []*policy.Rule, opened policy.Connection, connection *conntrack.Connection) bool {
-	var groups []uint32
-	if slices.ContainsFunc(rules, func(r *policy.Rule) bool { return len(r.PeerServices) > 0 }) && c.groupsOf != nil {
-		_, dialed, _ := connection.Ends()
-		groups = c.groupsOf(opened.Protocol, dialed)
-	}
-	if len(groups) == 0 {
-		groups = []uint32{0}
-	}
-	return slices.ContainsFunc(groups, func(group uint32) bool {
+	named := slices.ContainsFunc(rules, func(r *policy.Rule) bool { return len(r.PeerServices) > 0 })
+	return slices.ContainsFunc(c.groups(named, connection), func(group uint32) bool {
 		opened.ServiceGroup = group
 		return policy.Evaluate(rules, policy.Egress, opened).Allowed()
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
@@ -32,6 +33,15 @@ func TestSweepOfTiers(t *testing.T) {
 		Mark: fromPod, ICMPType: 8,
 	}
 	services := func(s ...policy.Service) func(r *policy.Rule) { return func(r *policy.Rule) { r.Services = s } }
+	ofNodePort := func(group uint32) func(r *policy.Rule) {
+		return func(r *policy.Rule) { r.AppliedTo, r.AppliedToServices = nil, []uint32{group} }
+	}
+	client := netip.MustParseAddr("198.51.100.7")
+	toNodePort := func(server netip.Addr) *conntrack.Connection {
+		c := connection(client, 3, config.VirtualNodePortIPv4, fromGateway|0x10)
+		c.Reply.Source = server
+		return c
+	}
 	onlyWeb := func(r *policy.Rule) { r.Peers, r.PeerServices = nil, []uint32{7} }
 	for _, test := range []struct {
 		name       string
@@ -53,6 +63,12 @@ func TestSweepOfTiers(t *testing.T) {
 		{"another type", []*policy.Rule{tier(policy.Drop, 50, policy.Egress, services(policy.Service{Protocol: of.IPProtoICMP, ICMPType: ptr(uint8(0))}))}, ping, false},
 		{"a Service", []*policy.Rule{tier(policy.Drop, 50, policy.Egress, onlyWeb)}, toWeb, true},
 		{"the Pod behind a Service", []*policy.Rule{tier(policy.Drop, 50, policy.Egress, onlyWeb)}, connection(localPod, 2, remotePod, fromPod), false},
+		{"a NodePort, served here", []*policy.Rule{tier(policy.Drop, 50, policy.Ingress, ofNodePort(7))}, toNodePort(localPod), true},
+		{"a NodePort, served elsewhere", []*policy.Rule{tier(policy.Reject, 253, policy.Ingress, ofNodePort(7))}, toNodePort(remotePod), true},
+		{"a NodePort whose rule comes before the Pod's", []*policy.Rule{tier(policy.Drop, 50, policy.Ingress, nil), tier(policy.Allow, 49, policy.Ingress, ofNodePort(7)), isolated}, toNodePort(localPod), false},
+		{"a NodePort whose Pod does not allow it", []*policy.Rule{tier(policy.Drop, 50, policy.Ingress, nil), tier(policy.Allow, 51, policy.Ingress, ofNodePort(7))}, toNodePort(localPod), true},
+		{"another Service's NodePort", []*policy.Rule{tier(policy.Drop, 50, policy.Ingress, ofNodePort(8))}, toNodePort(remotePod), false},
+		{"the Pod behind a NodePort", []*policy.Rule{tier(policy.Drop, 50, policy.Ingress, ofNodePort(7))}, connection(client, 3, localPod, fromGateway), false},
 		{"an allowed Service", []*policy.Rule{tier(policy.Allow, 49, policy.Egress, onlyWeb), tier(policy.Drop, 50, policy.Egress, nil)}, toWeb, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -60,7 +76,7 @@ func TestSweepOfTiers(t *testing.T) {
 			table := &connectionTable{connections: []*conntrack.Connection{&c}}
 			cutter := NewCutter(table, table, func() []*policy.Rule { return test.rules }, onNode(nodeIP))
 			cutter.groupsOf = func(_ uint8, dialed netip.AddrPort) []uint32 {
-				if dialed.Addr() == netip.MustParseAddr("10.96.0.1") {
+				if dialed.Addr() == netip.MustParseAddr("10.96.0.1") || dialed.Addr() == config.VirtualNodePortIPv4 {
 					return []uint32{7}
 				}
 				return nil

@@ -4,6 +4,7 @@
 package networkpolicy
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -72,13 +73,20 @@ func (s *state) begin(r Resource, set change) {
 	s.release()
 }
 
-// arrive enters a change. It reports whether there is room for further ones.
-func (s *state) arrive(r Resource, ch change) bool {
+// arrive enters a change. It fails if there is no room for further ones.
+func (s *state) arrive(r Resource, ch change) error {
 	a := s.marks[r]
 	ch.version = max(ch.version, a.reached)
 	a.waiting = append(a.waiting, ch)
 	s.release()
-	return len(a.waiting) < maxWaiting
+	if len(a.waiting) < maxWaiting {
+		return nil
+	}
+	cause := "marks of other watches"
+	if s.held {
+		cause = "the switch, which is being told of earlier ones"
+	}
+	return fmt.Errorf("%d changes of %s wait for %s; want less than %d", len(a.waiting), r, cause, maxWaiting)
 }
 
 // reach records that all up to a version has arrived on a watch that is open.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
 
@@ -167,23 +168,14 @@ func TestWaitingChangesAreStored(t *testing.T) {
 func TestAbsentWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := newFakeSource()
-		a := newAgent(t, source, t.TempDir(), iface("a1", "a1", 1, "10.0.0.1"), iface("b1", "b1", 2, "10.0.0.2"))
-		a.run()
-		streams := source.sendAll(marked(appliedToGroup("a", memberOf("a1")), 7), marked(networkPolicy("np", "a", in(everywhere())), 7))
-		for _, w := range streams {
-			w.Action(watch.Bookmark, bookmark(7))
-		}
-		synctest.Wait()
-		const of = "Ingress [%s] peers [0.0.0.0/0 ::/0] services []"
-		require.Equal(t, []string{fmt.Sprintf(of, "a1@1")}, a.flows.text())
-
+		a, np, streams := followed(t, source, iface("b1", "b1", 2, "10.0.0.2"))
 		streams[AddressGroups].Stop()
 		synctest.Wait()
 		patch := &v1beta2.AppliedToGroupPatch{ObjectMeta: metav1.ObjectMeta{Name: "a"}, AddedGroupMembers: []v1beta2.GroupMember{memberOf("b1")}}
 		streams[AppliedToGroups].Modify(patch)
 		synctest.Wait()
-		require.Equal(t, []string{fmt.Sprintf(of, "a1@1 b1@2")}, a.flows.text(), "belongs to no other change")
-		streams[NetworkPolicies].Delete(marked(networkPolicy("np", ""), 9))
+		require.Equal(t, []string{fmt.Sprintf(deniedTo, "a1@1 b1@2")}, a.flows.text(), "belongs to no other change")
+		streams[NetworkPolicies].Delete(marked(np, 9))
 		for _, r := range []Resource{NetworkPolicies, AppliedToGroups} {
 			streams[r].Action(watch.Bookmark, bookmark(9))
 		}
@@ -262,9 +254,12 @@ func TestWaitingChangesAreLimited(t *testing.T) {
 	}
 	ch := change{name: "g", version: 9, apply: func(*state) { t.Error("before the mark") }}
 	for range maxWaiting - 1 {
-		require.True(t, s.arrive(AddressGroups, ch))
+		require.NoError(t, s.arrive(AddressGroups, ch))
 	}
-	require.False(t, s.arrive(AddressGroups, ch))
+	require.ErrorContains(t, s.arrive(AddressGroups, ch), "10000 changes of addressgroups wait for marks of other watches")
+	s.held = true
+	require.ErrorContains(t, s.arrive(AddressGroups, ch), "wait for the switch")
+	s.held = false
 	s.end(AddressGroups)
 	s.begin(AddressGroups, change{version: 10, complete: true, apply: func(*state) {}})
 	require.Len(t, s.marks[AddressGroups].waiting, 1)
@@ -275,19 +270,7 @@ func TestMissingMark(t *testing.T) {
 	for _, missing := range []Resource{NetworkPolicies, AddressGroups, AppliedToGroups} {
 		synctest.Test(t, func(t *testing.T) {
 			source := newFakeSource()
-			a := newAgent(t, source, t.TempDir(), iface("a1", "a1", 1, "10.0.0.1"), iface("b1", "b1", 2, "10.0.0.2"))
-			a.EnableAntreaPolicies(nil, false)
-			a.run()
-			np := tierPolicy("np", 50, 1, "Drop", "a", in(everywhere()))
-			np.AppliedToGroups = []string{"a"}
-			streams := source.sendAll(marked(appliedToGroup("a", memberOf("a1")), 7), marked(np.DeepCopy(), 7))
-			for _, w := range streams {
-				w.Action(watch.Bookmark, bookmark(7))
-			}
-			synctest.Wait()
-			const of = "Ingress [%s] peers [0.0.0.0/0 ::/0] services [] Drop 50/1/0"
-			require.Equal(t, []string{fmt.Sprintf(of, "a1@1")}, a.flows.text())
-
+			a, np, streams := followed(t, source, iface("b1", "b1", 2, "10.0.0.2"))
 			next := atGeneration(np, 2)
 			next.AppliedToGroups = []string{"b"}
 			streams[AppliedToGroups].Add(marked(appliedToGroup("b", memberOf("b1")), 9))
@@ -316,7 +299,7 @@ func TestMissingMark(t *testing.T) {
 			}
 			again.Action(watch.Bookmark, bookmark(9))
 			synctest.Wait()
-			require.Equal(t, []string{fmt.Sprintf(of, "b1@2")}, a.flows.text())
+			require.Equal(t, []string{fmt.Sprintf(deniedTo, "b1@2")}, a.flows.text())
 			require.False(t, a.knows("a"))
 			time.Sleep(10 * markLimit)
 			synctest.Wait()
@@ -338,9 +321,12 @@ func TestChangesDuringARealization(t *testing.T) {
 	require.Equal(t, []string{"Egress [a1@1] peers [10.0.1.3] services []", "Ingress [a1@1] peers [10.0.1.2] services []"}, b.flows.text())
 }
 
-// followed starts an agent with Pod a1, follows a policy that denies group "a", and returns the open watches at version 7.
-func followed(t *testing.T, source *fakeSource) (*agent, *v1beta2.NetworkPolicy, map[Resource]*watch.FakeWatcher) {
-	a := newAgent(t, source, t.TempDir(), iface("a1", "a1", 1, "10.0.0.1"))
+// deniedTo is the rule of the policy of followed, for interfaces.
+const deniedTo = "Ingress [%s] peers [0.0.0.0/0 ::/0] services [] Drop 50/1/0"
+
+// followed starts an agent with Pod a1 and others, follows a policy that denies group "a", and returns the open watches at version 7.
+func followed(t *testing.T, source *fakeSource, others ...*interfacestore.InterfaceConfig) (*agent, *v1beta2.NetworkPolicy, map[Resource]*watch.FakeWatcher) {
+	a := newAgent(t, source, t.TempDir(), append(others, iface("a1", "a1", 1, "10.0.0.1"))...)
 	a.EnableAntreaPolicies(nil, false)
 	a.run()
 	np := tierPolicy("np", 50, 1, "Drop", "a", in(everywhere()))
@@ -350,7 +336,7 @@ func followed(t *testing.T, source *fakeSource) (*agent, *v1beta2.NetworkPolicy,
 		w.Action(watch.Bookmark, bookmark(7))
 	}
 	synctest.Wait()
-	require.Equal(t, []string{"Ingress [a1@1] peers [0.0.0.0/0 ::/0] services [] Drop 50/1/0"}, a.flows.text())
+	require.Equal(t, []string{fmt.Sprintf(deniedTo, "a1@1")}, a.flows.text())
 	return a, np, streams
 }
 
@@ -369,7 +355,7 @@ func TestNewPodsAreIsolatedByWhatWaits(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		require.NoError(t, a.PodArrives(iface("b1", "b1", 2, "10.0.0.2")))
-		require.Equal(t, []string{"Ingress [a1@1 b1@2] peers [0.0.0.0/0 ::/0] services [] Drop 50/1/0"}, a.flows.text())
+		require.Equal(t, []string{fmt.Sprintf(deniedTo, "a1@1 b1@2")}, a.flows.text())
 		require.LessOrEqual(t, time.Since(began), markPatience+markPatience/100)
 		requireNothingWaits(t, a)
 		began = time.Now()
@@ -416,7 +402,7 @@ func TestGroupsStayWhilePoliciesAreNotFollowed(t *testing.T) {
 		}
 		time.Sleep(markLimit + 2*markInterval)
 		synctest.Wait()
-		const denied = "Ingress [a1@1] peers [0.0.0.0/0 ::/0] services [] Drop 50/1/0"
+		denied := fmt.Sprintf(deniedTo, "a1@1")
 		require.True(t, a.knows("c"))
 		require.Equal(t, []string{denied}, a.flows.text())
 		again := <-source.streams[NetworkPolicies]

@@ -201,12 +201,8 @@ func (w *watcher) enter(event watch.Event) error {
 	ch.apply(w.latest)
 	clear(w.latest.dirty)
 	w.compact(ch.name)
-	room := false
-	w.c.update(func(s *state) { room = s.arrive(w.resource, w.inForce(ch)) })
-	if !room {
-		return fmt.Errorf("%d changes wait for marks of other watches", maxWaiting)
-	}
-	return nil
+	w.c.update(func(s *state) { err = s.arrive(w.resource, w.inForce(ch)) })
+	return err
 }
 
 // inForce returns what a change does once it takes effect.
