@@ -67,6 +67,9 @@ func (g *Generator) addAntrea(w *World) {
 		w.ClusterIPs, w.ClusterNetworkPolicies = g.nextClusterIPs(), append(w.ClusterNetworkPolicies, g.queries())
 		g.addNames(w)
 	}
+	if g.nodePorts != nil {
+		g.nodePorts.add(g.set, w, g.last)
+	}
 	w.Tiers = g.tiers()
 }
 
@@ -210,7 +213,7 @@ func (g *Generator) addAntreaPolicies(w *World) {
 	}
 	if g.last != nil {
 		for _, p := range g.last.ClusterNetworkPolicies {
-			if p := copied(p); p.Name != queriesName && keep("", p.Name, &p.Spec, &p.ObjectMeta) {
+			if p := copied(p); p.Name != queriesName && !isNodePortPolicy(p.Name) && keep("", p.Name, &p.Spec, &p.ObjectMeta) {
 				w.ClusterNetworkPolicies = append(w.ClusterNetworkPolicies, p)
 			}
 		}

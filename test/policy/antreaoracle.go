@@ -107,6 +107,9 @@ func (w *World) Opinion(p *Probe) Opinion {
 
 // Between returns what may happen while one World becomes another by a change that each Node realizes at once.
 func Between(before, after *World, p *Probe) Opinion {
+	if p.Dialed != "" {
+		return before.nodePortOpinion(p) | after.nodePortOpinion(p)
+	}
 	of := func(end networkingv1.PolicyType) Opinion { return before.OpinionOf(p, end) | after.OpinionOf(p, end) }
 	egress, ingress := of(networkingv1.PolicyTypeEgress), of(networkingv1.PolicyTypeIngress)
 	denied := egress & MayDeny
@@ -169,7 +172,8 @@ func (w *World) antreaOpinion(p *Probe, direction networkingv1.PolicyType, subje
 			} else if !exists && action == mayPass {
 				action = MayDrop
 			}
-			if w.appliesTo(policy, &rules[i], subject) && w.antreaRuleMatches(policy.namespace, &rules[i], direction, subject, peer, p) {
+			applies := w.appliesTo(policy, &rules[i], subject) || appliesToNodePort(policy, &rules[i], p)
+			if applies && w.antreaRuleMatches(policy.namespace, &rules[i], direction, subject, peer, p) {
 				matching = append(matching, ordered{tier, policy.spec.Priority, i, action})
 			}
 		}
@@ -232,6 +236,8 @@ func (w *World) appliesTo(policy antreaPolicy, rule *crd.Rule, pod *Pod) bool {
 			return own && w.groupHas(policy.namespace, entry.Group, pod)
 		case entry.ServiceAccount != nil:
 			return isOfAccount(entry.ServiceAccount, pod)
+		case entry.Service != nil:
+			return false
 		}
 		return w.selected(policy.namespace, entry.NamespaceSelector, entry.PodSelector, pod)
 	})
@@ -310,7 +316,7 @@ func (w *World) related(by *crd.PeerNamespaces, subject, pod *Pod) bool {
 
 // isNode reports whether a Pod in the network of its Node has the address of a selected Node.
 func (w *World) isNode(selector *metav1.LabelSelector, pod *Pod) bool {
-	return pod.HostNetwork && matches(selector, w.NodeLabels[pod.Node])
+	return pod.HostNetwork && pod.Node != "" && matches(selector, w.NodeLabels[pod.Node])
 }
 
 func inAntreaBlock(block *crd.IPBlock, pod *Pod, p *Probe) bool {

@@ -27,6 +27,9 @@ type ClusterIP struct {
 	// Place is the number of the place of the Pod that serves it, at TargetPort.
 	Place      int
 	TargetPort uint16
+	// NodePort is its port at all Nodes; with Local, only Pods of the Node that is dialed serve it (externalTrafficPolicy).
+	NodePort uint16
+	Local    bool
 }
 
 // clusterIPs are the Services that Worlds have; most Worlds have some of them at other Pods.
@@ -37,7 +40,7 @@ var clusterIPs = []*ClusterIP{
 
 func newClusterIP(place int, protocol corev1.Protocol, port, target uint16) *ClusterIP {
 	return &ClusterIP{
-		Namespace: namespaceName(place / podsPerNamespace), Name: fmt.Sprint("dial", place), Protocol: protocol, Port: port, Place: place, TargetPort: target,
+		Namespace: namespaceName(place / podsPerNamespace), Name: fmt.Sprint("dial", place), Protocol: protocol, Port: port, Place: place, TargetPort: target, NodePort: uint16(30000 + place),
 		IPv4: netip.AddrFrom4([4]byte{10, 96, 0, byte(10 + place)}), IPv6: netip.MustParseAddr(fmt.Sprintf("fd00:10:96::%x", 10+place)),
 	}
 }

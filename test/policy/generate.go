@@ -30,6 +30,8 @@ type Generator struct {
 	antrea     bool
 	ruleNumber int
 	placed     []crd.NetworkPolicySpec
+	// nodePorts is nil without NodePorts.
+	nodePorts *nodePortGenerator
 }
 
 // NewGenerator makes a Generator: the same random numbers make the same Worlds. Pods stay the same except for their labels, and each

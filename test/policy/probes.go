@@ -52,6 +52,9 @@ func (g *Generator) Probes(w *World) []*Probe {
 			add(from, host, six)
 		}
 	}
+	if g.nodePorts != nil {
+		probes = append(probes, g.nodePorts.probes(w)...)
+	}
 	return probes
 }
 

@@ -4,7 +4,7 @@
 // Package policy makes random worlds of Pods and policies, and says what the specification of NetworkPolicy
 // (k8s.io/api/networking/v1) and the documentation of Antrea's policies (crd.antrea.io/v1beta1) allow in them. It shares no code with the
 // controllers that it judges. world.go defines the objects, oracle.go the specification, antreaoracle.go, antreagroups.go and antreaports.go
-// what Antrea adds to it, destinations.go Services and names as destinations. generate.go and antreagenerate.go make random worlds, pods.go their Pods, policies.go and antrearules.go
+// what Antrea adds to it, destinations.go Services and names as destinations, nodeports.go Services that policies are applied to. generate.go and antreagenerate.go make random worlds, pods.go their Pods, policies.go and antrearules.go
 // their policies, antreaedit.go their changes, damage.go edits that cannot be read, refused.go policies that Open vSwitch refuses, probes.go the connections to try. adminpolicy.go, adminoracle.go and admingenerate.go are the policies of
 // the Kubernetes network policy API (policy.networking.k8s.io). The program truthtable compares.
 //
@@ -87,6 +87,8 @@ type Probe struct {
 	SourcePort uint16
 	// Via is not nil if the client dials a Service, whose Endpoint is To, at Port.
 	Via *ClusterIP
+	// Dialed is the Node whose NodePort a client outside of the cluster dials, else empty.
+	Dialed string
 }
 
 // Addresses returns the addresses of both ends.

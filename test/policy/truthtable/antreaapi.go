@@ -16,6 +16,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
+	"github.com/antrea-oncache/antrea/test/env/switchpair"
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
@@ -155,7 +156,15 @@ func (c *cluster) createNodes(ctx context.Context, world *policy.World) error {
 }
 
 func nodeObject(host *policy.Pod, labels map[string]string) *corev1.Node {
-	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host.Node, Labels: labels}, Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host.Node, Labels: labels}, Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{
 		{Type: corev1.NodeInternalIP, Address: host.IPv4.String()}, {Type: corev1.NodeInternalIP, Address: host.IPv6.String()},
 	}}}
+	for number := byte(1); number <= 2; number++ {
+		if n := (switchpair.Identity{Number: number}); n.Name() == host.Node {
+			for _, cidr := range n.PodCIDRs() {
+				node.Spec.PodCIDRs = append(node.Spec.PodCIDRs, cidr.String())
+			}
+		}
+	}
+	return node
 }

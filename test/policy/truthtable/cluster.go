@@ -165,8 +165,15 @@ func (c *cluster) verdicts(p *policy.Probe) (egress, ingress agentrules.Verdict)
 	if p.Protocol == policy.ICMP {
 		connection.SourcePort, connection.ICMPType = 0, wire.EchoRequest(p.IPv6)
 	}
-	return agentrules.Evaluate(c.agents[p.From.Node].Rules(), agentrules.Egress, connection),
-		agentrules.Evaluate(c.agents[p.To.Node].Rules(), agentrules.Ingress, connection)
+	return agentrules.Evaluate(c.rules(p.From.Node), agentrules.Egress, connection), agentrules.Evaluate(c.rules(p.To.Node), agentrules.Ingress, connection)
+}
+
+// rules returns the rules of a Node; clients outside of the cluster have none.
+func (c *cluster) rules(node string) []*agentrules.Rule {
+	if agent := c.agents[node]; agent != nil {
+		return agent.Rules()
+	}
+	return nil
 }
 
 // allows reports whether the rules on the Nodes allow a probe.
@@ -177,7 +184,7 @@ func (c *cluster) allows(p *policy.Probe) bool {
 
 // decision describes the verdict of a Node's rules.
 func (c *cluster) decision(node string, v agentrules.Verdict) string {
-	for _, r := range c.agents[node].Rules() {
+	for _, r := range c.rules(node) {
 		if r.FlowID == v.FlowID && v.FlowID != 0 {
 			return fmt.Sprintf("%v by rule %d %q %+v", v.Action, r.FlowID, r.Name, r.Effect)
 		}

@@ -9,7 +9,7 @@
 // second part, in which the agents are processes of their own and are killed.
 //
 // cluster.go, change.go, marker.go, antreaapi.go and antreamarker.go are the control plane, node.go is an agent; package switchpair has the Nodes'
-// switches, fabric.go connects the Pods to them. trial.go turns probes into packets, rejections.go reads the answers to rejected ones, names.go plays
+// switches, fabric.go connects the Pods to them. trial.go turns probes into packets, nodeports.go the packets of clients outside of the cluster, rejections.go reads the answers to rejected ones, names.go plays
 // DNS, established.go follows connections that were opened under earlier policies, connections.go lets agents end them, status.go reads the policies' status. kills.go kills agents: agent.go is one, transport.go its connection to antrea-controller, refusing.go its switch, which refuses some flows.
 // describe.go prints.
 //
@@ -80,12 +80,14 @@ func silence() {
 // result counts what was tried. established is the number of times that an established connection was looked at, ended how often it had to end.
 type result struct{ sets, probes, established, ended, wrong int }
 
-// features are the features of the Nodes' pipelines.
-var features = openflow.Features{AntreaProxy: true, AntreaPolicy: true, Egress: true, ONCache: true, CutConnections: true}
+// featuresOf returns the features of a Node's pipeline. One of the two has no cache.
+func featuresOf(n *switchpair.Node) openflow.Features {
+	return openflow.Features{AntreaProxy: true, ProxyAll: true, AntreaPolicy: true, Egress: true, ONCache: n.Number == 1, CutConnections: true}
+}
 
 // run checks sets of policies one after the other: all, or up to the first one that has a wrong answer.
 func run(ctx context.Context, t ovstest.TB, sets int, seed uint64, first bool, r *result) error {
-	generator := policy.NewAntreaGenerator(policy.NewGeneratorWithTurnover(rand.New(rand.NewPCG(seed, 0))))
+	generator := policy.NewAntreaGenerator(policy.NewGeneratorWithTurnover(rand.New(rand.NewPCG(seed, 0)))).WithNodePorts(rand.New(rand.NewPCG(seed, 1)))
 	world, open := generator.Next(), &established{patience: cutTimeout, r: r}
 	c, f, err := start(ctx, t, world)
 	if err != nil {
@@ -144,12 +146,16 @@ func start(ctx context.Context, t ovstest.TB, world *policy.World) (*cluster, *f
 	var all []nodeSwitch
 	for _, n := range f.Nodes {
 		bridge := of.NewSwitch(n.OVS.MgmtSocket(switchpair.BridgeName))
-		flows, err := n.StartPipelineOf(ctx, bridge, openflow.RoundInfo{RoundNum: 1}, features)
+		flows, err := n.StartPipelineOf(ctx, bridge, openflow.RoundInfo{RoundNum: 1}, featuresOf(n))
 		if err != nil {
 			return nil, nil, err
 		}
 		t.Cleanup(func() { _ = flows.Disconnect() })
-		if err := n.InstallPods(flows, places(world.Pods)); err != nil {
+		install := n.InstallUnmarkedPods
+		if featuresOf(n).ONCache {
+			install = n.InstallPods
+		}
+		if err := install(flows, places(world.Pods)); err != nil {
 			return nil, nil, err
 		}
 		all = append(all, nodeSwitch{n.Identity, bridge, flows, newConnections(n, bridge)})

@@ -60,7 +60,7 @@ func (c *cluster) startAgent(ctx context.Context, world *policy.World, n nodeSwi
 	}
 	c.interfaces[n.Name()] = interfaces
 	policies := agentpolicy.New(c.sourceOf(n.Name()), n.flows, atOnce{}, interfaces, filepath.Join(dir, n.Name()), problem.NewRecorder())
-	policies.EnableAntreaPolicies(n.flows, false)
+	policies.EnableAntreaPolicies(n.flows, true)
 	policies.ReportStatus(n.Name(), c.report)
 	names := fqdn.New(fqdn.Config{Switch: n.bridge, Flows: n.flows, MTU: mtu})
 	names.SetRealizer(slowRealizer{policies})
@@ -122,12 +122,20 @@ func (n nodeSwitch) servicePorts(world *policy.World) map[string]openflow.Servic
 	ports := map[string]openflow.ServicePort{}
 	for _, s := range world.ClusterIPs {
 		server := world.Pods[s.Place]
-		for suffix, ends := range map[string][2]netip.Addr{"": {s.IPv4, server.IPv4}, "/IPv6": {s.IPv6, server.IPv6}} {
+		here := server.Node == n.Name()
+		for suffix, ends := range map[string][3]netip.Addr{"": {s.IPv4, server.IPv4, netip.IPv4Unspecified()}, "/IPv6": {s.IPv6, server.IPv6, netip.IPv6Unspecified()}} {
 			name := fmt.Sprintf("%s/%s:%d/%s%s", s.Namespace, s.Name, s.Port, s.Protocol, suffix)
-			ports[name] = openflow.ServicePort{
-				Name: name, Protocol: s.Protocol, Frontends: []openflow.Frontend{{Address: netip.AddrPortFrom(ends[0], s.Port)}},
-				Cluster: []openflow.Endpoint{{Address: netip.AddrPortFrom(ends[1], s.TargetPort), OnThisNode: server.Node == n.Name(), PodNetwork: true}},
+			port := openflow.ServicePort{
+				Name: name, Protocol: s.Protocol, Frontends: []openflow.Frontend{
+					{Address: netip.AddrPortFrom(ends[0], s.Port)}, {Address: netip.AddrPortFrom(ends[2], s.NodePort), NodePort: true, External: true, Local: s.Local},
+				},
+				Cluster:   []openflow.Endpoint{{Address: netip.AddrPortFrom(ends[1], s.TargetPort), OnThisNode: here, PodNetwork: true}},
+				Elsewhere: !here,
 			}
+			if here {
+				port.Local = port.Cluster
+			}
+			ports[name] = port
 		}
 	}
 	return ports

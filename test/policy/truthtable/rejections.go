@@ -37,6 +37,9 @@ func (f *fabric) takeRejection(t *trial, a switchpair.Arrival) bool {
 	if _, server := t.Addresses(); t.forgotten && h.Source == netip.AddrPortFrom(server, t.Port) {
 		destination = h.Source
 	}
+	if t.forgotten && t.Dialed != "" {
+		source, destination = h.Destination, h.Source // of the Node that has dialed for the client
+	}
 	switch at := f.source(t); {
 	case a.At != at:
 		t.stray = fmt.Sprintf("an answer that it is rejected has arrived at %s", a.At.Name)

@@ -53,8 +53,8 @@ func (c *cluster) checkStatuses(ctx context.Context, world *policy.World) error 
 // wrongStatus describes a wrong status.
 func (c *cluster) wrongStatus(world *policy.World) string {
 	for _, p := range world.ClusterNetworkPolicies {
-		if world.IsOfNodes(&p.Spec) {
-			continue // The gate of such policies is off, and one of the Nodes has no agent.
+		if world.IsOfNodes(&p.Spec) || policy.IsOfServices(&p.Spec) {
+			continue // The gate of the ones for Nodes is off, and one of the Nodes has no agent.
 		}
 		if wrong := c.wrongStatusOf(&p.ObjectMeta, world.Damaged[p.UID] == 0 && world.Realizable("", &p.Spec)); wrong != "" {
 			return wrong

@@ -163,10 +163,20 @@ func (f *fabric) at(p, other *policy.Pod) *switchpair.Node {
 	return f.Nodes[p.Node]
 }
 
-func (f *fabric) source(t *trial) *switchpair.Port      { return f.port(t.From, t.To) }
+// source returns the port of the client. Clients outside of the cluster are behind the gateway of the Node that they dial.
+func (f *fabric) source(t *trial) *switchpair.Port {
+	if t.Dialed != "" {
+		return f.Nodes[t.Dialed].Gateway
+	}
+	return f.port(t.From, t.To)
+}
+
 func (f *fabric) destination(t *trial) *switchpair.Port { return f.port(t.To, t.From) }
 
 func (f *fabric) leg(t *trial) wire.Leg {
+	if t.Dialed != "" {
+		return f.legToNodePort(t)
+	}
 	source, destination := ends(t.Probe)
 	next := f.nextHop(t.From, t.To)
 	if t.Via != nil {
@@ -176,6 +186,9 @@ func (f *fabric) leg(t *trial) wire.Leg {
 }
 
 func (f *fabric) legBack(t *trial) wire.Leg {
+	if t.Dialed != "" {
+		return f.legFromServer(t)
+	}
 	source, _ := ends(t.Probe)
 	_, server := t.Addresses()
 	return wire.Leg{SourceMAC: f.destination(t).MAC, DestinationMAC: f.nextHop(t.To, t.From), Source: netip.AddrPortFrom(server, t.Port), Destination: source}
@@ -209,6 +222,9 @@ func (t *trial) right(f *fabric) bool {
 
 func (t *trial) String() string {
 	source, destination := ends(t.Probe)
+	if t.Dialed != "" {
+		return fmt.Sprintf("%s to %s (%s) by a NodePort of %s, %s, %v -> %v", t.From.Name, podKey(t.To), t.To.Node, t.Dialed, t.Protocol, source, destination)
+	}
 	return fmt.Sprintf("%s (%s) to %s (%s), %s, %v -> %v", podKey(t.From), t.From.Node, podKey(t.To), t.To.Node, t.Protocol, source, destination)
 }
 
@@ -253,6 +269,9 @@ func (t *trial) place(f *fabric) string {
 func (f *fabric) trace(t *trial) string {
 	var b strings.Builder
 	l, from, to := f.leg(t), f.at(t.From, t.To), f.at(t.To, t.From)
+	if t.Dialed != "" {
+		from = f.Nodes[t.Dialed]
+	}
 	show := func(n *switchpair.Node, inPort uint32) {
 		fmt.Fprintf(&b, "--- %s: flows of policies\n", n.Name())
 		for _, flow := range n.OVS.DumpFlows(switchpair.BridgeName) {
@@ -279,6 +298,9 @@ func ends(p *policy.Probe) (source, destination netip.AddrPort) {
 		if to, port = p.Via.IPv4, p.Via.Port; p.IPv6 {
 			to = p.Via.IPv6
 		}
+	}
+	if p.Dialed != "" {
+		to, port = nodePortAddress(p), p.Via.NodePort
 	}
 	return netip.AddrPortFrom(from, p.SourcePort), netip.AddrPortFrom(to, port)
 }

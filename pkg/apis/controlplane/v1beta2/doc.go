@@ -10,8 +10,8 @@
 // to resume. After that, MODIFIED of a NetworkPolicy has the whole policy; MODIFIED of an AddressGroup or AppliedToGroup has
 // an AddressGroupPatch or AppliedToGroupPatch. An object that begins to concern the Node is ADDED, one that ceases to is
 // DELETED, with its metadata only. There is no order between the events of different resources; a client that allows bookmarks
-// learns by resource versions and more BOOKMARKs when it has all of an event that changes policies of its Node. Resource versions of an
-// antrea-controller that starts later are higher.
+// learns by resource versions and more BOOKMARKs when it has all of an event that changes policies, or several groups, of its Node. Resource
+// versions of an antrea-controller that starts later are higher.
 //
 // +k8s:deepcopy-gen=package
 // +k8s:conversion-gen=github.com/antrea-oncache/antrea/pkg/apis/controlplane
