@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -38,6 +39,14 @@ type markedSource struct {
 	version uint64
 	epochs  []epoch
 	streams map[Resource]*stream
+	// flows follows the rules of the switch, node the rules of the firewall.
+	flows, node inForce
+}
+
+// inForce follows what is in force.
+type inForce struct {
+	// of returns what contents make, of each resource one.
+	of func(t *testing.T, policies, peers, targets content) string
 	// seen is the index of the epoch of which something is in force.
 	seen     int
 	expected map[int]sets.Set[string]
@@ -51,7 +60,8 @@ type stream struct {
 }
 
 func newMarkedSource(rng *rand.Rand) *markedSource {
-	m := &markedSource{randomSet: newRandomSet(rng, true), fakeSource: newFakeSource(), version: 1, streams: map[Resource]*stream{}, expected: map[int]sets.Set[string]{}}
+	m := &markedSource{randomSet: newRandomSet(rng, true), fakeSource: newFakeSource(), version: 1, streams: map[Resource]*stream{}}
+	m.flows, m.node = inForce{of: flowsOf, expected: map[int]sets.Set[string]{}}, inForce{of: nodeRulesOf, expected: map[int]sets.Set[string]{}}
 	for r := range directories {
 		m.streams[r] = &stream{}
 	}
@@ -67,7 +77,11 @@ func (m *markedSource) content() content {
 			c[AddressGroups][name] = m.present[AddressGroups][name]
 		}
 		for _, name := range appliedToGroupsOf(o.(*v1beta2.NetworkPolicy)) {
-			c[AppliedToGroups][name] = m.present[AppliedToGroups][name]
+			group := m.present[AppliedToGroups][name].(*v1beta2.AppliedToGroup)
+			if len(group.GroupMembers)%2 == 0 {
+				group = appliedToGroup(name, append(group.GroupMembers, nodeMember("n1"))...)
+			}
+			c[AppliedToGroups][name] = group
 		}
 	}
 	return c
@@ -120,7 +134,8 @@ func (m *markedSource) happen() {
 	} else {
 		last := len(m.epochs) - 1
 		m.epochs[last] = append(m.epochs[last], now)
-		delete(m.expected, last)
+		delete(m.flows.expected, last)
+		delete(m.node.expected, last)
 	}
 }
 
@@ -219,8 +234,8 @@ func (s *stream) end() {
 	}
 }
 
-// flowsOf returns the rules of contents, of each resource of one.
-func flowsOf(t *testing.T, policies, peers, targets content) string {
+// stateOf returns the state with contents.
+func stateOf(t *testing.T, policies, peers, targets content) *state {
 	s := newState()
 	s.effects = antreaEffects
 	for i := range localPods {
@@ -235,8 +250,34 @@ func flowsOf(t *testing.T, policies, peers, targets content) string {
 			ch.apply(s)
 		}
 	}
+	return s
+}
+
+// flowsOf returns the rules of contents, of each resource of one.
+func flowsOf(t *testing.T, policies, peers, targets content) string {
+	s := stateOf(t, policies, peers, targets)
 	ops := newRealized().plan(s, s.dirty.Clone(), never)
 	return textOf(slices.Values(ops.install))
+}
+
+// nodeRulesOf is flowsOf for the Node.
+func nodeRulesOf(t *testing.T, policies, peers, targets content) string {
+	s := stateOf(t, policies, peers, targets)
+	s.built.node = "n1"
+	var lines []string
+	for name := range s.policies {
+		version, _ := s.resolve(name)
+		if isKubernetes(version) {
+			continue
+		}
+		rules, err := s.compileForNode(version)
+		require.NoError(t, err)
+		for _, r := range rules {
+			lines = append(lines, nodeRuleText(r.NodePolicyRule))
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
 }
 
 func textOf(rules iter.Seq[*policy.Rule]) string {
@@ -248,24 +289,24 @@ func textOf(rules iter.Seq[*policy.Rule]) string {
 	return strings.Join(lines, "\n")
 }
 
-// require fails unless the flows are of one epoch, which is not before the last one that was seen.
-func (m *markedSource) require(t *testing.T, flows string) {
+// require fails unless what is in force is of one epoch, which is not before the last one that was seen.
+func (f *inForce) require(t *testing.T, epochs []epoch, text string) {
 	t.Helper()
-	for i := m.seen; i < len(m.epochs); i++ {
-		if m.expected[i] == nil {
-			m.expected[i] = sets.New[string]()
-			for _, peers := range m.epochs[i] {
-				for _, targets := range m.epochs[i] {
-					m.expected[i].Insert(flowsOf(t, m.epochs[i][0], peers, targets))
+	for i := f.seen; i < len(epochs); i++ {
+		if f.expected[i] == nil {
+			f.expected[i] = sets.New[string]()
+			for _, peers := range epochs[i] {
+				for _, targets := range epochs[i] {
+					f.expected[i].Insert(f.of(t, epochs[i][0], peers, targets))
 				}
 			}
 		}
-		if m.expected[i].Has(flows) {
-			m.seen = i
+		if f.expected[i].Has(text) {
+			f.seen = i
 			return
 		}
 	}
-	t.Fatalf("the flows are of no version from number %d of %d:\n%s", m.seen, len(m.epochs), flows)
+	t.Fatalf("what is in force is of no version from number %d of %d:\n%s", f.seen, len(epochs), text)
 }
 
 // In whatever order the watches bring what belongs together, however late marks come, and whenever watches end and begin: at no time the flows
@@ -280,6 +321,8 @@ func TestNoMixtureOfVersions(t *testing.T) {
 
 func testNoMixture(t *testing.T, m *markedSource) {
 	a := newAgent(t, m, t.TempDir())
+	firewall := &fakeFirewall{}
+	a.ApplyToNode("n1", firewall, filepath.Join(t.TempDir(), "nodepolicies"))
 	for i := range localPods {
 		a.enterInterface(localInterface(i))
 	}
@@ -300,7 +343,10 @@ func testNoMixture(t *testing.T, m *markedSource) {
 		seen = nil
 		a.flows.mu.Unlock()
 		for _, text := range flows {
-			m.require(t, text)
+			m.flows.require(t, m.epochs, text)
+		}
+		for _, rules := range firewall.takeSeen() {
+			m.node.require(t, m.epochs, strings.Join(slices.Sorted(slices.Values(rules)), "\n"))
 		}
 		return flows
 	}
@@ -326,5 +372,7 @@ func testNoMixture(t *testing.T, m *markedSource) {
 		}
 	}
 	require.Equal(t, []string{flowsOf(t, m.latest(), m.latest(), m.latest())}, requireWhole())
+	rules, _ := firewall.take(t)
+	require.Equal(t, nodeRulesOf(t, m.latest(), m.latest(), m.latest()), strings.Join(slices.Sorted(slices.Values(rules)), "\n"))
 	requireNothingWaits(t, a)
 }

@@ -47,29 +47,42 @@ func (f *fakeFirewall) SetNodePolicyRules(_ context.Context, rules []route.NodeP
 	f.rules, f.ids = nil, nil
 	for _, r := range rules {
 		f.ids = append(f.ids, r.ID)
-		text := fmt.Sprintf("%s %s %v %v", strings.Fields(r.Comment)[2], r.Direction, r.Action, r.Peers)
-		for _, s := range r.Services {
-			text += fmt.Sprintf(" %d", s.Protocol)
-			if s.Ports != nil {
-				text += ":" + s.Ports.String()
-			}
-		}
-		if r.Baseline {
-			text += " baseline"
-		}
-		if r.LogPrefix != "" {
-			text += " " + r.LogPrefix
-		}
-		f.rules = append(f.rules, text)
+		f.rules = append(f.rules, nodeRuleText(r))
 	}
 	f.seen = append(f.seen, f.rules)
 	return nil
+}
+
+func nodeRuleText(r route.NodePolicyRule) string {
+	text := fmt.Sprintf("%s %s %v %v", strings.Fields(r.Comment)[2], r.Direction, r.Action, r.Peers)
+	for _, s := range r.Services {
+		text += fmt.Sprintf(" %d", s.Protocol)
+		if s.Ports != nil {
+			text += ":" + s.Ports.String()
+		}
+	}
+	if r.Baseline {
+		text += " baseline"
+	}
+	if r.LogPrefix != "" {
+		text += " " + r.LogPrefix
+	}
+	return text
 }
 
 func (f *fakeFirewall) fail(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.err = err
+}
+
+// takeSeen returns all that was in force since the last call.
+func (f *fakeFirewall) takeSeen() [][]string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	seen := f.seen
+	f.seen = nil
+	return seen
 }
 
 func (f *fakeFirewall) take(t *testing.T) (rules []string, sets int) {
