@@ -21,6 +21,8 @@ type planning struct {
 	failures map[types.UID]error
 	// moved are the Egresses whose address has left their pool.
 	moved map[types.UID]bool
+	// leaving have the claimants whose objects must not show an address any more, by address.
+	leaving map[netip.Addr][]*claimant
 }
 
 // forget releases the addresses of claimants that were deleted, or that have another pool or none.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+	"github.com/antrea-oncache/antrea/pkg/apis/externalip"
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
 	"github.com/antrea-oncache/antrea/pkg/retry"
 )
@@ -48,16 +49,17 @@ type Controller struct {
 	now      func() metav1.Time
 	wake     chan struct{}
 	recorder *recorder
+	services *serviceWrites
 
-	core     core
-	rewrites rewrites
+	core core
 	// restored is set when the informers show what any former controller has written.
 	restored bool
 }
 
 // New returns a Controller that does nothing before Run, and nothing while Serving returns an error.
 func New(config Config) (*Controller, error) {
-	c := &Controller{Config: config, now: metav1.Now, wake: make(chan struct{}, 1), core: newCore(), recorder: newRecorder(config.Kube), rewrites: rewrites{}}
+	c := &Controller{Config: config, now: metav1.Now, wake: make(chan struct{}, 1), core: newCore(), recorder: newRecorder(config.Kube)}
+	c.services = newServiceWrites(c.writeService, time.Now)
 	poke := func() {
 		select {
 		case c.wake <- struct{}{}:
@@ -67,12 +69,24 @@ func New(config Config) (*Controller, error) {
 	handler := cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { poke() }, UpdateFunc: func(any, any) { poke() }, DeleteFunc: func(any) { poke() },
 	}
-	for _, informer := range c.informers() {
+	for _, informer := range []cache.SharedIndexInformer{c.Objects.Egresses, c.Objects.ExternalIPPools} {
 		if _, err := informer.AddEventHandler(handler); err != nil {
-			return nil, fmt.Errorf("watch ExternalIPPools and what has their addresses: %w", err)
+			return nil, fmt.Errorf("watch ExternalIPPools and Egresses: %w", err)
 		}
 	}
+	if _, err := c.Services.AddEventHandler(cache.FilteringResourceEventHandler{FilterFunc: concerns, Handler: handler}); err != nil {
+		return nil, fmt.Errorf("watch Services: %w", err)
+	}
 	return c, nil
+}
+
+// concerns reports whether an object is a Service that has an address or wants one: most Services of a cluster do not, and change all the time.
+func concerns(object any) bool {
+	if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = last.Obj
+	}
+	s, ok := object.(*corev1.Service)
+	return ok && (externalip.Pool(s) != "" || len(s.Status.LoadBalancer.Ingress) > 0)
 }
 
 func (c *Controller) informers() []cache.SharedIndexInformer {
@@ -86,9 +100,10 @@ func (c *Controller) Run(ctx context.Context) {
 			return
 		}
 	}
-	var events sync.WaitGroup
-	events.Go(func() { c.recorder.run(ctx) })
-	defer events.Wait()
+	var running sync.WaitGroup
+	running.Go(func() { c.recorder.run(ctx) })
+	running.Go(func() { c.services.run(ctx) })
+	defer running.Wait()
 	task := retry.NewTask("The allocation of addresses of ExternalIPPools", checkInterval, backoff)
 	for {
 		delay := backoff.Min
@@ -96,6 +111,7 @@ func (c *Controller) Run(ctx context.Context) {
 			delay = task.Done(c.sync(ctx))
 		} else {
 			c.core, c.restored = newCore(), false
+			c.services.set(nil)
 		}
 		timer := time.NewTimer(delay)
 		select {

@@ -80,7 +80,7 @@ type plan struct {
 // creation of claimants, and keeps what was allocated.
 func (c *core) plan(claimants []*claimant, pools []*v1beta1.ExternalIPPool) plan {
 	claimants = slices.SortedFunc(slices.Values(claimants), (*claimant).before)
-	p := &planning{core: c, pools: map[string]*pool{}, owners: map[netip.Addr][]*claimant{}, failures: map[types.UID]error{}, moved: map[types.UID]bool{}}
+	p := &planning{core: c, pools: map[string]*pool{}, owners: map[netip.Addr][]*claimant{}, failures: map[types.UID]error{}, moved: map[types.UID]bool{}, leaving: map[netip.Addr][]*claimant{}}
 	for _, source := range pools {
 		p.pools[source.Name] = newPool(source)
 	}
@@ -99,6 +99,11 @@ func (c *core) plan(claimants []*claimant, pools []*v1beta1.ExternalIPPool) plan
 	p.reserve(claimants, (*claimant).reserves)
 	each(p.allocate)
 	var out plan
+	for _, c := range claimants {
+		if c.shows.IsValid() && p.due(c) {
+			p.leaving[c.shows] = append(p.leaving[c.shows], c)
+		}
+	}
 	for _, c := range claimants {
 		p.write(c, &out)
 	}
@@ -142,16 +147,26 @@ func (p *planning) write(c *claimant, out *plan) {
 		p.tell(c, out)
 	}
 	switch {
+	case held && c.shows != h.addr && len(p.leaving[h.addr]) > 0:
+		// Others still show the address. If two want to exchange their addresses, both show none for now.
+		if c.service != nil && c.showsAnything() {
+			out.addresses = append(out.addresses, addressChange{c, netip.Addr{}})
+		}
 	case held && c.shows != h.addr:
 		out.addresses = append(out.addresses, addressChange{c, h.addr})
-	case !held && c.showsAnything() && p.mustGo(c):
-		// Before what comes: a Service that asks for it may get the address.
-		out.addresses = slices.Insert(out.addresses, 0, addressChange{c, netip.Addr{}})
+	case p.due(c):
+		out.addresses = append(out.addresses, addressChange{c, netip.Addr{}})
 	case c.egress != nil:
 		if conditions := conditionsOf(c.egress, p.failures[c.GetUID()]); !slices.Equal(conditions, c.egress.Status.Conditions) {
 			out.statuses = append(out.statuses, statusChange{c.egress, conditions})
 		}
 	}
+}
+
+// due reports whether an object must not show what it shows.
+func (p *planning) due(c *claimant) bool {
+	h, held := p.held[c.GetUID()]
+	return !c.passive && (held && c.shows != h.addr || !held && c.showsAnything() && p.mustGo(c))
 }
 
 // mustGo reports whether a claimant that has no address must not show any. The address that an Egress asks for stays.

@@ -6,7 +6,8 @@
 //
 // pool.go knows the addresses of a pool. claimant.go reads what an Egress or a Service wants and shows. core.go and claim.go decide, without
 // I/O, which of them has which address, and what has to be written for it. controller.go reads the objects, write.go writes them, egress.go contains
-// what an Egress is told, rewrites.go limits the writes of what another load balancer replaces, event.go tells users of Services why there is no address. validate.go answers the webhooks.
+// what an Egress is told. servicewrites.go writes Services beside the rest, of which one can be slow, rewrites.go limits the writes of what another
+// load balancer replaces, event.go tells users of Services why there is no address. validate.go answers the webhooks.
 //
 // An address is kept while its pool has it. The lowest free address is allocated first, to the oldest claimant. No address is allocated
 // twice, also if pools overlap, unless all its claimants are Services that may share it: what was allocated stays reserved until the informer

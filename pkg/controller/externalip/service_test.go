@@ -176,6 +176,25 @@ func TestEgressOff(t *testing.T) {
 	require.Empty(t, p.statuses)
 }
 
+// TestAddressesMoveOneByOne: an address that another Service still shows is not written, also if its removal fails, and two Services can exchange
+// their addresses.
+func TestAddressesMoveOneByOne(t *testing.T) {
+	b := newBench(t, makePool("p", v1beta1.IPRange{CIDR: "10.0.0.0/29"}))
+	first, second := makeService("a", "p", "10.0.0.1"), makeService("b", "p", "10.0.0.2")
+	b.services = []*corev1.Service{first, second}
+	b.requires("10.0.0.1", "10.0.0.2")
+	first.Spec.LoadBalancerIP, second.Spec.LoadBalancerIP = "10.9.9.9", "10.0.0.1"
+	p := b.core.plan([]*claimant{serviceClaimant(first, true), serviceClaimant(second, true)}, b.pools)
+	for _, change := range p.addresses {
+		require.False(t, change.addr.IsValid(), "%s would have %s, which ns/a still shows", change.name, change.addr)
+	}
+	b.requires("", "10.0.0.1")
+	first.Spec.LoadBalancerIP = "10.0.0.2"
+	b.requires("10.0.0.2", "10.0.0.1")
+	first.Spec.LoadBalancerIP, second.Spec.LoadBalancerIP = "10.0.0.1", "10.0.0.2"
+	b.requires("10.0.0.1", "10.0.0.2")
+}
+
 // TestGatesAgain: while a gate is off, no other object gets what its objects show, on request either; with the gate on again they have it.
 func TestGatesAgain(t *testing.T) {
 	pools := []*v1beta1.ExternalIPPool{makePool("p", v1beta1.IPRange{CIDR: "10.0.0.0/29"})}
@@ -217,7 +236,7 @@ func TestAddressesOfServicesAreUnique(t *testing.T) {
 		for range 500 {
 			name := fmt.Sprint("s", rng.IntN(8))
 			made++
-			switch rng.IntN(8) {
+			switch rng.IntN(9) {
 			case 0, 1:
 				s := makeService(name, []string{"p", "q"}[rng.IntN(2)], "")
 				s.UID, s.ResourceVersion, s.CreationTimestamp = types.UID(fmt.Sprint(made)), fmt.Sprint(made), metav1.NewTime(time.Unix(int64(made/2), 0))
@@ -228,6 +247,12 @@ func TestAddressesOfServicesAreUnique(t *testing.T) {
 				if s := stored[name]; s != nil {
 					s = s.DeepCopy()
 					s.ResourceVersion, s.Annotations[externalip.PoolAnnotation] = fmt.Sprint(made), []string{"p", "q", "gone"}[rng.IntN(3)]
+					stored[name] = s
+				}
+			case 8:
+				if s := stored[name]; s != nil {
+					s = s.DeepCopy()
+					s.ResourceVersion, s.Spec.LoadBalancerIP = fmt.Sprint(made), []string{"", "10.0.0.4", "10.0.0.5", "10.0.0.9", "10.9.9.9"}[rng.IntN(5)]
 					stored[name] = s
 				}
 			case 4:

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 
@@ -19,11 +21,23 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
 )
 
+// services are written with the client for statuses: the general client is slower.
+var services = corev1.SchemeGroupVersion.WithResource("services")
+
 // write makes the changes of a plan. A change of an object that has changed since is left out; the Controller hears of it.
 func (c *Controller) write(ctx context.Context, plan plan) error {
 	var errs []error
+	var late []addressChange
 	for _, change := range plan.addresses {
-		errs = append(errs, c.writeAddress(ctx, change))
+		if change.service != nil {
+			late = append(late, change)
+		}
+	}
+	c.services.set(late)
+	for _, change := range plan.addresses {
+		if change.egress != nil {
+			errs = append(errs, c.writeAddress(ctx, change))
+		}
 	}
 	for _, change := range plan.statuses {
 		for i := range change.conditions {
@@ -45,35 +59,37 @@ func (c *Controller) write(ctx context.Context, plan plan) error {
 	return errors.Join(errs...)
 }
 
-// writeAddress writes an address, or none, into the version of the object that the informer has shown.
+// writeAddress writes an address, or none, into the version of the Egress that the informer has shown.
 func (c *Controller) writeAddress(ctx context.Context, change addressChange) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	var err error
-	if change.service != nil {
-		if !c.rewrites.mayWrite(change.GetUID(), change.addr, c.now().Time) {
-			return nil // The next plan without an event tries it again.
-		}
-		if err = c.writeService(ctx, change.service, change.addr); err == nil {
-			c.rewrites.written(change.GetUID(), change.addr, c.now().Time)
-		}
-	} else {
-		err = c.writeEgress(ctx, change.egress, change.addr)
-	}
+	err := c.writeEgress(ctx, change.egress, change.addr)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil // The informer will show it.
 	}
 	if err != nil {
-		return fmt.Errorf("writing the address %v of %s %s: %w", change.addr, change.kind, change.name, err)
+		return fmt.Errorf("writing the address %v of Egress %s: %w", change.addr, change.name, err)
 	}
-	klog.InfoS("Changed the address of an object", "kind", change.kind, "name", change.name, "address", change.addr, "former", change.shows, "pool", change.pool)
+	klog.InfoS("Changed the address of an Egress", "egress", change.name, "address", change.addr, "former", change.shows, "pool", change.pool)
 	return nil
 }
 
-func (c *Controller) writeService(ctx context.Context, s *corev1.Service, addr netip.Addr) error {
-	s = s.DeepCopy()
-	s.Status.LoadBalancer = loadBalancer(addr)
-	_, err := c.Kube.CoreV1().Services(s.Namespace).UpdateStatus(ctx, s, metav1.UpdateOptions{})
+// writeService writes an address, or none, into the version of the Service that the informer has shown.
+func (c *Controller) writeService(ctx context.Context, change addressChange) error {
+	if err := c.Serving(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	s := change.service.DeepCopy()
+	s.Status.LoadBalancer = loadBalancer(change.addr)
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s)
+	if err != nil {
+		return fmt.Errorf("encoding Service %s: %w", change.name, err)
+	}
+	object := &unstructured.Unstructured{Object: content}
+	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Service"))
+	_, err = c.Client.Resource(services).Namespace(s.Namespace).UpdateStatus(ctx, object, metav1.UpdateOptions{})
 	return err
 }
 
