@@ -42,7 +42,7 @@ func TestWireRuleToServices(t *testing.T) {
 }
 
 // A rule that is applied to a Service decides about clients of its NodePort by their own addresses, wherever the Endpoint is, and not about
-// clients of other addresses of the Service.
+// clients of other addresses of the Service. A Pod that dials a NodePort is such a client.
 func TestWireRuleAppliedToNodePort(t *testing.T) {
 	for name, test := range map[string]struct {
 		endpoint openflow.Endpoint
@@ -63,7 +63,7 @@ func TestWireRuleAppliedToNodePort(t *testing.T) {
 			w.install(oftest.With(oftest.ClusterPort(test.endpoint), oftest.At(openflow.Frontend{Address: oftest.ClusterIP},
 				openflow.Frontend{Address: netip.MustParseAddrPort("0.0.0.0:30080"), NodePort: true})))
 			dialed := netip.AddrPortFrom(oftest.NodeIP, 30080)
-			rule := &policy.Rule{FlowID: 2, Direction: policy.Ingress, Peers: oftest.Prefixes("192.0.2.0/24")}
+			rule := &policy.Rule{FlowID: 2, Direction: policy.Ingress, Peers: oftest.Prefixes("192.0.2.0/24", "10.10.0.12/32")}
 			rule.AppliedToServices = w.C.GroupsOf(of.IPProtoTCP, dialed)
 			require.NotEmpty(t, rule.AppliedToServices)
 			rule = orderedRule(rule, policy.Drop, 5, 0)
@@ -84,6 +84,7 @@ func TestWireRuleAppliedToNodePort(t *testing.T) {
 			for _, c := range passed {
 				require.NotContains(t, c, "mark=16,")
 			}
+			w.swallow(oftest.PodBPort, segment{"10.10.0.12:4000", dialed.String(), "S"})
 			if test.at == oftest.PodAPort {
 				w.pass(oftest.PodBPort, segment{"10.10.0.12:5000", oftest.ClusterIP.String(), "S"}, test.at, segment{"10.10.0.12:5000", test.endpoint.Address.String(), "S"})
 			}

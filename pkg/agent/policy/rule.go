@@ -43,7 +43,7 @@ type Rule struct {
 	Direction Direction
 	// AppliedTo are local Pods. A rule without AppliedTo does nothing.
 	AppliedTo []Pod
-	// AppliedToServices are groups of Open vSwitch. An ingress rule with them is applied to connections from outside to the NodePorts of these
+	// AppliedToServices are groups of Open vSwitch. An ingress rule with them is applied to connections to the NodePorts of these
 	// Services, at the Node to which they come, instead of to Pods: AppliedTo is empty. Its peers are the addresses of clients. It does not isolate.
 	AppliedToServices []uint32
 	// Peers and PeerAddresses are the other ends; they may overlap. A rule without either matches nothing: it can only isolate.
@@ -83,7 +83,7 @@ type Connection struct {
 	ICMPType, ICMPCode uint8
 	// ServiceGroup is the group of Open vSwitch that has chosen Destination; 0 if the client has sent to Destination itself.
 	ServiceGroup uint32
-	// NodePort reports whether the client is outside the cluster's Pod network and has sent to a NodePort of this Node.
+	// NodePort reports whether the client, outside of the cluster or a Pod, has sent to a NodePort of this Node.
 	NodePort bool
 }
 
