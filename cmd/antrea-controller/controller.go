@@ -69,6 +69,10 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	if err != nil {
 		return err
 	}
+	keepNetworks, err := newNodeIPAM(o, clients, leader)
+	if err != nil {
+		return err
+	}
 	querier := &monitor.Querier{
 		Namespace: o.namespace, PodName: os.Getenv("POD_NAME"), NodeName: os.Getenv("NODE_NAME"), APIPort: o.config.APIPort, Store: store,
 	}
@@ -93,7 +97,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 		}
 		background = append(background, traces.Run)
 	}
-	for _, part := range slices.Concat(background, keepObjects, keepEgresses) {
+	for _, part := range slices.Concat(background, keepObjects, keepEgresses, keepNetworks) {
 		group.Go(func() error { part(ctx); return nil })
 	}
 	group.Go(func() error { return api.Run(ctx) })

@@ -60,7 +60,8 @@ func TestOfKey(t *testing.T) {
 func TestGatesWithoutEffect(t *testing.T) {
 	overrides := map[string]bool{"Egress": true, "BGPPolicy": true, "ONCache": true, "Traceflow": true, "NodeIPAM": true, "AllAlpha": true}
 	require.Equal(t, []string{"BGPPolicy"}, AgentGatesWithoutEffect(overrides))
-	require.Equal(t, []string{"NodeIPAM"}, ControllerGatesWithoutEffect(overrides))
+	overrides["IPsecCertAuth"] = true
+	require.Equal(t, []string{"IPsecCertAuth"}, ControllerGatesWithoutEffect(overrides))
 }
 
 // Antrea locks these and no others.

@@ -132,7 +132,7 @@ var table = []gate{
 	{name: NetworkPolicyStats, spec: beta, in: both, about: "Packet and byte counts of policies.",
 		page: "docs/use/network-policy.md#statistics-of-the-cluster"},
 	{name: NodeIPAM, spec: beta, in: controller, about: "Pod networks of Nodes, allocated by the controller.",
-		section: "nodeIPAM"},
+		page: "docs/use/antrea-controller.md#nodeipam", section: "nodeIPAM"},
 	{name: "NodeLatencyMonitor", spec: alpha, in: agent, about: "Latencies between Nodes."},
 	{name: NodeNetworkPolicy, spec: alpha, in: agent, about: "Antrea-native policies for the connections of Nodes.",
 		page: "docs/use/network-policy.md#policies-for-nodes"},

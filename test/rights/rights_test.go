@@ -68,8 +68,9 @@ var (
 		"antrea-controller": {serving, eventsOfObjects, traceflowInformer, policyInformers, adminPolicyInformers, egressInformers},
 	}
 
-	// elsewhere are calls whose rights are not the chart's to give: the collector's Namespace grants them (docs/use/network-flow-visibility.md).
-	elsewhere = map[string][]string{"antrea-agent": {"secrets get"}}
+	// elsewhere are calls whose rights the chart does not give by default: the collector's Namespace grants them (docs/use/network-flow-visibility.md),
+	// or the chart with nodeIPAM.enable only.
+	elsewhere = map[string][]string{"antrea-agent": {"secrets get"}, "antrea-controller": {"nodes patch"}}
 
 	// forAntctl are rights of what antctl does in the program's Pod.
 	forAntctl = map[string][]string{"antrea-agent": {"traceflows.crd.antrea.io create", "traceflows.crd.antrea.io delete"}}

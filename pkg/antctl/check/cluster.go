@@ -99,7 +99,7 @@ func checkNode(node *corev1.Node, r *Report) {
 		r.Fail(check, "no InternalIP and no ExternalIP: other Nodes would not know where to send packets")
 	}
 	if len(podNetworks(node)) == 0 {
-		r.Fail(check, "no Pod network (spec.podCIDRs): start kube-controller-manager with --allocate-node-cidrs and --cluster-cidr, or set podCIDRs in antrea-agent.conf")
+		r.Fail(check, "no Pod network (spec.podCIDRs): start kube-controller-manager with --allocate-node-cidrs and --cluster-cidr, or set nodeIPAM.enable and nodeIPAM.clusterCIDRs, or podCIDRs in antrea-agent.conf")
 	}
 }
 

@@ -29,18 +29,19 @@ func (c *ControllerConfig) Validate(gates featuregate.FeatureGate) error {
 				"policies of this kind would not be enforced: switch both on or both off", gate))
 		}
 	}
+	if c.NodeIPAM.EnableNodeIPAM && gates.Enabled(features.NodeIPAM) {
+		errs = append(errs, c.NodeIPAM.validate()...)
+	}
 	return errors.Join(errs...)
 }
 
 // WithoutEffect returns a line for each setting that Validate accepts and that asks for something that does not happen.
 func (c *ControllerConfig) WithoutEffect(gates featuregate.FeatureGate) []string {
 	var lines []string
-	if c.NodeIPAM.EnableNodeIPAM {
-		why := "this version does not allocate Pod CIDRs; let kube-controller-manager do it (--allocate-node-cidrs)"
-		if !gates.Enabled(features.NodeIPAM) {
-			why = "it needs the feature gate NodeIPAM, and " + why
-		}
-		lines = append(lines, "nodeIPAM.enableNodeIPAM: "+why)
+	if c.NodeIPAM.EnableNodeIPAM && !gates.Enabled(features.NodeIPAM) {
+		lines = append(lines, "nodeIPAM.enableNodeIPAM needs the feature gate NodeIPAM")
+	} else if c.NodeIPAM.EnableNodeIPAM && len(c.NodeIPAM.ClusterCIDRs) == 0 {
+		lines = append(lines, "nodeIPAM.enableNodeIPAM needs nodeIPAM.clusterCIDRs, from which to allocate Pod networks")
 	}
 	if c.ClientCAFile != "" {
 		lines = append(lines, "clientCAFile: this version trusts the cluster's client CA only")
