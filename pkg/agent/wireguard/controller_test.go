@@ -212,7 +212,7 @@ func TestRestartKeepsKeyAndPeers(t *testing.T) {
 	private, err := wgtypes.GeneratePrivateKey()
 	require.NoError(t, err)
 	others := map[wgtypes.Key]peer{keyOf(2): peerAt("192.0.2.99:51820", "10.10.2.0/24"), keyOf(8): peerAt("192.0.2.8:51820", "10.10.8.0/24")}
-	w := newWorld(t, &fakeDevice{state: state{exists: true, private: private, peers: others}})
+	w := newWorld(t, &fakeDevice{state: state{exists: true, private: private, peers: maps.Clone(others)}})
 	w.eventuallyPeers(t, map[wgtypes.Key]peer{keyOf(2): node2, keyOf(8): others[keyOf(8)]})
 	s, _ := w.device.read()
 	require.Equal(t, private, s.private)
