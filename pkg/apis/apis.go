@@ -33,6 +33,9 @@ const (
 	ControllerCAKey = "ca.crt"
 )
 
+// WireGuardKey is the annotation of a Node with its public key for WireGuard, in base64.
+const WireGuardKey = "node.antrea.io/wireguard-public-key"
+
 // ControllerServerName is the name in the controller's certificate: the DNS name of ControllerService in a Namespace.
 func ControllerServerName(namespace string) string {
 	return ControllerService + "." + namespace + ".svc"

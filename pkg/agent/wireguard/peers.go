@@ -11,10 +11,12 @@ import (
 	"slices"
 
 	"golang.zx2c4.com/wireguard/wgctrl/wgtypes"
+
+	"github.com/antrea-oncache/antrea/pkg/apis"
 )
 
 // KeyAnnotation is the public key of a Node, in base64.
-const KeyAnnotation = "node.antrea.io/wireguard-public-key"
+const KeyAnnotation = apis.WireGuardKey
 
 // peer is a peer of the device: packets from and to the allowed networks belong to it, and leave for the endpoint.
 type peer struct {

@@ -34,6 +34,13 @@ func (b *bed) fastPath(ctx context.Context, server *corev1.Pod, clientNode strin
 			return
 		}
 	}
+	if why, err := b.notCached(ctx, nodes[0], nodes[1]); err != nil {
+		b.Report.Fail(check, "%v", err)
+		return
+	} else if why != "" {
+		b.Report.OK(check, "not expected between Nodes: on Node %s, Node %s is %s", nodes[0], nodes[1], why)
+		return
+	}
 	// One curl uses one connection for all its requests.
 	script := fmt.Sprintf(`curl -s -o /dev/null --max-time %d "http://%s/hostname?[1-9999999]"; exit 0`, int(2*b.Patience.Seconds()), hostPort(server))
 	client, err := b.Start(ctx, b.pod("busy-client", clientNode, corev1.Container{Command: []string{"sh", "-c", script}}),
@@ -50,6 +57,23 @@ func (b *bed) fastPath(ctx context.Context, server *corev1.Pod, clientNode strin
 	}
 	b.Report.OK(check, "packets between Nodes %s and %s take it in both directions", nodes[1], nodes[0])
 	b.rewriting(ctx, server, clientNode, client.Status.PodIP, caches)
+}
+
+// notCached returns why the cache of a Node has no hits to another one; empty if it can have some.
+func (b *bed) notCached(ctx context.Context, node, other string) (why string, err error) {
+	var known []api.NodeInfo
+	if err := b.Agents.Get(ctx, node, "/oncache", url.Values{"view": {"nodes"}}, &known); err != nil {
+		return "", fmt.Errorf("asking the agent of Node %s how it reaches others: %w", node, err)
+	}
+	for _, n := range known {
+		if n.Name == other && n.OnOVS == "" {
+			return "", nil
+		}
+		if n.Name == other {
+			why = n.OnOVS
+		}
+	}
+	return why, nil
 }
 
 // accelerated waits until packets of a Pod have taken the fast path of a Node in both directions.

@@ -44,6 +44,9 @@ func (i *Installation) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := i.encryption(ctx, nodes); err != nil {
+		return err
+	}
 	caches := map[string]*api.Status{}
 	healthy := slices.DeleteFunc(nodes, func(node string) bool { return !i.agent(ctx, node, caches) })
 	if len(healthy) == 0 {

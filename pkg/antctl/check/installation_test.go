@@ -6,6 +6,7 @@ package check
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ import (
 	agentapis "github.com/antrea-oncache/antrea/pkg/agent/apis"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/pkg/antctl/testpods"
+	"github.com/antrea-oncache/antrea/pkg/apis"
 )
 
 // world is a cluster with an agent on each Node, and what its kubelets and agents do.
@@ -54,6 +56,9 @@ type world struct {
 	withoutNetcat bool
 	// refused is a text in a client's command with which it cannot connect, admitted one with which it can although it must not.
 	refused, admitted string
+	// onOVS is why there are no hits between the Nodes, keys are the Nodes' annotations.
+	onOVS string
+	keys  map[string]string
 	// stuck is the name of a Pod that does not start.
 	stuck string
 	// noAccounts is set when new Namespaces get no ServiceAccount.
@@ -75,6 +80,8 @@ func (w *world) Get(_ context.Context, node, path string, query url.Values, answ
 		body = agentapis.AgentInfo{AgentConditions: w.conditions}
 	case w.cache == nil:
 		return errors.New("oncache is not enabled")
+	case query.Get("view") == "nodes":
+		body = []api.NodeInfo{{Name: "n1", OnOVS: w.onOVS}, {Name: "n2", OnOVS: w.onOVS}}
 	case query.Get("view") == "flows":
 		flows := []api.FlowInfo{}
 		if ip := query.Get("ip"); ip == "10.10.0.9" || ip == "10.10.0.8" {
@@ -142,6 +149,13 @@ func (w *world) kubelet(pod *corev1.Pod) {
 	}
 }
 
+func (w *world) annotations(node string) map[string]string {
+	if w.keys[node] == "" {
+		return nil
+	}
+	return map[string]string{apis.WireGuardKey: w.keys[node]}
+}
+
 func (w *world) kubernetes() *fake.Clientset {
 	objects := []runtime.Object{&appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "antrea-controller"},
@@ -172,7 +186,7 @@ func (w *world) kubernetes() *fake.Clientset {
 	}
 	maps.Copy(systems, w.others)
 	for name, system := range systems {
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{OperatingSystem: system}}}
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: w.annotations(name)}, Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{OperatingSystem: system}}}
 		for _, address := range w.addresses {
 			node.Status.Addresses = append(node.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address})
 		}
@@ -204,6 +218,10 @@ func (w *world) kubernetes() *fake.Clientset {
 // run runs a test with a clock of its own: a busy machine does not use up the patience.
 func run(t *testing.T, name string, test func(*testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+}
+
+func wireGuardKey(first byte) string {
+	return base64.StdEncoding.EncodeToString(append([]byte{first}, make([]byte, wireGuardKeyLength-1)...))
 }
 
 func TestInstallation(t *testing.T) {
@@ -243,6 +261,18 @@ func TestInstallation(t *testing.T) {
 		{name: "good, gate off", edit: func(w *world) { w.cache = nil }, want: []string{"ok       fast path        not expected: feature gate ONCache is off on Node n1"}},
 		{name: "not accelerated", edit: func(w *world) { w.packets = map[string]uint64{"egress": 9999, "ingress": 99} }, failed: 1,
 			want: []string{"failed   fast path        Node n1: of a busy connection only 9999 packets of egress and 99 of ingress took it within", "antctl oncache explain --from antrea-test-"}},
+		{name: "encryption", edit: func(w *world) {
+			w.onOVS, w.keys = "reached without the tunnel (wireGuard)", map[string]string{"n1": wireGuardKey(1), "n2": wireGuardKey(2)}
+		}, want: []string{
+			"ok       encryption       each Node has published a key for WireGuard\n",
+			"ok       fast path        not expected between Nodes: on Node n1, Node n2 is reached without the tunnel (wireGuard)\n",
+		}},
+		{name: "a Node without a key", edit: func(w *world) { w.keys = map[string]string{"n1": wireGuardKey(1)} }, failed: 1, want: []string{
+			"failed   encryption       Nodes [n2] have no annotation node.antrea.io/wireguard-public-key, unlike others, which they do not reach: "}},
+		{name: "the same key twice", edit: func(w *world) { w.keys = map[string]string{"n1": wireGuardKey(1), "n2": wireGuardKey(1)} }, failed: 1, want: []string{
+			"failed   encryption       Nodes n1 and n2 have the same annotation node.antrea.io/wireguard-public-key: "}},
+		{name: "not a key", edit: func(w *world) { w.keys = map[string]string{"n1": wireGuardKey(1), "n2": "key"} }, failed: 1, want: []string{
+			"failed   encryption       annotation node.antrea.io/wireguard-public-key of Node n2 is \"key\", want a key of WireGuard"}},
 		{name: "rewriting", edit: func(w *world) { w.cache, w.rewrites = rewriting, w.nodes }, want: []string{
 			"ok       rewriting TCP    packets between Nodes n2 and n1 arrive at port 585 in both directions\n",
 			"ok       rewriting UDP    packets between Nodes n2 and n1 arrive at port 585 in both directions\n",
