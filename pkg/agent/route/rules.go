@@ -167,7 +167,8 @@ func rawTable(p ruleParams) table {
 	if p.tunnelProtocol != "udp" {
 		return t
 	}
-	for _, tunnel := range p.tunnelPackets() {
+	tunnels := p.tunnelPackets()
+	for i, tunnel := range tunnels {
 		toNode := []string{"-m", "addrtype", "--dst-type", "LOCAL", "-j", "DROP"}
 		notrack := []string{"-j", "NOTRACK"}
 		if p.podCIDR.IsValid() {
@@ -181,6 +182,11 @@ func rawTable(p ruleParams) table {
 			toOthers, fromOthers = []string{"!", "-d", transport}, []string{"!", "-s", transport}
 			t.add(in, "do not track tunnel packets to the transport address", slices.Concat([]string{"-d", transport}, tunnel, notrack)...)
 			t.add(out, "do not track tunnel packets from the transport address", slices.Concat([]string{"-s", transport}, tunnel, notrack)...)
+			if i == 0 && len(tunnels) > 1 {
+				// NOTRACK ends nothing. Without these, each packet of the slow path would be compared with all rules about rewritten packets.
+				t.add(in, "no further rule concerns them", slices.Concat([]string{"-d", transport}, tunnel, []string{"-j", "RETURN"})...)
+				t.add(out, "no further rule concerns them", slices.Concat([]string{"-s", transport}, tunnel, []string{"-j", "RETURN"})...)
+			}
 		}
 		// Other Nodes know only these addresses, but not all addresses that a Pod could send to and that its Node masquerades. The
 		// transport address is in the set.
