@@ -149,6 +149,18 @@ func (t *table) connections() string {
 	return fmt.Sprintf("cost: a connection for each request, gate on: %s of gate off\n", t.ratio(oncache, overlay, crr))
 }
 
+// connectionTolerance is for what two measurements of connections differ by: a difference of 6 % was seen.
+const connectionTolerance = 1.05
+
+// checkConnections fails if a connection with one request takes more with the gate on.
+func (t *table) checkConnections() error {
+	on, off := t[oncache][crr], t[overlay][crr]
+	if float64(on) <= connectionTolerance*float64(off) {
+		return nil
+	}
+	return fmt.Errorf("a connection for each request takes %d instructions with the gate on, and %d with it off: it must take at most %.2f of that", on, off, connectionTolerance)
+}
+
 // ratio is the ratio of two rows.
 func (t *table) ratio(a, b row, p protocol) string {
 	return fmt.Sprintf("%.3f", float64(t[a][p])/float64(t[b][p]))

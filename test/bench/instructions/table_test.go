@@ -69,3 +69,9 @@ func TestResults(t *testing.T) {
 	require.Equal(t, "udp_rr veth flows=1 bytes=14 (agents run)", results[5].Key())
 	require.Equal(t, map[result.State]result.Samples{result.Bare: {31000}}, results[5].Metric("instructions").Samples)
 }
+
+func TestConnectionsMustNotTakeMore(t *testing.T) {
+	require.NoError(t, (&table{overlay: {crr: 400000}, oncache: {crr: 410000}}).checkConnections(), "measurements differ")
+	require.NoError(t, (&table{}).checkConnections(), "not measured")
+	require.ErrorContains(t, (&table{overlay: {crr: 496190}, oncache: {crr: 583639}}).checkConnections(), "583639 instructions with the gate on, and 496190 with it off")
+}
