@@ -244,6 +244,7 @@ func (c *controllers) addPolicies(o *options, n *node, cache *onCache) (err erro
 	if cache.manager != nil {
 		connections = cache.manager
 		c.fastStats = networkpolicy.NewFastStats(stats.FlowCounters{Flows: cache.manager}, networkpolicy.PodConnections{})
+		c.fastStats.HasHadRules = c.policies.HasHadRules
 		cache.manager.BeforeTakeover(c.readFastStats)
 		cache.manager.ExpectRetiredWatcher()
 	}

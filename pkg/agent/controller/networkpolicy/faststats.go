@@ -79,6 +79,9 @@ type EntryCount struct{ Created, Packets, Bytes uint64 }
 type FastStats struct {
 	// Owned, if set, returns the rules that are still needed. Run then forgets other rules. Without it, the caller must call Forget.
 	Owned func() func(id uint32) bool
+	// HasHadRules, if set, reports whether connections can name rules, before the first one does. Until then, conntrack is not read: it may list a
+	// hundred thousand connections that have ended.
+	HasHadRules func() bool
 
 	flows       FlowCounters
 	connections Connections
@@ -161,7 +164,7 @@ func (s *FastStats) Read() (map[uint32]FastCount, error) {
 	s.retired.tellLost()
 	last := s.retired.since(s.seen, seen, time.Now())
 	last.addTo(fresh)
-	if err == nil && len(fresh) > 0 {
+	if err == nil && len(fresh) > 0 && s.canBeNamed() {
 		err = s.attribute(fresh)
 	}
 	if err == nil {
@@ -169,6 +172,12 @@ func (s *FastStats) Read() (map[uint32]FastCount, error) {
 		s.retired.counted(last)
 	}
 	return maps.Clone(s.rules), err
+}
+
+// canBeNamed reports whether a connection can name a rule: one of this agent, or of a former one that has stored a count. It is called when the counts have
+// been read. So the first rule was there before any connection that it has admitted, and that is in the counts.
+func (s *FastStats) canBeNamed() bool {
+	return s.HasHadRules == nil || len(s.rules) > 0 || s.HasHadRules()
 }
 
 // Forget drops the counts of rules that no connection names any more and for which keep returns false, and returns their ids. Such a

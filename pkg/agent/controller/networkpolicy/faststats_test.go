@@ -211,3 +211,42 @@ func TestRunForgets(t *testing.T) {
 		require.Equal(t, map[uint32]FastCount{7: {1, 1}, 9: {10, 1000}}, stats.State().Rules)
 	})
 }
+
+// Without any rule, conntrack is not read. Packets from before the first rule are not counted for it.
+func TestConntrackIsNotReadWithoutRules(t *testing.T) {
+	client, server := netip.AddrPortFrom(localPod, 1), netip.AddrPortFrom(remotePod, 80)
+	cache := &cachedFlows{flows: []CachedFlow{{Egress: true, Protocol: of.IPProtoTCP, Source: client, Destination: server, Packets: 10, Bytes: 1000}}}
+	table := &connectionTable{connections: []*conntrack.Connection{connection(localPod, 1, remotePod, fromPod)}}
+	stats, ids := NewFastStats(cache, table), newRuleIDs()
+	stats.HasHadRules = ids.any.Load
+	read := func() map[uint32]FastCount {
+		t.Helper()
+		counts, err := stats.Read()
+		require.NoError(t, err)
+		return counts
+	}
+	require.Empty(t, read())
+	require.Zero(t, table.lists)
+
+	id := ids.take(ruleKey{policy: "a"})
+	table.connections[0].Labels[0] = uint64(id)
+	cache.flows[0].Packets, cache.flows[0].Bytes = 13, 1300
+	require.Equal(t, map[uint32]FastCount{id: {3, 300}}, read())
+
+	ids.release(id)
+	cache.flows[0].Packets = 14
+	require.Equal(t, map[uint32]FastCount{id: {4, 300}}, read(), "its connections continue")
+}
+
+// A connection may name a rule of the former agent that this one does not have any more.
+func TestConntrackIsReadForFormerRules(t *testing.T) {
+	table := &connectionTable{connections: []*conntrack.Connection{connection(localPod, 1, remotePod, fromPod)}}
+	table.connections[0].Labels[0] = 7
+	client, server := netip.AddrPortFrom(localPod, 1), netip.AddrPortFrom(remotePod, 80)
+	stats := NewFastStats(&cachedFlows{flows: []CachedFlow{{Egress: true, Protocol: of.IPProtoTCP, Source: client, Destination: server, Packets: 10, Bytes: 1000}}}, table)
+	stats.HasHadRules = func() bool { return false }
+	stats.Restore(FastState{Rules: map[uint32]FastCount{7: {1, 1}}})
+	counts, err := stats.Read()
+	require.NoError(t, err)
+	require.Equal(t, map[uint32]FastCount{7: {11, 1001}}, counts)
+}

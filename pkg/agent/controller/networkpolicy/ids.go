@@ -3,7 +3,10 @@
 
 package networkpolicy
 
-import "hash/fnv"
+import (
+	"hash/fnv"
+	"sync/atomic"
+)
 
 // firstRuleID is the lowest id of a rule: 0 means none, and 1 is Antrea's for intercepting DNS.
 const firstRuleID = 2
@@ -13,6 +16,8 @@ const firstRuleID = 2
 // become another one's.
 type ruleIDs struct {
 	used map[uint32]bool
+	// any is set once a rule has had an id.
+	any atomic.Bool
 }
 
 func newRuleIDs() *ruleIDs { return &ruleIDs{used: map[uint32]bool{}} }
@@ -29,6 +34,7 @@ func (ids *ruleIDs) take(key ruleKey) uint32 {
 		id++
 	}
 	ids.used[id] = true
+	ids.any.Store(true)
 	return id
 }
 
