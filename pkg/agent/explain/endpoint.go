@@ -6,6 +6,7 @@ package explain
 import (
 	"cmp"
 	"net/netip"
+	"slices"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
@@ -64,6 +65,7 @@ func (c *serviceCase) explainEndpointPolicy(described *api.ExplainedEndpoint, e 
 	rules := c.explainer.Policies.Rules()
 	translated := policy.Connection{
 		Source: c.client, Destination: e.Address.Addr(), Protocol: c.protocol, DestinationPort: e.Address.Port(),
+		NodePort: c.frontend.NodePort,
 	}
 	if c.explainer.GroupsOf != nil {
 		// A rule that names the Service matches all of them.
@@ -72,8 +74,10 @@ func (c *serviceCase) explainEndpointPolicy(described *api.ExplainedEndpoint, e 
 		}
 	}
 	described.Egress = c.explainer.verdict(rules, policy.Egress, translated)
+	// Rules of NodePorts decide where they are dialed, wherever the Endpoint is.
+	decided := translated.NodePort && slices.ContainsFunc(rules, func(r *policy.Rule) bool { return len(r.AppliedToServices) > 0 })
 	// A Pod may always reach itself.
-	if e.PodNetwork && e.OnThisNode && e.Address.Addr() != c.client {
+	if (decided || e.PodNetwork && e.OnThisNode) && e.Address.Addr() != c.client {
 		described.Ingress = c.explainer.verdict(rules, policy.Ingress, translated)
 	}
 }

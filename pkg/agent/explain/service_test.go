@@ -277,6 +277,21 @@ func TestExplainServiceThatAPolicyNames(t *testing.T) {
 	}
 }
 
+// A rule that is applied to the Service decides about connections to its NodePort, and about no others.
+func TestExplainNodePortThatAPolicyIsAppliedTo(t *testing.T) {
+	applied := rule(policy.Ingress, "10.0.0.0/16")
+	applied.Effect, applied.AppliedTo, applied.AppliedToServices = policy.Effect{Order: policy.OrderOf(250, 5, 0), Action: policy.Drop}, nil, []uint32{8}
+	for nodePort, want := range map[bool][3]string{true: {"denied", "policy"}, false: {"slow", "no_connection"}} {
+		test := serviceTest{endpoints: []openflow.Endpoint{remoteEndpoint}, rules: fakePolicies{applied}, change: func(e *Explainer, s *fakeServices, _ *fakeCache) {
+			s.NodePort = nodePort
+			e.GroupsOf = func(uint8, netip.AddrPort) []uint32 { return []uint32{8} }
+		}}
+		answer, err := explainerOf(&test).Explain(t.Context(), Question{From: "ns/here", To: "10.96.0.1", Protocol: "tcp", Port: 80})
+		require.NoError(t, err)
+		requireTreatment(t, want, answer.Treatment)
+	}
+}
+
 // The Endpoints of a Service are described one by one.
 func TestExplainEndpoints(t *testing.T) {
 	test := serviceTest{endpoints: []openflow.Endpoint{remoteEndpoint, localEndpoint, ownEndpoint, hostEndpoint, unknownNode},
