@@ -14,10 +14,10 @@ import (
 // adminNames are names and patterns that rules of the Kubernetes network policy API have.
 var adminNames = [...]string{"a.test", "b.test.", "*.sub.test", "x.sub.test"}
 
-// adminPolicies returns policies of the Kubernetes network policy API, new ones and some of the last World's, unchanged or edited. Half of the Worlds
-// may have some.
+// adminPolicies returns policies of the Kubernetes network policy API, new ones and some of the last World's, unchanged or edited. Five of
+// eight Worlds may have some.
 func (g *Generator) adminPolicies() (policies []*AdminPolicy) {
-	if g.set%4 < 2 {
+	if g.set%8 < 2 || g.quiet() {
 		return nil
 	}
 	last := map[string]*AdminPolicy{}
@@ -65,7 +65,7 @@ func (g *Generator) adminPods() AdminPods {
 
 // adminRule returns a rule. The API permits names of destinations only with the action Allow, and names of ports only beside Pods.
 func (g *Generator) adminRule(p *AdminPolicy, egress bool) AdminRule {
-	rule := AdminRule{Action: pick(g.rng, []Opinion{MayAllow, MayDrop, MayDrop, mayPass})}
+	rule := AdminRule{Action: pick(g.rng, []Opinion{MayAllow, MayDrop, MayDrop, mayPass, mayPass})}
 	if p.Kind == BaselineKind && rule.Action == mayPass {
 		rule.Action = MayAllow
 	}
@@ -78,7 +78,7 @@ func (g *Generator) adminRule(p *AdminPolicy, egress bool) AdminRule {
 		case egress && n < 3:
 			peer.Networks = []string{g.block().CIDR, g.block().CIDR}
 		case egress && n < 5 && g.turnover && p.Kind != BaselineKind:
-			rule.Action, peer.Names = MayAllow, []string{pick(g.rng, append(adminNames[:len(adminNames):len(adminNames)], g.freshName()))}
+			rule.Action, peer.Names = MayAllow, []string{pick(g.rng, adminNames[:]), g.freshName()}
 		default:
 			peer.Pods = ptr.To(g.adminPods())
 		}

@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +25,9 @@ const (
 	serviceNames      = 2
 	policyNames       = 4
 )
+
+// lastPriority is the last priority of a policy in its tier, crowdedStep the difference of priorities where they are crowded.
+const lastPriority, crowdedStep = 10000, 0.125
 
 // tierPriorities are the priorities of the tiers that users make. The first one always exists.
 var tierPriorities = []int32{0, 99, 101, 249}
@@ -115,7 +119,7 @@ func (g *Generator) nextSpec(w *World, meta *metav1.ObjectMeta, i int) crd.Group
 	case last != nil && g.chance(10):
 		g.damage(w, meta)
 		return *copied(last)
-	case last == nil || len(last.IPBlocks) == 0 || g.chance(30):
+	case last == nil || len(last.IPBlocks) == 0 || g.chance(20):
 		return g.groupSpec(meta.Namespace, i)
 	}
 	next := copied(last)
@@ -228,8 +232,8 @@ func (g *Generator) addAntreaPolicies(w *World) {
 		name, namespace := fmt.Sprint("np", i), namespaceName(g.rng.IntN(namespaces))
 		if !taken["/"+name] && g.chance(45) {
 			spec := g.antreaSpec("")
-			if n := len(w.ClusterNetworkPolicies); n > 0 && g.chance(30) {
-				spec = g.contrary(&w.ClusterNetworkPolicies[g.rng.IntN(n)].Spec)
+			if other := g.contradicted(w.ClusterNetworkPolicies); other != nil {
+				spec = g.contrary(other)
 			}
 			w.ClusterNetworkPolicies = append(w.ClusterNetworkPolicies, &crd.ClusterNetworkPolicy{ObjectMeta: g.meta("cnp", "", name), Spec: spec})
 		}
@@ -266,9 +270,27 @@ func (g *Generator) antreaSpec(namespace string) (spec crd.NetworkPolicySpec) {
 	return spec
 }
 
-// contrary returns a policy that matches the same connections as another one at the same place, with actions of its own.
+// contradicted returns the policy that a new one contradicts, nil in most cases; where places are crowded, in most cases the last policy.
+func (g *Generator) contradicted(policies []*crd.ClusterNetworkPolicy) *crd.NetworkPolicySpec {
+	switch {
+	case len(policies) == 0:
+		return nil
+	case g.crowded() && g.chance(60):
+		last := slices.MaxFunc(policies, func(a, b *crd.ClusterNetworkPolicy) int { return cmp.Compare(a.Spec.Priority, b.Spec.Priority) })
+		return &last.Spec
+	case g.chance(30):
+		return &pick(g.rng, policies).Spec
+	}
+	return nil
+}
+
+// contrary returns a policy that matches the same connections as another policy, with actions of its own, at the same place or, where places are
+// crowded, also at the next one: then the former policy must move.
 func (g *Generator) contrary(other *crd.NetworkPolicySpec) crd.NetworkPolicySpec {
 	spec := *copied(other)
+	if g.crowded() && g.chance(60) {
+		spec.Priority = min(spec.Priority+crowdedStep, lastPriority)
+	}
 	for _, rules := range [][]crd.Rule{spec.Ingress, spec.Egress} {
 		for i := range rules {
 			rules[i].Action = g.action(spec.Tier)
@@ -278,7 +300,7 @@ func (g *Generator) contrary(other *crd.NetworkPolicySpec) crd.NetworkPolicySpec
 }
 
 // crowded reports whether the policies of this World have places close to one another, some of them equal, at the end of a small table: a new
-// place moves others. Three of eight Worlds are so, one after the other.
+// place moves others. Three of eight Worlds are so, one after the other; the new places of each follow the places of the World before it.
 func (g *Generator) crowded() bool { return g.antrea && g.turnover && g.set%8 >= 5 }
 
 // quiet reports whether this World has none of these policies: Kubernetes' alone decide. One of eight Worlds is so.
@@ -294,13 +316,13 @@ func (g *Generator) placeSpec(spec *crd.NetworkPolicySpec) {
 	}
 	if g.crowded() {
 		spec.Tier = pick(g.rng, []string{crd.ApplicationTier, crd.BaselineTier, crd.BaselineTier, crd.BaselineTier})
-		spec.Priority = 10000 - float64(g.rng.IntN(24))/8
+		spec.Priority = lastPriority - float64(7-g.set%8) - float64(g.rng.IntN(8))*crowdedStep
 		return
 	}
 	spec.Tier = pick(g.rng, []string{
 		crd.EmergencyTier, crd.SecurityOpsTier, crd.ApplicationTier, crd.ApplicationTier, crd.BaselineTier, crd.BaselineTier, "t0", "t1", "t2", "t3", "t1", "t2", "t3",
 	})
-	spec.Priority = pick(g.rng, []float64{1, 1.001, 1.002, 5, 5, 5.5, 100, 9999.9, 10000})
+	spec.Priority = pick(g.rng, []float64{1, 1.001, 1.002, 5, 5, 5.5, 100, 9999.9, lastPriority})
 }
 
 // editSpec changes one part of a policy.

@@ -68,12 +68,12 @@ func (g *Generator) peerService(namespace string) crd.PeerService {
 // addPorts adds ports and protocols to a rule.
 func (g *Generator) addPorts(rule *crd.Rule) {
 	rule.Ports = g.antreaPorts()
-	if g.chance(20) {
+	if g.chance(30) {
 		icmp := &crd.ICMPProtocol{}
-		if g.chance(70) {
-			icmp.ICMPType = ptr.To(pick(g.rng, []int32{echoRequest, echoRequest6, 0, 13}))
-			if g.chance(40) {
-				icmp.ICMPCode = ptr.To(pick(g.rng, []int32{0, 0, 1}))
+		if g.chance(75) {
+			icmp.ICMPType = ptr.To(pick(g.rng, []int32{echoRequest, echoRequest, echoRequest6, echoRequest6, 0, 13}))
+			if g.chance(75) {
+				icmp.ICMPCode = ptr.To(pick(g.rng, []int32{0, 1, 1}))
 			}
 		}
 		rule.Protocols = append(rule.Protocols, crd.NetworkPolicyProtocol{ICMP: icmp})
@@ -101,7 +101,7 @@ func (g *Generator) appliedTo(namespace string) (entries []crd.AppliedTo) {
 	for range 1 + g.rng.IntN(2) {
 		var entry crd.AppliedTo
 		switch n := g.rng.IntN(10); {
-		case n < 2:
+		case n < 2, n < 4 && namespace != "":
 			entry.Group = g.groupName(namespace)
 		case n < 3 && namespace == "":
 			entry.ServiceAccount = g.serviceAccount()
@@ -119,17 +119,17 @@ func (g *Generator) appliedTo(namespace string) (entries []crd.AppliedTo) {
 }
 
 func (g *Generator) antreaPeer(namespace string) (peer crd.NetworkPolicyPeer) {
-	switch n := g.rng.IntN(26); {
+	switch n := g.rng.IntN(28); {
 	case n < 3:
 		block := g.block()
 		peer.IPBlock = &crd.IPBlock{CIDR: block.CIDR, Except: block.Except}
-	case n < 8:
+	case n < 9:
 		peer.Group = g.groupName(namespace)
-	case n < 11:
+	case n < 12:
 		peer.NodeSelector = g.nodeSelector()
-	case n < 12 && namespace == "":
+	case n < 14 && namespace == "":
 		peer.ServiceAccount = g.serviceAccount()
-	case n < 17 && namespace == "":
+	case n < 19 && namespace == "":
 		peer.Namespaces = &crd.PeerNamespaces{Match: crd.NamespaceMatchSelf}
 		if g.chance(72) {
 			peer.Namespaces = &crd.PeerNamespaces{SameLabels: pick(g.rng, [][]string{{"team"}, {"env"}, {"team", "env"}, {"env", "team"}, {"team", "env"}, {"env", "team"}, {"team", "env"}, {"env", "team"}})}
@@ -137,9 +137,9 @@ func (g *Generator) antreaPeer(namespace string) (peer crd.NetworkPolicyPeer) {
 		if g.chance(40) {
 			peer.PodSelector = ptr.To(g.selector())
 		}
-	case n < 18:
+	case n < 20:
 		// An empty peer is all Pods.
-	case n < 22:
+	case n < 24:
 		peer.NamespaceSelector = g.namespaceSelector()
 		if g.chance(50) {
 			peer.PodSelector = ptr.To(g.selector())
@@ -150,18 +150,21 @@ func (g *Generator) antreaPeer(namespace string) (peer crd.NetworkPolicyPeer) {
 	return peer
 }
 
-// antreaPorts returns ports as Kubernetes' policies have them, some with source ports.
+// antreaPorts returns ports as Kubernetes' policies have them, some with source ports, and these more often of SCTP: it has flows of its own.
 func (g *Generator) antreaPorts() (ports []crd.NetworkPolicyPort) {
 	if g.chance(40) {
 		return nil
 	}
 	for _, port := range g.ports() {
 		p := crd.NetworkPolicyPort{Protocol: port.Protocol, Port: port.Port, EndPort: port.EndPort}
-		if g.chance(30) {
+		if g.chance(45) {
 			r := pick(g.rng, [][2]int32{{0, middlePort - 1}, {middlePort, 65535}, {middlePort - 1, middlePort}, {middlePort, middlePort}, {10007, 44001}})
 			p.SourcePort, p.SourceEndPort = &r[0], &r[1]
 			if r[0] == r[1] {
 				p.SourceEndPort = nil
+			}
+			if g.chance(30) {
+				p.Protocol = ptr.To(corev1.ProtocolSCTP)
 			}
 		}
 		ports = append(ports, p)
@@ -169,9 +172,9 @@ func (g *Generator) antreaPorts() (ports []crd.NetworkPolicyPort) {
 	return ports
 }
 
-// sourcePort returns a port that policies name or the one before or after it; 0 means any.
+// sourcePort returns a port that policies name or the one before or after it, always so for SCTP, which policies name least; 0 means any.
 func (g *Generator) sourcePort(protocol corev1.Protocol) uint16 {
-	if !g.antrea || protocol == ICMP || g.chance(60) {
+	if !g.antrea || protocol == ICMP || protocol != corev1.ProtocolSCTP && g.chance(60) {
 		return 0
 	}
 	return pick(g.rng, []uint16{middlePort - 2, middlePort - 1, middlePort, middlePort + 1, 10006, 10007, 44001, 44002})

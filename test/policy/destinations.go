@@ -85,13 +85,13 @@ var fqdns = []string{"a.test", "B.test.", "*.test", "*.sub.test", "x.*", "nothin
 // freshName is a name that no World before this one has: no agent has resolved it.
 func (g *Generator) freshName() string { return fmt.Sprintf("n%d.fresh", g.set) }
 
-// fqdn returns a name or a pattern, in half of the cases of the fresh name alone.
+// fqdn returns a name or a pattern, in half of the cases or more of the fresh name alone.
 func (g *Generator) fqdn() string {
 	fresh := g.freshName()
-	return pick(g.rng, append(fqdns[:len(fqdns):len(fqdns)], fresh, strings.ToUpper(fresh)+".", strings.TrimSuffix(fresh, "fresh")+"*", "*"+fresh, "n*"+fresh[1:]+"*"))
+	return pick(g.rng, append(fqdns[:len(fqdns):len(fqdns)], fresh, fresh, fresh, strings.ToUpper(fresh)+".", strings.TrimSuffix(fresh, "fresh")+"*", "*"+fresh, "n*"+fresh[1:]+"*"))
 }
 
-// addNames gives a World the constant names, its fresh one, and names of earlier Worlds that policies still have; half of these have other places.
+// addNames gives a World the constant names, its fresh one, and names of earlier Worlds that policies still have; most of these have other places.
 func (g *Generator) addNames(w *World) {
 	w.Names = maps.Clone(constantNames)
 	if g.last != nil {
@@ -99,7 +99,7 @@ func (g *Generator) addNames(w *World) {
 			if constantNames[name] != nil || !w.hasRuleWith(name) {
 				continue
 			}
-			if w.Names[name] = g.last.Names[name]; g.chance(50) {
+			if w.Names[name] = g.last.Names[name]; g.chance(75) {
 				w.Names[name] = g.places(w)
 			}
 		}
@@ -108,7 +108,7 @@ func (g *Generator) addNames(w *World) {
 }
 
 func (g *Generator) places(w *World) []int {
-	return []int{g.rng.IntN(len(w.Pods)), g.rng.IntN(len(w.Pods))}
+	return []int{g.rng.IntN(len(w.Pods)), g.rng.IntN(len(w.Pods)), g.rng.IntN(len(w.Pods))}
 }
 
 // TTL returns the TTL in seconds of a name's addresses. The addresses of names that change expire at once: the next answer replaces them.

@@ -115,8 +115,9 @@ func seenPolicies(seen map[string]int, last, w *World) {
 
 // Worlds with Antrea's policies are reproducible, and 40 of them have each feature often enough, on average of some seeds: of one, it is chance.
 func TestAntreaIsVaried(t *testing.T) {
-	const seeds = 4
+	const seeds = 6
 	seen := map[string]int{}
+	defer func() { t.Log(seen) }()
 	for seed := range uint64(seeds) {
 		seenOfSeed(t, seen, seed)
 	}
@@ -127,6 +128,11 @@ func TestAntreaIsVaried(t *testing.T) {
 		"dialed allowed", "dialed dropped", "dialed rejected",
 	} {
 		require.Greater(t, seen[what], 7*seeds, what)
+	}
+	for _, what := range []string{
+		"former addresses would decide", "a code of ICMP decides", "a source port of SCTP decides", "a name in such a policy decides", "Pass of an AdminNetworkPolicy decides",
+	} {
+		require.Greater(t, seen[what], 2*seeds, what)
 	}
 	rejected := slices.DeleteFunc(slices.Collect(maps.Keys(seen)), func(what string) bool { return !strings.HasPrefix(what, rejectedThere) })
 	require.Len(t, rejected, 16, "%v", seen)
@@ -152,6 +158,7 @@ func seenOfSeed(t *testing.T, seen map[string]int, seed uint64) {
 		w := a.Next()
 		require.Equal(t, w, b.Next())
 		seenAntrea(seen, w)
+		others := alternatives(last, w)
 		for i, p := range a.Probes(w) {
 			opinion := w.Opinion(p)
 			for bit, name := range map[Opinion]string{MayAllow: "allowed", MayDrop: "dropped", MayReject: "rejected"} {
@@ -159,8 +166,12 @@ func seenOfSeed(t *testing.T, seen map[string]int, seed uint64) {
 					seen[name]++
 				}
 			}
-			if i%5 == 0 { // because it judges each probe five times
-				seenToDecide(seen, last, w, p)
+			if i%3 == 0 { // because it judges each probe a dozen times
+				for what, other := range others {
+					if other.Opinion(p)&opinion == 0 {
+						seen[what]++
+					}
+				}
 			}
 			if p.Via != nil {
 				seen["dialed "+opinion.String()]++
@@ -174,8 +185,9 @@ func seenOfSeed(t *testing.T, seen map[string]int, seed uint64) {
 	}
 }
 
-// seenToDecide counts a probe by what its treatment depends on.
-func seenToDecide(seen map[string]int, last, w *World, p *Probe) {
+// alternatives returns what a World would be without something: a probe that is then treated differently depends on it.
+func alternatives(last, w *World) map[string]*World {
+	others := map[string]*World{}
 	for what, without := range map[string]func(*World){
 		"a name decides":       func(w *World) { w.Names = nil },
 		"a fresh name decides": func(w *World) { w.Names = constantNames },
@@ -184,12 +196,87 @@ func seenToDecide(seen map[string]int, last, w *World, p *Probe) {
 		"Pods of child groups decide":                           withoutPodsOfChildren,
 		"changed exceptions decide":                             func(w *World) { formerExceptions(last, w) },
 		"an edit that cannot be read would decide":              withoutDamaged,
+		"former addresses would decide":                         func(w *World) { formerAddresses(last, w) },
+		"a code of ICMP decides":                                func(w *World) { w.editRules(withoutCodes) },
+		"a source port of SCTP decides":                         func(w *World) { w.editRules(withoutSourcesOfSCTP) },
+		"a name in such a policy decides":                       func(w *World) { w.editAdmin(withoutNames) },
+		"Pass of an AdminNetworkPolicy decides":                 func(w *World) { w.editAdmin(allowForPass) },
 	} {
 		other := *w
 		without(&other)
-		if other.Opinion(p)&w.Opinion(p) == 0 {
-			seen[what]++
+		others[what] = &other
+	}
+	return others
+}
+
+// formerAddresses adds to names the addresses that they had in the last World.
+func formerAddresses(last, w *World) {
+	if last == nil {
+		return
+	}
+	w.Names = maps.Clone(w.Names)
+	for name, places := range w.Names {
+		w.Names[name] = slices.Concat(places, last.Names[name])
+	}
+}
+
+// editRules replaces the rules of Antrea's policies.
+func (w *World) editRules(edit func(*crd.Rule)) {
+	each := func(spec *crd.NetworkPolicySpec) {
+		for _, rules := range [][]crd.Rule{spec.Ingress, spec.Egress} {
+			for i := range rules {
+				edit(&rules[i])
+			}
 		}
+	}
+	w.ClusterNetworkPolicies, w.AntreaNetworkPolicies = slices.Clone(w.ClusterNetworkPolicies), slices.Clone(w.AntreaNetworkPolicies)
+	for i, p := range w.ClusterNetworkPolicies {
+		w.ClusterNetworkPolicies[i] = copied(p)
+		each(&w.ClusterNetworkPolicies[i].Spec)
+	}
+	for i, p := range w.AntreaNetworkPolicies {
+		w.AntreaNetworkPolicies[i] = copied(p)
+		each(&w.AntreaNetworkPolicies[i].Spec)
+	}
+}
+
+func withoutCodes(rule *crd.Rule) {
+	for _, protocol := range rule.Protocols {
+		protocol.ICMP.ICMPCode = nil
+	}
+}
+
+func withoutSourcesOfSCTP(rule *crd.Rule) {
+	for i := range rule.Ports {
+		if port := &rule.Ports[i]; port.Protocol != nil && *port.Protocol == corev1.ProtocolSCTP {
+			port.SourcePort = nil
+		}
+	}
+}
+
+// editAdmin replaces the rules of the Kubernetes network policy API.
+func (w *World) editAdmin(edit func(kind string, rule *AdminRule)) {
+	w.AdminPolicies = slices.Clone(w.AdminPolicies)
+	for i, p := range w.AdminPolicies {
+		next := copied(p)
+		for _, rules := range [][]AdminRule{next.Ingress, next.Egress} {
+			for i := range rules {
+				edit(p.Kind, &rules[i])
+			}
+		}
+		w.AdminPolicies[i] = next
+	}
+}
+
+func withoutNames(_ string, rule *AdminRule) {
+	for i := range rule.Peers {
+		rule.Peers[i].Names = nil
+	}
+}
+
+func allowForPass(kind string, rule *AdminRule) {
+	if kind == AdminKind && rule.Action == mayPass {
+		rule.Action = MayAllow
 	}
 }
 
