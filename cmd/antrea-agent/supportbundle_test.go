@@ -56,8 +56,6 @@ func requireSupportBundle(t *testing.T, api *apiClient) {
 			require.Contains(t, f.Error, "oncache is not enabled")
 		case f.Name == "memberlist": // antrea-controller, which makes the key, is missing
 			require.Contains(t, f.Error, "the members are not known")
-		case f.Name == "serviceexternalip":
-			require.Contains(t, f.Error, "serviceexternalip is not enabled")
 		case strings.HasPrefix(f.Name, "datapath/"): // the datapath of this test is in user space
 		case strings.HasPrefix(f.Name, "kernel/"):
 		default:

@@ -13,7 +13,7 @@ import (
 // generated from them.
 type gate struct {
 	name featuregate.Feature
-	// spec contains the stage and the default, which are Antrea's but for untried.
+	// spec contains the stage and the default, which are Antrea's.
 	spec featuregate.FeatureSpec
 	// about describes the feature in one sentence.
 	about string
@@ -86,11 +86,9 @@ const (
 )
 
 var (
-	alpha = featuregate.FeatureSpec{Default: false, PreRelease: featuregate.Alpha}
-	beta  = featuregate.FeatureSpec{Default: true, PreRelease: featuregate.Beta}
-	ga    = featuregate.FeatureSpec{Default: true, PreRelease: featuregate.GA}
-	// untried is the spec of a gate that is Beta and on in Antrea, and off here until what a review of it found is mended.
-	untried    = featuregate.FeatureSpec{Default: false, PreRelease: featuregate.Beta}
+	alpha      = featuregate.FeatureSpec{Default: false, PreRelease: featuregate.Alpha}
+	beta       = featuregate.FeatureSpec{Default: true, PreRelease: featuregate.Beta}
+	ga         = featuregate.FeatureSpec{Default: true, PreRelease: featuregate.GA}
 	deprecated = featuregate.FeatureSpec{Default: false, PreRelease: featuregate.Deprecated}
 	// locked is the spec of a GA gate that can no longer be switched off.
 	locked = featuregate.FeatureSpec{Default: true, PreRelease: featuregate.GA, LockToDefault: true}
@@ -145,7 +143,7 @@ var table = []gate{
 		page: "docs/use/antrea-proxy.md#which-endpoints"},
 	{name: "SecondaryNetwork", spec: alpha, in: agent, about: "Further interfaces for Pods.",
 		section: "secondaryNetwork"},
-	{name: ServiceExternalIP, spec: untried, in: both, about: "Addresses for LoadBalancer Services.",
+	{name: ServiceExternalIP, spec: beta, in: both, about: "Addresses for LoadBalancer Services.",
 		page: "docs/use/antrea-proxy.md#external-addresses"},
 	{name: "ServiceTrafficDistribution", spec: locked, in: agent, about: "The field trafficDistribution of Services.",
 		page: "docs/use/antrea-proxy.md#which-endpoints"},

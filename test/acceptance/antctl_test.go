@@ -80,7 +80,7 @@ func (c *cluster) testVerbose(t *testing.T, args []string) {
 
 // absent are commands of features that this version does not have, or that are off.
 var absent = map[string]bool{
-	"trace-packet": true, "get podmulticaststats": true, "get serviceexternalip": true, "get bgppolicy": true,
+	"trace-packet": true, "get podmulticaststats": true, "get bgppolicy": true,
 	"get bgppeers": true, "get bgproutes": true,
 }
 

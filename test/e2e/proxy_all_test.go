@@ -24,9 +24,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
 
-// withoutKubeProxy lets agents handle all Services, and gives these addresses of pools.
+// withoutKubeProxy lets agents handle all Services.
 func withoutKubeProxy(o *cluster.Options) {
-	o.FeatureGates["ServiceExternalIP"] = true
 	o.AgentConfig = func(node int, conf map[string]any) {
 		smallCache(node, conf)
 		conf["antreaProxy"] = map[string]any{"proxyAll": true}
