@@ -200,7 +200,7 @@ func throughTunnel(g *pipeline.Generator, peer Peer) []of.Action {
 }
 
 // movedPeerFlow sends answers to a peer through the tunnel that was reached without it when it opened the connection: they pass the host, which
-// returns them to the bridge.
+// returns them to the bridge. Only hybrid has it: connections from before a change of the mode to encap end.
 func movedPeerFlow(g *pipeline.Generator, f pipeline.Family, cidr netip.Prefix, peer Peer) of.Flow {
 	return g.Flow(pipeline.CookiePodConnectivity, pipeline.TableL3Forwarding, pipeline.PriorityHigh+1,
 		pipeline.Matches(f.EthType, of.CTState("+rpl+trk"), pipeline.ConnFromGateway.Match(), pipeline.FromGateway.Match(), f.Dst(cidr)),
