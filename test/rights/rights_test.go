@@ -25,7 +25,7 @@ var dynamic = map[string]string{
 	"pkg/controller/traceflow/controller.go":   "traceflows.crd.antrea.io",
 	"pkg/controller/externalip/controller.go":  "egresses.crd.antrea.io",
 	"pkg/controller/externalip/egress.go":      "egresses.crd.antrea.io",
-	"pkg/controller/externalip/write.go":       "egresses.crd.antrea.io externalippools.crd.antrea.io",
+	"pkg/controller/externalip/write.go":       "egresses.crd.antrea.io externalippools.crd.antrea.io services",
 	"pkg/controller/tiers/tiers.go":            "tiers.crd.antrea.io",
 	"pkg/apiserver/certificate/publish.go":     "apiservices.apiregistration.k8s.io",
 	"pkg/controller/networkpolicy/statuscontroller.go": "clusternetworkpolicies.crd.antrea.io networkpolicies.crd.antrea.io clustergroups.crd.antrea.io groups.crd.antrea.io " +
