@@ -4,7 +4,6 @@
 package policy
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,8 +25,8 @@ const (
 	policyNames       = 4
 )
 
-// lastPriority is the last priority of a policy in its tier, crowdedStep the difference of priorities where they are crowded.
-const lastPriority, crowdedStep = 10000, 0.125
+// crowdedStep is the difference of priorities where they are crowded.
+const crowdedStep = 1. / 1024
 
 // tierPriorities are the priorities of the tiers that users make. The first one always exists.
 var tierPriorities = []int32{0, 99, 101, 249}
@@ -62,6 +61,9 @@ func (g *Generator) addAntrea(w *World) {
 			meta := g.meta("", "", fmt.Sprint("g", i))
 			w.ClusterGroups = append(w.ClusterGroups, &crd.ClusterGroup{ObjectMeta: meta, Spec: g.nextSpec(w, &meta, i)})
 		}
+	}
+	if g.still() {
+		g.keepGroups(w)
 	}
 	if g.placed = nil; !g.quiet() {
 		g.addAntreaPolicies(w)
@@ -227,13 +229,16 @@ func (g *Generator) addAntreaPolicies(w *World) {
 			}
 		}
 	}
+	if g.crowded() {
+		g.addBefore(w)
+	}
 	for i := range policyNames {
 		// Kubernetes' policies also have these names.
 		name, namespace := fmt.Sprint("np", i), namespaceName(g.rng.IntN(namespaces))
 		if !taken["/"+name] && g.chance(45) {
 			spec := g.antreaSpec("")
-			if other := g.contradicted(w.ClusterNetworkPolicies); other != nil {
-				spec = g.contrary(other)
+			if n := len(w.ClusterNetworkPolicies); n > 0 && g.chance(30) {
+				spec = g.contrary(&w.ClusterNetworkPolicies[g.rng.IntN(n)].Spec)
 			}
 			w.ClusterNetworkPolicies = append(w.ClusterNetworkPolicies, &crd.ClusterNetworkPolicy{ObjectMeta: g.meta("cnp", "", name), Spec: spec})
 		}
@@ -270,27 +275,26 @@ func (g *Generator) antreaSpec(namespace string) (spec crd.NetworkPolicySpec) {
 	return spec
 }
 
-// contradicted returns the policy that a new one contradicts, nil in most cases; where places are crowded, in most cases the last policy.
-func (g *Generator) contradicted(policies []*crd.ClusterNetworkPolicy) *crd.NetworkPolicySpec {
-	switch {
-	case len(policies) == 0:
-		return nil
-	case g.crowded() && g.chance(60):
-		last := slices.MaxFunc(policies, func(a, b *crd.ClusterNetworkPolicy) int { return cmp.Compare(a.Spec.Priority, b.Spec.Priority) })
-		return &last.Spec
-	case g.chance(30):
-		return &pick(g.rng, policies).Spec
+// addBefore adds a policy that contradicts the first policy of the tier Baseline so far, at the place before it: where places are crowded, that
+// policy moves.
+func (g *Generator) addBefore(w *World) {
+	var first *crd.NetworkPolicySpec
+	for _, p := range w.ClusterNetworkPolicies {
+		if p.Spec.Tier == crd.BaselineTier && (first == nil || p.Spec.Priority < first.Priority) {
+			first = &p.Spec
+		}
 	}
-	return nil
+	if first == nil {
+		return
+	}
+	spec := g.contrary(first)
+	spec.Priority = first.Priority - crowdedStep
+	w.ClusterNetworkPolicies = append(w.ClusterNetworkPolicies, &crd.ClusterNetworkPolicy{ObjectMeta: g.meta("cnp", "", fmt.Sprint("before", g.set)), Spec: spec})
 }
 
-// contrary returns a policy that matches the same connections as another policy, with actions of its own, at the same place or, where places are
-// crowded, also at the next one: then the former policy must move.
+// contrary returns a policy that matches the same connections as another one at the same place, with actions of its own.
 func (g *Generator) contrary(other *crd.NetworkPolicySpec) crd.NetworkPolicySpec {
 	spec := *copied(other)
-	if g.crowded() && g.chance(60) {
-		spec.Priority = min(spec.Priority+crowdedStep, lastPriority)
-	}
 	for _, rules := range [][]crd.Rule{spec.Ingress, spec.Egress} {
 		for i := range rules {
 			rules[i].Action = g.action(spec.Tier)
@@ -299,9 +303,26 @@ func (g *Generator) contrary(other *crd.NetworkPolicySpec) crd.NetworkPolicySpec
 	return spec
 }
 
-// crowded reports whether the policies of this World have places close to one another, some of them equal, at the end of a small table: a new
-// place moves others. Three of eight Worlds are so, one after the other; the new places of each follow the places of the World before it.
+// crowded reports whether the policies of this World have places close to one another, some of them equal, at the beginning of a small table: a new
+// place moves others, towards lower priorities. Three of eight Worlds are so, one after the other; the new places of each precede the places of the
+// World before it.
 func (g *Generator) crowded() bool { return g.antrea && g.turnover && g.set%8 >= 5 }
+
+// still reports whether only the policies of this World are new. Where Pods or groups change, agents install most rules again, also rules with a
+// wrong priority. The last of the crowded Worlds is so.
+func (g *Generator) still() bool { return g.crowded() && g.set%8 == 7 && g.last != nil }
+
+// keepGroups gives a World the groups of the last one, and what they select by.
+func (g *Generator) keepGroups(w *World) {
+	w.NodeLabels, w.Services, w.Groups, w.ClusterGroups = g.last.NodeLabels, g.last.Services, g.last.Groups, g.last.ClusterGroups
+	clear(w.Damaged)
+	for _, group := range w.Groups {
+		w.Damaged[group.UID] = g.last.Damaged[group.UID]
+	}
+	for _, group := range w.ClusterGroups {
+		w.Damaged[group.UID] = g.last.Damaged[group.UID]
+	}
+}
 
 // quiet reports whether this World has none of these policies: Kubernetes' alone decide. One of eight Worlds is so.
 func (g *Generator) quiet() bool { return g.turnover && g.set%8 == 4 }
@@ -316,13 +337,13 @@ func (g *Generator) placeSpec(spec *crd.NetworkPolicySpec) {
 	}
 	if g.crowded() {
 		spec.Tier = pick(g.rng, []string{crd.ApplicationTier, crd.BaselineTier, crd.BaselineTier, crd.BaselineTier})
-		spec.Priority = lastPriority - float64(7-g.set%8) - float64(g.rng.IntN(8))*crowdedStep
+		spec.Priority = float64(8*(8-g.set%8)+g.rng.IntN(8)) * crowdedStep
 		return
 	}
 	spec.Tier = pick(g.rng, []string{
 		crd.EmergencyTier, crd.SecurityOpsTier, crd.ApplicationTier, crd.ApplicationTier, crd.BaselineTier, crd.BaselineTier, "t0", "t1", "t2", "t3", "t1", "t2", "t3",
 	})
-	spec.Priority = pick(g.rng, []float64{1, 1.001, 1.002, 5, 5, 5.5, 100, 9999.9, lastPriority})
+	spec.Priority = pick(g.rng, []float64{1, 1.001, 1.002, 5, 5, 5.5, 100, 9999.9, 10000})
 }
 
 // editSpec changes one part of a policy.

@@ -61,6 +61,9 @@ func (g *Generator) Next() *World {
 	if g.turnover {
 		g.turnPods(w)
 	}
+	if g.still() {
+		w.Namespaces, w.Pods, w.Hosts, w.Ended = g.last.Namespaces, g.last.Pods, g.last.Hosts, g.last.Ended
+	}
 	if w.Policies = g.policies(); g.crowded() {
 		w.Policies = w.Policies[:min(1, len(w.Policies))]
 	}
