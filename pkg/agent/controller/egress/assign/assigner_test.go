@@ -224,6 +224,26 @@ func TestNoNode(t *testing.T) {
 	require.Equal(t, 1, reported)
 }
 
+// TestRefusedAddress: no Node takes, or keeps, an address that the controller has not given to the Egress.
+func TestRefusedAddress(t *testing.T) {
+	addr := netip.MustParseAddr("169.254.100.1")
+	in := input{
+		node: "node-1", members: membersOf("node-1"), limit: func(string) int { return 1 }, refuse: func(netip.Addr) error { return nil }, present: sets.New[netip.Addr](),
+		pools: map[string]*v1beta1.ExternalIPPool{"p": {}}, egresses: []*v1beta1.Egress{{ObjectMeta: metav1.ObjectMeta{Name: "e"}, Spec: v1beta1.EgressSpec{EgressIP: addr.String(), ExternalIPPool: "p"}}},
+	}
+	require.Equal(t, []netip.Addr{addr}, decide(in).add, "not judged yet, or by a controller without conditions")
+	status := &in.egresses[0].Status
+	status.EgressNode = "node-1"
+	status.Conditions = []v1beta1.EgressCondition{{Type: v1beta1.IPAllocated, Status: corev1.ConditionFalse}}
+	require.Empty(t, decide(in).add)
+	in.present.Insert(addr)
+	require.Equal(t, []netip.Addr{addr}, decide(in).remove)
+	in.members = &memberlist.Snapshot{Unknown: errors.New("no key")}
+	require.Equal(t, []netip.Addr{addr}, decide(in).remove)
+	status.Conditions[0].Status = corev1.ConditionTrue
+	require.Empty(t, decide(in).remove)
+}
+
 // TestLimit: the annotation of a Node counts before the configuration, and no Node has more addresses than marks for packets.
 func TestLimit(t *testing.T) {
 	annotated := func(name, limit string) *corev1.Node {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/memberlist"
@@ -46,9 +47,13 @@ type decision struct {
 	failures map[string]error
 }
 
-// pooled returns the address of an Egress with a pool; invalid if it has none.
+// pooled returns the address of an Egress with a pool; invalid if it has none, or one that the controller has not given it: an address outside of the pool, or of
+// another object.
 func pooled(e *v1beta1.Egress) netip.Addr {
-	if e.Spec.ExternalIPPool == "" {
+	refused := slices.ContainsFunc(e.Status.Conditions, func(c v1beta1.EgressCondition) bool {
+		return c.Type == v1beta1.IPAllocated && c.Status == corev1.ConditionFalse
+	})
+	if e.Spec.ExternalIPPool == "" || refused {
 		return netip.Addr{}
 	}
 	addr, err := netip.ParseAddr(e.Spec.EgressIP)
