@@ -89,7 +89,8 @@ func TestAlerts(t *testing.T) {
 
 // TestAlertsCanFail: a rule that never fires, and one that always does, are noticed.
 func TestAlertsCanFail(t *testing.T) {
-	for _, change := range [][2]string{{"> 0.25 *", "> 0.50 *"}, {"> 0.25 *", "> 0.01 *"}, {"[15m])) > 10", "[15m])) > 20"}, {`state="Suspended"`, `state="Active"`}} {
+	for _, change := range [][2]string{{"> 0.25 *", "> 0.50 *"}, {"> 0.25 *", "> 0.01 *"}, {"[15m])) > 10", "[15m])) > 20"}, {`state="Suspended"`, `state="Active"`},
+		{`up{job=~"antrea-agents?"} == 0`, "up == 0"}, {`absent(up{job=~"antrea-agents?"})`, `absent(up{job="antrea-agent"})`}, {`controllers?"} == 1)`, `controllers?"})`}} {
 		rules := strings.Replace(read(t, alertsFile), change[0], change[1], 1)
 		require.NotEqual(t, read(t, alertsFile), rules)
 		out, err := promtool(t, map[string]string{"alerts.yaml": rules, "test.yaml": read(t, alertsTest)}, "test", "rules", "test.yaml")
@@ -105,7 +106,7 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 		for _, name := range []string{"summary", "description", "command", "runbook_url"} {
 			require.NotEmpty(t, rule.Annotations[name], "%s of %s", name, rule.Alert)
 		}
-		command := regexp.MustCompile(`^antctl (get|oncache) \w+`).FindString(rule.Annotations["command"])
+		command := regexp.MustCompile(`^antctl (status|(get|oncache) \w+)`).FindString(rule.Annotations["command"])
 		require.NotEmpty(t, command, rule.Alert)
 		require.True(t, strings.Contains(manual, "### "+command+"\n"), "%s: docs/use/antctl.md has no %s", rule.Alert, command)
 		path, found := strings.CutPrefix(rule.Annotations["runbook_url"], "https://github.com/antrea-oncache/antrea/blob/main/")
@@ -205,6 +206,7 @@ func requirePodMonitor(t *testing.T) {
 	var monitor struct {
 		Metadata struct{ Labels map[string]string }
 		Spec     struct {
+			JobLabel            string
 			Selector            metav1.LabelSelector
 			PodMetricsEndpoints []struct {
 				Port, Scheme  string
@@ -216,10 +218,12 @@ func requirePodMonitor(t *testing.T) {
 	require.Equal(t, map[string]string{"app": "antrea", "release": "prom"}, monitor.Metadata.Labels)
 	selector, err := metav1.LabelSelectorAsSelector(&monitor.Spec.Selector)
 	require.NoError(t, err)
+	rules := read(t, alertsFile)
 	endpoint, all := monitor.Spec.PodMetricsEndpoints[0], render(t)
 	require.Equal(t, "https", endpoint.Scheme)
 	for _, pod := range []corev1.PodTemplateSpec{agentPod(t, all), controllerPod(t, all)} {
 		require.True(t, selector.Matches(labels.Set(pod.Labels)), pod.Labels)
+		require.Contains(t, rules, fmt.Sprintf("up{job=~%q}", pod.Labels[monitor.Spec.JobLabel]+"s?"))
 		require.True(t, slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool {
 			return slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Name == endpoint.Port })
 		}), "no container has a port %s", endpoint.Port)
