@@ -75,9 +75,9 @@ func (c *serviceCase) explainEndpointPolicy(described *api.ExplainedEndpoint, e 
 	}
 	described.Egress = c.explainer.verdict(rules, policy.Egress, translated)
 	// Rules of NodePorts decide where they are dialed, wherever the Endpoint is.
-	decided := translated.NodePort && slices.ContainsFunc(rules, func(r *policy.Rule) bool { return len(r.AppliedToServices) > 0 })
-	// A Pod may always reach itself.
-	if (decided || e.PodNetwork && e.OnThisNode) && e.Address.Addr() != c.client {
+	decided := slices.ContainsFunc(rules, func(r *policy.Rule) bool { return len(r.AppliedToServices) > 0 && r.AppliesTo(translated) })
+	// A Pod may always reach itself, but for these.
+	if decided || e.PodNetwork && e.OnThisNode && e.Address.Addr() != c.client {
 		described.Ingress = c.explainer.verdict(rules, policy.Ingress, translated)
 	}
 }

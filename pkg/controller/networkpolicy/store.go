@@ -149,7 +149,10 @@ func (s *Store) apply(event func(*core) ([]change, error)) error {
 	if len(changes) > 0 {
 		s.version++
 	}
-	marked := markedNodes(changes)
+	var marked map[string]struct{}
+	if slices.ContainsFunc(s.watchers[:], func(ofNode map[string]map[*watcher]struct{}) bool { return len(ofNode) > 0 }) {
+		marked = markedNodes(changes)
+	}
 	for i := range changes {
 		processed[changes[i].object.resource()].Inc()
 		s.index(&changes[i])

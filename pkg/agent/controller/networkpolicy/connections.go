@@ -54,3 +54,6 @@ func nodeAddresses() func(netip.Addr) bool {
 	}
 	return func(addr netip.Addr) bool { return own[addr] }
 }
+
+// areUnknown reports whether nodeAddresses could not read the addresses.
+func areUnknown(ofNode func(netip.Addr) bool) bool { return ofNode(netip.Addr{}) }

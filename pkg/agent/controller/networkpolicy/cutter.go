@@ -195,12 +195,15 @@ func (c *Cutter) allowed(byPod map[netip.Addr][]*policy.Rule, ofNodePorts []*pol
 	if rules := byPod[opened.Source]; rules != nil && !openflow.OpenedFromGateway(connection.Mark) && !c.mayLeave(rules, opened, connection) {
 		return false
 	}
+	if len(ofNodePorts) > 0 && opened.Destination != connection.Original.Destination && areUnknown(ofNode) {
+		return true // It could be to a NodePort.
+	}
 	rules := byPod[opened.Destination]
 	if opened.NodePort = len(ofNodePorts) > 0 && isToNodePort(connection, ofNode); opened.NodePort {
 		rules = slices.Concat(rules, ofNodePorts)
 	}
-	// Ingress rules do not keep a Pod from itself, which it reaches through a Service.
-	if len(rules) == 0 || opened.Source == opened.Destination || openflow.OpenedFromGateway(connection.Mark) && ofNode(opened.Source) {
+	// Ingress rules do not keep a Pod from itself, which it reaches through a Service, unless it dials a NodePort.
+	if len(rules) == 0 || opened.Source == opened.Destination && !opened.NodePort || openflow.OpenedFromGateway(connection.Mark) && ofNode(opened.Source) {
 		return true
 	}
 	return slices.ContainsFunc(c.groups(opened.NodePort, connection), func(group uint32) bool {

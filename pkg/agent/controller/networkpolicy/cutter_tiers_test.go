@@ -42,6 +42,8 @@ func TestSweepOfTiers(t *testing.T) {
 		c.Reply.Source = server
 		return c
 	}
+	ownNodePort := connection(localPod, 3, config.VirtualNodePortIPv4, fromPod|0x10)
+	ownNodePort.Reply.Source = localPod
 	onlyWeb := func(r *policy.Rule) { r.Peers, r.PeerServices = nil, []uint32{7} }
 	for _, test := range []struct {
 		name       string
@@ -69,6 +71,7 @@ func TestSweepOfTiers(t *testing.T) {
 		{"a NodePort whose Pod does not allow it", []*policy.Rule{tier(policy.Drop, 50, policy.Ingress, nil), tier(policy.Allow, 51, policy.Ingress, ofNodePort(7))}, toNodePort(localPod), true},
 		{"another Service's NodePort", []*policy.Rule{tier(policy.Drop, 50, policy.Ingress, ofNodePort(8))}, toNodePort(remotePod), false},
 		{"the Pod behind a NodePort", []*policy.Rule{tier(policy.Drop, 50, policy.Ingress, ofNodePort(7))}, connection(client, 3, localPod, fromGateway), false},
+		{"a Pod's own NodePort", []*policy.Rule{tier(policy.Drop, 50, policy.Ingress, ofNodePort(7))}, ownNodePort, true},
 		{"an allowed Service", []*policy.Rule{tier(policy.Allow, 49, policy.Egress, onlyWeb), tier(policy.Drop, 50, policy.Egress, nil)}, toWeb, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -85,5 +88,22 @@ func TestSweepOfTiers(t *testing.T) {
 			require.Equal(t, test.want, len(table.cut()) > 0)
 			require.Equal(t, test.want, len(table.evicted) > 0)
 		})
+	}
+}
+
+// While the Node's addresses are unknown, no connection to a Service is taken for one to a NodePort.
+func TestSweepWithoutAddresses(t *testing.T) {
+	rule := policyRule(policy.Ingress, "0.0.0.0/0")
+	rule.Effect, rule.AppliedTo, rule.AppliedToServices = policy.Effect{Order: policy.OrderOf(50, 1, 0), Action: policy.Drop}, nil, []uint32{7}
+	c := connection(localPod, 2, netip.MustParseAddr("10.96.0.1"), fromPod|0x10)
+	c.Reply.Source = remotePod
+	table := &connectionTable{connections: []*conntrack.Connection{c}}
+	for unknown, ofNode := range map[bool]func() func(netip.Addr) bool{
+		true: func() func(netip.Addr) bool { return func(netip.Addr) bool { return true } }, false: onNode(nodeIP),
+	} {
+		cutter := NewCutter(table, nil, func() []*policy.Rule { return []*policy.Rule{rule} }, ofNode)
+		cutter.groupsOf = func(uint8, netip.AddrPort) []uint32 { return []uint32{7} }
+		require.NoError(t, cutter.sweep())
+		require.Empty(t, table.cut(), "addresses are unknown: %t", unknown)
 	}
 }

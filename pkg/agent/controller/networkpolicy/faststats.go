@@ -174,8 +174,8 @@ func (s *FastStats) Read() (map[uint32]FastCount, error) {
 	return maps.Clone(s.rules), err
 }
 
-// canBeNamed reports whether a connection can name a rule: one of this agent, or of a former one that has stored a count. It is called when the counts have
-// been read. So the first rule was there before any connection that it has admitted, and that is in the counts.
+// canBeNamed reports whether a connection can name a rule. It is called when the counts have been read. So the first rule was there before any connection
+// that it has admitted, and that is in the counts.
 func (s *FastStats) canBeNamed() bool {
 	return s.HasHadRules == nil || len(s.rules) > 0 || s.HasHadRules()
 }

@@ -250,3 +250,12 @@ func TestConntrackIsReadForFormerRules(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[uint32]FastCount{7: {11, 1001}}, counts)
 }
+
+// Before the policies are known, connections may name rules of a former agent.
+func TestHasHadRules(t *testing.T) {
+	b := newBench(t)
+	require.True(t, b.HasHadRules())
+	require.NoError(t, b.realize())
+	require.True(t, isClosed(b.Synced()))
+	require.False(t, b.HasHadRules(), "there is none")
+}

@@ -153,8 +153,16 @@ func (c *Controller) Owned() func(flowID uint32) bool {
 	return func(id uint32) bool { _, ok := owners[id]; return ok }
 }
 
-// HasHadRules reports whether this Node has had a rule since the agent began. It says so before the switch has the first one.
-func (c *Controller) HasHadRules() bool { return c.realized.ids.any.Load() }
+// HasHadRules reports whether this Node has had a rule since the agent began, before the switch has the first one. Until the policies are known, it may
+// have had one of a former agent.
+func (c *Controller) HasHadRules() bool {
+	select {
+	case <-c.synced:
+		return c.realized.ids.any.Load()
+	default:
+		return true
+	}
+}
 
 // RulesOf returns a policy's rules that are on the switch, by flow id. They must not be changed.
 func (c *Controller) RulesOf(policy string) []*policy.Rule {

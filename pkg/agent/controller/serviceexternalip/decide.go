@@ -55,7 +55,7 @@ func decide(in input) *decision {
 		case pool == "" || !addr.IsValid():
 		case !in.pools[pool].Contains(addr):
 			// Whoever may write the status could have any address otherwise.
-			d.failures[addr] = fmt.Errorf("Service %s/%s shows it, and ExternalIPPool %s does not contain it, or does not exist", s.Namespace, s.Name, pool)
+			d.failures[addr] = fmt.Errorf("shown by Service %s/%s, but ExternalIPPool %s does not contain it, or does not exist", s.Namespace, s.Name, pool)
 		default:
 			byAddr[addr] = append(byAddr[addr], s)
 		}
