@@ -12,6 +12,7 @@ import (
 // group have none: there is nothing to wait for. The event's version is the resource version of all that is sent to the Node, and at its end each
 // watch has a BOOKMARK with that version. Only clients that allow bookmarks get marks: others may end a watch with a second bookmark. Versions of a
 // process that serves a Node later are higher, as far as clocks agree: agents that go from one process to another wait until all their watches have.
+// The price: as long as one of a Node's watches is broken, what the others have told of such an event waits, also revocations (markLimit at the agent).
 
 // markedNodes returns the Nodes that are told of a change of a policy, or of several changes of what policies consist of.
 func markedNodes(changes []change) map[string]struct{} {
