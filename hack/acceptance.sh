@@ -46,7 +46,7 @@ for gate in "${gates[@]}"; do
 done
 for gate in "${gates[@]}"; do
 	log=$logs/acceptance-$gate.log
-	rm -rf "$logs/acceptance-$gate"
+	rm -rf "$logs/acceptance-$gate" "$logs/acceptance-$gate.xml"
 	switch "$gate"
 	ACCEPTANCE_KUBECONFIG=$kubeconfig ACCEPTANCE_MANIFEST=$PWD/$logs/antrea.yml ACCEPTANCE_LOGS=$PWD/$logs/acceptance-$gate KUBECTL=$(bin/lab program kubectl) \
 		bin/acceptance.test -test.v -test.timeout=2h -junit "$logs/acceptance-$gate.xml" "$@" 2>&1 | tee "$log" || failed=1

@@ -43,6 +43,14 @@ func newJUnitCase(name string, took time.Duration, failed, skipped bool) junitCa
 	return c
 }
 
+// addSuite adds a failed case if the program fails and no case has: what tests do outside of cases may have failed.
+func (n *tally) addSuite(code int) {
+	if code != 0 && n.failed == 0 {
+		n.failed++
+		n.cases = append(n.cases, junitCase{Class: "acceptance", Name: "suite", Failure: &junitMessage{"no case has failed, but the program: see the end of its output"}})
+	}
+}
+
 // writeJUnit writes the cases into a file.
 func (n *tally) writeJUnit(file string) error {
 	body, err := xml.MarshalIndent(struct {
@@ -79,4 +87,14 @@ func TestJUnit(t *testing.T) {
     <skipped></skipped>
   </testcase>
 </testsuite>`, string(text))
+}
+
+// TestJUnitSuite needs no cluster: a failure outside of cases is in the results, and no other is added.
+func TestJUnitSuite(t *testing.T) {
+	for _, tc := range []struct{ code, failed, want int }{{0, 0, 0}, {1, 0, 1}, {1, 2, 0}} {
+		n := &tally{failed: tc.failed}
+		n.addSuite(tc.code)
+		require.Len(t, n.cases, tc.want)
+		require.Equal(t, tc.failed+tc.want, n.failed)
+	}
 }

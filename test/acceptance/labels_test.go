@@ -4,10 +4,10 @@
 package acceptance
 
 import (
+	"embed"
 	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,6 +17,11 @@ import (
 )
 
 var labelFlag = flag.String("labels", "", "labels of the cases to run, or with ! to leave out, separated by commas: for example '!disruptive', or 'oncache,!disruptive'")
+
+// sourceFiles are in the program, which runs without its sources in acceptance.sh.
+//
+//go:embed *_test.go
+var sourceFiles embed.FS
 
 // labels name tests, with all their cases, and single cases.
 var labels = map[string][]string{
@@ -95,10 +100,12 @@ func selectCases() error {
 // TestLabels needs no cluster: what is labelled exists, and is selected.
 func TestLabels(t *testing.T) {
 	var sources strings.Builder
-	files, err := os.ReadDir(".")
+	files, err := sourceFiles.ReadDir(".")
 	require.NoError(t, err)
 	for _, file := range files {
-		if text, err := os.ReadFile(file.Name()); err == nil && file.Name() != "labels_test.go" {
+		if file.Name() != "labels_test.go" {
+			text, err := sourceFiles.ReadFile(file.Name())
+			require.NoError(t, err)
 			sources.Write(text)
 		}
 	}

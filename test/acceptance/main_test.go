@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	if kubeconfig == "" {
 		fmt.Println("acceptance: no cluster (ACCEPTANCE_KUBECONFIG is not set): make acceptance starts one; only what needs none is tested")
 		flag.Parse()
-		if err := flag.Set("test.run", "^Test(UpstreamCases|Labels|JUnit)$"); err != nil {
+		if err := flag.Set("test.run", "^Test(UpstreamCases|Labels|JUnit|JUnitSuite)$"); err != nil {
 			panic(err)
 		}
 		os.Exit(m.Run())
@@ -38,6 +38,7 @@ func TestMain(m *testing.M) {
 		fmt.Printf("acceptance: all time limits are multiplied by %d (ACCEPTANCE_SLOWNESS)\n", slowness)
 	}
 	code := m.Run()
+	suite.tally.addSuite(code)
 	if *junitFlag != "" {
 		if err := suite.tally.writeJUnit(*junitFlag); err != nil {
 			fmt.Fprintln(os.Stderr, "acceptance: -junit:", err)
