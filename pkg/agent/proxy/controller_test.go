@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/metrics/testutil"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
@@ -286,13 +287,29 @@ func TestTrimmedSliceMeansTheSame(t *testing.T) {
 	}
 	full.ManagedFields = []metav1.ManagedFieldsEntry{{}}
 	want := testConfig.parseSlice(full.DeepCopy())
-	object, err := trimSlice(full)
+	object, err := trim(full)
 	require.NoError(t, err)
 	trimmed := object.(*discoveryv1.EndpointSlice)
 	require.Equal(t, want, testConfig.parseSlice(trimmed))
 	require.Empty(t, trimmed.ManagedFields)
 	require.True(t, slices.ContainsFunc(trimmed.Endpoints, func(e discoveryv1.Endpoint) bool { return e.TargetRef == nil }))
 	require.Same(t, trimmed.Endpoints[1].NodeName, trimmed.Endpoints[2].NodeName)
+}
+
+// Whoever uses the factory, also without a Controller, keeps trimmed objects.
+func TestFactoryTrims(t *testing.T) {
+	slice := testSlice("web-1", "web", "8080", "10.0.2.3")
+	slice.Endpoints[0].TargetRef, slice.ManagedFields = &corev1.ObjectReference{Name: "p"}, []metav1.ManagedFieldsEntry{{}}
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", ManagedFields: []metav1.ManagedFieldsEntry{{}}}}
+	factory := NewFactory(fake.NewClientset(slice, service))
+	stores := []cache.SharedIndexInformer{factory.Discovery().V1().EndpointSlices().Informer(), factory.Core().V1().Services().Informer()}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer factory.Shutdown()
+	defer cancel()
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+	require.Nil(t, stores[0].GetStore().List()[0].(*discoveryv1.EndpointSlice).Endpoints[0].TargetRef)
+	require.Empty(t, stores[1].GetStore().List()[0].(*corev1.Service).ManagedFields)
 }
 
 // fakeHost is the Node besides the switch. Its calls fail while fail is set.

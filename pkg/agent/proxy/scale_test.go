@@ -64,7 +64,7 @@ func (l *large) slice(i, first int) *discoveryv1.EndpointSlice {
 		endpoints = append(endpoints, fmt.Sprintf("10.%d.%d.%d@node%d ready", node>>8, node&255, address, node))
 	}
 	s := testSlice(fmt.Sprint("s", i, "-1"), fmt.Sprint("s", i), "8080", endpoints...)
-	trimmed, _ := trimSlice(s)
+	trimmed, _ := trim(s)
 	return trimmed.(*discoveryv1.EndpointSlice)
 }
 

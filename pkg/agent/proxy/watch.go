@@ -30,9 +30,9 @@ type Informers struct {
 }
 
 // NewFactory makes a factory for the informers of Services and EndpointSlices. Those that concern headless Services are not
-// even sent to the agent.
+// even sent to the agent, and what no part of the agent uses is not kept.
 func NewFactory(kube kubernetes.Interface) informers.SharedInformerFactory {
-	return informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+	return informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithTransform(trim), informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 		o.LabelSelector = "!" + corev1.IsHeadlessService
 	}))
 }
@@ -40,9 +40,6 @@ func NewFactory(kube kubernetes.Interface) informers.SharedInformerFactory {
 // watch registers the controller with the informers.
 func (c *Controller) watch(in Informers) error {
 	services, endpoints := in.Services.Informer(), in.Endpoints.Informer()
-	if err := endpoints.SetTransform(trimSlice); err != nil {
-		return fmt.Errorf("watch EndpointSlices: %w", err)
-	}
 	for _, w := range []struct {
 		kind     string
 		informer cache.SharedIndexInformer
@@ -145,9 +142,12 @@ func versionsOf(s *corev1.Service) (versions []family) {
 
 var yes, no = true, false
 
-// trimSlice removes the unused parts of an EndpointSlice, and makes equal values share their memory: the informer keeps
-// the slices of all Services of the cluster.
-func trimSlice(object any) (any, error) {
+// trim removes the unused parts of a Service or an EndpointSlice, and makes equal values share their memory: the informers keep those of the whole
+// cluster.
+func trim(object any) (any, error) {
+	if service, ok := object.(*corev1.Service); ok {
+		service.ManagedFields = nil
+	}
 	s, ok := object.(*discoveryv1.EndpointSlice)
 	if !ok {
 		return object, nil
