@@ -142,7 +142,7 @@ func versionsOf(s *corev1.Service) (versions []family) {
 
 var yes, no = true, false
 
-// trim removes the unused parts of a Service or an EndpointSlice, and makes equal values share their memory: the informers keep those of the whole
+// trim removes the unused parts of a Service or an EndpointSlice, and makes equal values share their memory: the informers keep all objects of the
 // cluster.
 func trim(object any) (any, error) {
 	if service, ok := object.(*corev1.Service); ok {

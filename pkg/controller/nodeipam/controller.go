@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -30,10 +31,15 @@ const (
 	// settleTime is longer than a former controller may still write: two seconds until it knows that it serves no more, and its last request.
 	settleTime     = 10 * time.Second
 	requestTimeout = 5 * time.Second
+	// listTimeout is longer: thousands of Nodes are tens of megabytes.
+	listTimeout = 30 * time.Second
+	// gatherTime is for Nodes that join at about the same time: one list is enough for them.
+	gatherTime = time.Second
 	// checkInterval is the time after which Nodes that got no network are tried again.
 	checkInterval = time.Minute
 	// notAvailable is the reason that kube-controller-manager gives.
 	notAvailable = "CIDRNotAvailable"
+	overlaps     = "PodCIDROverlaps"
 )
 
 var backoff = retry.Backoff{Min: time.Second, Max: time.Minute}
@@ -50,6 +56,8 @@ type Controller struct {
 	events      events.EventRecorder
 	// refused are the Nodes, by UID, about which an Event has been sent, failed the Nodes whose last write has failed: they come last.
 	refused, failed map[string]bool
+	// overlap is the last report about Nodes that have the same network; "" if they have none in common.
+	overlap string
 }
 
 // New returns a Controller that does nothing before Run, and nothing while serving returns an error.
@@ -127,10 +135,46 @@ func (c *Controller) Run(ctx context.Context) {
 			timer.Stop()
 			return
 		case <-c.wake:
+			c.gather(ctx)
 		case <-timer.C:
 		}
 		timer.Stop()
 	}
+}
+
+// gather waits until others that also need networks have told so.
+func (c *Controller) gather(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(gatherTime):
+	}
+	select {
+	case <-c.wake:
+	default:
+	}
+}
+
+// list returns all Nodes, the oldest first. It fails if another controller may have served since it began.
+func (c *Controller) list(ctx context.Context) ([]node, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		for c.serving() == nil {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(time.Second):
+			}
+		}
+		cancel()
+	})
+	defer watch.Wait()
+	defer cancel()
+	list, err := c.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err := cmp.Or(err, ctx.Err()); err != nil {
+		return nil, fmt.Errorf("listing the Nodes: %w", err)
+	}
+	return nodesOf(list.Items), nil
 }
 
 // allocate gives networks to all Nodes without them, if there are any. The list of all Nodes is the storage's: the informer is late.
@@ -138,13 +182,12 @@ func (c *Controller) allocate(ctx context.Context) error {
 	if !slices.ContainsFunc(c.informer.GetStore().List(), needsNetworks) {
 		return nil
 	}
-	listCtx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	list, err := c.kube.CoreV1().Nodes().List(listCtx, metav1.ListOptions{})
+	nodes, err := c.list(ctx)
 	if err != nil {
-		return fmt.Errorf("listing the Nodes: %w", err)
+		return err
 	}
-	nodes := nodesOf(list.Items)
+	c.forget(nodes)
+	c.reportOverlap(nodes)
 	last := slices.DeleteFunc(slices.Clone(nodes), func(n node) bool { return !c.failed[n.uid] })
 	nodes = append(slices.DeleteFunc(nodes, func(n node) bool { return c.failed[n.uid] }), last...)
 	for _, o := range c.allocator.plan(nodes) {
@@ -164,6 +207,17 @@ func (c *Controller) allocate(ctx context.Context) error {
 		delete(c.refused, o.node.uid)
 	}
 	return nil
+}
+
+// forget drops what is kept about Nodes that are gone.
+func (c *Controller) forget(nodes []node) {
+	there := map[string]bool{}
+	for _, n := range nodes {
+		there[n.uid] = true
+	}
+	for _, kept := range []map[string]bool{c.refused, c.failed} {
+		maps.DeleteFunc(kept, func(uid string, _ bool) bool { return !there[uid] })
+	}
 }
 
 // nodesOf returns the Nodes with the oldest first.
@@ -219,7 +273,27 @@ func (c *Controller) report(o operation) {
 	}
 	c.refused[o.node.uid] = true
 	klog.InfoS("A Node gets no Pod network", "node", o.node.name, "reason", o.refusal)
-	// Events of Nodes are found by the name in place of the UID.
-	about := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: o.node.name, UID: types.UID(o.node.name)}
-	c.events.Eventf(about, nil, corev1.EventTypeWarning, notAvailable, "Allocation", "No Pod network for this Node: %s; enlarge nodeIPAM.clusterCIDRs, or delete Nodes", o.refusal)
+	c.events.Eventf(reference(o.node), nil, corev1.EventTypeWarning, notAvailable, "Allocation", "No Pod network for this Node: %s; enlarge nodeIPAM.clusterCIDRs, or delete Nodes", o.refusal)
+}
+
+// reportOverlap says, once, that two Nodes have the same addresses: another allocator works as well, or has.
+func (c *Controller) reportOverlap(nodes []node) {
+	older, younger, network := overlap(nodes)
+	if older == nil {
+		c.overlap = ""
+		return
+	}
+	text := fmt.Sprintf("%s %s %s", older.uid, younger.uid, network)
+	if text == c.overlap {
+		return
+	}
+	c.overlap = text
+	klog.InfoS("Pod networks of two Nodes overlap", "node", younger.name, "network", network, "older", older.name)
+	c.events.Eventf(reference(*younger), nil, corev1.EventTypeWarning, overlaps, "Allocation",
+		"Node %s also has addresses of the Pod network %s: does kube-controller-manager allocate as well (--allocate-node-cidrs)? Delete this Node, and let it join again", older.name, network)
+}
+
+// reference names a Node in an Event. Events of Nodes are found by the name in place of the UID.
+func reference(n node) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: n.name, UID: types.UID(n.name)}
 }

@@ -45,7 +45,7 @@ func podCIDRs(t *testing.T, kube *fake.Clientset) map[string][]string {
 }
 
 // start runs a controller with a network for two Nodes.
-func start(t *testing.T, kube *fake.Clientset, serving func() error) {
+func start(t *testing.T, kube *fake.Clientset, serving func() error) *Controller {
 	t.Helper()
 	c, err := New(kube, Config{Cluster: prefixes("10.10.0.0/23"), Bits4: 24}, serving)
 	require.NoError(t, err)
@@ -53,6 +53,7 @@ func start(t *testing.T, kube *fake.Clientset, serving func() error) {
 	ended := make(chan struct{})
 	go func() { c.Run(ctx); close(ended) }()
 	t.Cleanup(func() { cancel(); <-ended })
+	return c
 }
 
 func TestController(t *testing.T) {
@@ -82,7 +83,7 @@ func TestController(t *testing.T) {
 		require.Equal(t, "No Pod network for this Node: all 2 networks /24 of 10.10.0.0/23 are in use; enlarge nodeIPAM.clusterCIDRs, or delete Nodes", list.Items[0].Note)
 
 		require.NoError(t, kube.CoreV1().Nodes().Delete(t.Context(), "old", metav1.DeleteOptions{}))
-		time.Sleep(time.Second)
+		time.Sleep(gatherTime + time.Second)
 		require.Equal(t, map[string][]string{"young": {"10.10.1.0/24"}, "third": {"10.10.0.0/24"}}, podCIDRs(t, kube))
 	})
 }
@@ -122,5 +123,76 @@ func TestOneNodeRefused(t *testing.T) {
 		time.Sleep(settleTime + 10*time.Second)
 		require.Empty(t, podCIDRs(t, kube)["a"])
 		require.NotEmpty(t, podCIDRs(t, kube)["b"])
+	})
+}
+
+// TestManyNodesJoin: they do not cost a list each, and what was known about Nodes that are gone is forgotten.
+func TestManyNodesJoin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kube := fake.NewClientset()
+		lists := 0
+		c := start(t, kube, func() error { return nil })
+		time.Sleep(settleTime + 2*time.Second)
+		kube.PrependReactor("list", "nodes", func(kubetesting.Action) (bool, runtime.Object, error) { lists++; return false, nil, nil })
+		for i := range 20 {
+			_, err := kube.CoreV1().Nodes().Create(t.Context(), object(fmt.Sprint("node-", i), i), metav1.CreateOptions{})
+			require.NoError(t, err)
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(2 * gatherTime)
+		require.Equal(t, 1, lists)
+		require.Len(t, c.refused, 18)
+		c.failed["gone"] = true
+		c.forget([]node{{uid: "uid-node-0"}})
+		require.Equal(t, []int{1, 0}, []int{len(c.refused), len(c.failed)})
+	})
+}
+
+// TestListFromBefore: what a list shows that another controller may have outdated is not used.
+func TestListFromBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kube := fake.NewClientset(object("a", 1))
+		var lost atomic.Bool
+		c := start(t, kube, func() error {
+			if lost.Load() {
+				return errors.New("another one serves")
+			}
+			return nil
+		})
+		time.Sleep(time.Second)
+		kube.PrependReactor("list", "nodes", func(kubetesting.Action) (bool, runtime.Object, error) {
+			lost.Store(true)
+			time.Sleep(2 * time.Second)
+			lost.Store(false)
+			return false, nil, nil
+		})
+		_, err := c.list(t.Context())
+		require.ErrorIs(t, err, context.Canceled)
+	})
+}
+
+// TestOverlapReported: once, about the younger Node.
+func TestOverlapReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kube := fake.NewClientset(object("young", 1, "10.10.0.0/24"), object("old", 9, "10.10.0.0/24"), object("new", 0))
+		start(t, kube, func() error { return nil })
+		time.Sleep(settleTime + 5*time.Second)
+		require.NoError(t, kube.CoreV1().Nodes().Delete(t.Context(), "new", metav1.DeleteOptions{}))
+		for i := range 3 {
+			_, err := kube.CoreV1().Nodes().Create(t.Context(), object(fmt.Sprint("new-", i), 0), metav1.CreateOptions{})
+			require.NoError(t, err)
+			time.Sleep(5 * time.Second)
+		}
+		list, err := kube.EventsV1().Events(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		var notes []string
+		for _, e := range list.Items {
+			if e.Reason == overlaps {
+				require.Nil(t, e.Series, "sent again")
+				notes = append(notes, e.Regarding.Name+": "+e.Note)
+			}
+		}
+		require.Equal(t, []string{"young: Node old also has addresses of the Pod network 10.10.0.0/24: does kube-controller-manager allocate as well " +
+			"(--allocate-node-cidrs)? Delete this Node, and let it join again"}, notes)
 	})
 }

@@ -4,6 +4,7 @@
 package nodeipam
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"net/netip"
@@ -76,6 +77,34 @@ func (a *allocator) plan(nodes []node) []operation {
 	return operations
 }
 
+// overlap returns two Nodes, of which the first comes first in nodes, and the network of one of them in which the other has addresses too; nil if there are
+// none. Of networks, one contains another or they have nothing in common.
+func overlap(nodes []node) (first, second *node, network netip.Prefix) {
+	type owned struct {
+		network netip.Prefix
+		node    int
+	}
+	var all []owned
+	for i, n := range nodes {
+		for _, network := range n.networks {
+			all = append(all, owned{network, i})
+		}
+	}
+	slices.SortFunc(all, func(a, b owned) int {
+		return cmp.Or(a.network.Addr().Compare(b.network.Addr()), cmp.Compare(a.network.Bits(), b.network.Bits()), cmp.Compare(a.node, b.node))
+	})
+	var outer owned
+	for _, inner := range all {
+		switch {
+		case !inner.network.Overlaps(outer.network):
+			outer = inner
+		case inner.node != outer.node:
+			return &nodes[min(inner.node, outer.node)], &nodes[max(inner.node, outer.node)], inner.network
+		}
+	}
+	return nil, nil, netip.Prefix{}
+}
+
 // pool is a network that is divided into parts of the same size.
 type pool struct {
 	network netip.Prefix
@@ -83,8 +112,8 @@ type pool struct {
 	// used has the parts that no Node may get, and free is the number of the others.
 	used []bool
 	free int
-	// next is the part at which the search begins, -1 before the first reading. A part that was given back is taken again after all others, when no
-	// Node remembers its former owner.
+	// next is the part at which the search begins, -1 before the first reading. As long as the controller runs, a part that was given back is taken again
+	// after all others, when no Node remembers its former owner. A new controller begins behind the last used part.
 	next int
 }
 

@@ -122,3 +122,23 @@ func TestNeverTwice(t *testing.T) {
 		}
 	}
 }
+
+func TestOverlap(t *testing.T) {
+	twice := of("twice", "10.10.0.0/24", "10.10.0.0/24", "fd00::/64")
+	for name, tc := range map[string]struct {
+		nodes []node
+		want  string
+	}{
+		"none":           {[]node{twice, of("b", "10.10.1.0/24", "fd00:0:0:1::/64"), of("c")}, ""},
+		"the same":       {[]node{of("b", "10.10.1.0/24"), twice, of("c", "10.10.0.0/24")}, "twice c 10.10.0.0/24"},
+		"of IPv6 only":   {[]node{of("b", "10.10.1.0/24", "fd00::/64"), twice}, "b twice fd00::/64"},
+		"a part, older":  {[]node{of("part", "10.10.0.128/25"), of("a", "10.10.0.0/26", "10.10.0.64/26"), twice}, "a twice 10.10.0.0/26"},
+		"behind its own": {[]node{of("a", "10.10.0.0/16", "10.10.1.0/24"), of("b", "10.10.2.0/24")}, "a b 10.10.2.0/24"},
+	} {
+		got := ""
+		if first, second, network := overlap(tc.nodes); first != nil {
+			got = fmt.Sprint(first.name, " ", second.name, " ", network)
+		}
+		require.Equal(t, tc.want, got, name)
+	}
+}
