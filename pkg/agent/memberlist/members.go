@@ -54,17 +54,19 @@ func (s *Snapshot) Owner(pool string, addr netip.Addr, accept func(node string) 
 	return "", ErrNoNode
 }
 
-// Gained reports whether a pool has a Node that it did not have in a former snapshot, nil for none: with the network divided, that Node may have
+// Gained returns the pools that have a Node that they did not have in a former snapshot, nil for none: with the network divided, that Node may have
 // claimed any address of the pool and told neighbours so. While the members were unknown, any Node may have done so.
-func (s *Snapshot) Gained(former *Snapshot, pool string) bool {
-	ring := s.Rings[pool]
-	switch {
-	case s.Unknown != nil || ring == nil:
-		return false
-	case former == nil || former.Unknown != nil || former.Rings[pool] == nil:
-		return true
+func (s *Snapshot) Gained(former *Snapshot) sets.Set[string] {
+	pools := sets.New[string]()
+	if s == former || s.Unknown != nil {
+		return pools
 	}
-	return !former.Rings[pool].nodes().IsSuperset(ring.nodes())
+	for pool, ring := range s.Rings {
+		if former == nil || former.Unknown != nil || former.Rings[pool] == nil || !former.Rings[pool].nodes().IsSuperset(ring.nodes()) {
+			pools.Insert(pool)
+		}
+	}
+	return pools
 }
 
 // newSnapshot returns the snapshot of the Nodes that are alive, of all Nodes by their labels, and of pools by their selectors.

@@ -202,10 +202,11 @@ func (c *Controller) enforce(now, former *decision, members *memberlist.Snapshot
 	for _, r := range c.responders {
 		r.Set(now.mine)
 	}
+	gained := members.Gained(c.members)
 	for addr := range now.mine {
 		if fresh := !former.mine.Has(addr); fresh {
 			klog.InfoS("This Node answers for the external address of a Service", "address", addr)
-		} else if !members.Gained(c.members, now.pools[addr]) {
+		} else if !gained.Has(now.pools[addr]) {
 			continue
 		}
 		c.announcer.Announce(addr)

@@ -205,8 +205,9 @@ func (a *Assigner) sync(members *memberlist.Snapshot) (again time.Duration, err 
 
 // renew announces the addresses that were there before, after the start and when another Node that may have had them comes.
 func (a *Assigner) renew(members *memberlist.Snapshot, egresses []*v1beta1.Egress, present sets.Set[netip.Addr]) {
+	gained := members.Gained(a.former)
 	for _, e := range egresses {
-		if addr := pooled(e); present.Has(addr) && members.Gained(a.former, e.Spec.ExternalIPPool) {
+		if addr := pooled(e); present.Has(addr) && gained.Has(e.Spec.ExternalIPPool) {
 			a.announcer.Announce(addr)
 		}
 	}
