@@ -27,7 +27,8 @@ const (
 func WatchAddresses(ctx context.Context, changed func()) {
 	for ctx.Err() == nil {
 		events := make(chan netlink.AddrUpdate, 64)
-		err := netlink.AddrSubscribeWithOptions(events, ctx.Done(), netlink.AddrSubscribeOptions{
+		round, end := context.WithCancel(ctx)
+		err := netlink.AddrSubscribeWithOptions(events, round.Done(), netlink.AddrSubscribeOptions{
 			ErrorCallback:     func(err error) { klog.V(2).InfoS("Events of addresses are lost", "reason", err) },
 			ReceiveBufferSize: ReceiveBuffer, ReceiveBufferForceSize: true})
 		if err != nil {
@@ -37,6 +38,7 @@ func WatchAddresses(ctx context.Context, changed func()) {
 		// Something may have changed before.
 		changed()
 		followAddresses(ctx, events, changed)
+		end() // closes the socket
 		_ = retry.Sleep(ctx, resubscribeDelay)
 	}
 }

@@ -35,7 +35,8 @@ func stateOf(link netlink.Link) LinkState {
 func WatchLink(ctx context.Context, device string, see func(LinkState)) {
 	for ctx.Err() == nil {
 		events := make(chan netlink.LinkUpdate, 64)
-		err := netlink.LinkSubscribeWithOptions(events, ctx.Done(), netlink.LinkSubscribeOptions{
+		round, end := context.WithCancel(ctx)
+		err := netlink.LinkSubscribeWithOptions(events, round.Done(), netlink.LinkSubscribeOptions{
 			ErrorCallback:     func(err error) { klog.V(2).InfoS("Events of devices are lost", "reason", err) },
 			ReceiveBufferSize: ReceiveBuffer, ReceiveBufferForceSize: true})
 		if err != nil {
@@ -43,6 +44,7 @@ func WatchLink(ctx context.Context, device string, see func(LinkState)) {
 			events = nil
 		}
 		followLink(ctx, device, events, see)
+		end() // closes the socket
 		_ = retry.Sleep(ctx, resubscribeDelay)
 	}
 }
