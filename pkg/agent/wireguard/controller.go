@@ -65,7 +65,10 @@ type Controller struct {
 	peers *peers
 	// complete is the argument of Run.
 	complete <-chan struct{}
-	// own is the public key of the device. unpublished is set from its making until the annotation has it.
+	// repairs counts the repairs of the device that were begun, restored has their number when Restored last succeeded.
+	repairs, restored int
+	// own is the public key of the device. unpublished is set from the start, and from the making of a key, until the annotation has it: before, the
+	// annotation may have a former key of this Node.
 	own         wgtypes.Key
 	unpublished bool
 	// without are the Nodes that have been reported to have no usable key.
@@ -97,7 +100,7 @@ func New(network *config.NetworkConfig, node *config.NodeConfig, kube kubernetes
 func newController(nodeName string, want settings, d device, kube kubernetes.Interface, informer coreinformers.NodeInformer, problems problem.Reporter) (*Controller, error) {
 	c := &Controller{
 		nodeName: nodeName, want: want, device: d, kube: kube, problems: problems,
-		wake: make(chan struct{}, 1), peers: newPeers(), without: map[string]string{},
+		wake: make(chan struct{}, 1), peers: newPeers(), without: map[string]string{}, unpublished: true,
 	}
 	handler := cache.ResourceEventHandlerFuncs{AddFunc: c.setNode, UpdateFunc: func(_, now any) { c.setNode(now) }, DeleteFunc: c.deleteNode}
 	registration, err := informer.Informer().AddEventHandler(recovery.Handler(controllerName, "Node", handler))
@@ -147,30 +150,42 @@ func (c *Controller) poke() {
 
 // reconcile brings the device to what is wanted, and then the routes to it: they end with the device, and when it is down.
 func (c *Controller) reconcile() error {
-	repaired, err := c.repair()
-	if repaired && c.Restored != nil {
-		err = errors.Join(err, c.Restored())
+	repairs, err := c.repair()
+	if repairs == 0 {
+		return err
 	}
+	if c.Restored != nil {
+		if failed := c.Restored(); failed != nil {
+			return errors.Join(err, failed)
+		}
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.restored = max(c.restored, repairs)
 	return err
 }
 
-// repair reports whether the device was not as it should be.
-func (c *Controller) repair() (repaired bool, err error) {
+// repair returns the number of repairs so far if routes to the device are not known to be there since one of them; 0 if they are, or the device is not
+// as it should be.
+func (c *Controller) repair() (repairs int, err error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	have, err := c.device.read()
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	if ops := planDevice(c.want, have); len(ops) > 0 {
 		c.unpublished = c.unpublished || slices.ContainsFunc(ops, func(op operation) bool { return op.kind == makeKey })
+		c.repairs++
 		if err := c.device.apply(ops, c.want); err != nil {
-			return false, err
+			return 0, err
 		}
 		if have, err = c.device.read(); err != nil {
-			return false, err
+			return 0, err
 		}
-		repaired = true
+	}
+	if c.restored < c.repairs {
+		repairs = c.repairs
 	}
 	if own := have.private.PublicKey(); own != c.own {
 		klog.InfoS("The WireGuard device has this public key", "device", config.WireGuardDevice, "key", own.String())
@@ -182,10 +197,10 @@ func (c *Controller) repair() (repaired bool, err error) {
 	c.report(wrong)
 	ops := planPeers(want, have.peers, complete)
 	if len(ops) == 0 {
-		return repaired, nil
+		return repairs, nil
 	}
 	klog.V(2).InfoS("Changing peers of WireGuard", "device", config.WireGuardDevice, "peers", len(want), "changes", len(ops))
-	return repaired, c.device.apply(ops, c.want)
+	return repairs, c.device.apply(ops, c.want)
 }
 
 // report reports Nodes without a usable key, and resolves earlier reports.

@@ -32,6 +32,8 @@ type fakeDevice struct {
 	mutex sync.Mutex
 	state state
 	fails error
+	// failsLate is the result of operations that were done.
+	failsLate error
 }
 
 func (d *fakeDevice) read() (state, error) {
@@ -68,7 +70,7 @@ func (d *fakeDevice) apply(ops []operation, want settings) error {
 			d.state.peers[op.key] = op.peer
 		}
 	}
-	return nil
+	return d.failsLate
 }
 
 func (d *fakeDevice) change(f func(*fakeDevice)) {
@@ -281,10 +283,56 @@ func TestForeignKeyIsReported(t *testing.T) {
 	require.Eventually(t, func() bool { return w.count() == 0 }, 20*time.Second, 5*time.Millisecond)
 }
 
-func TestPrepareFailsWithoutKernelSupport(t *testing.T) {
-	d := &fakeDevice{fails: errors.New("the kernel has no WireGuard")}
+// TestRoutesAreRestoredAfterAFailure: routes that ended with the device come back even if the first repair, or Restored, fails.
+func TestRoutesAreRestoredAfterAFailure(t *testing.T) {
+	d := &fakeDevice{}
+	c := newLoneController(t, d)
+	require.NoError(t, c.Prepare())
+	var failure error
+	restored := 0
+	c.Restored = func() error { restored++; return failure }
+	require.NoError(t, c.reconcile())
+	require.Zero(t, restored)
+
+	d.state.up, failure = false, errors.New("the kernel refuses")
+	require.ErrorIs(t, c.reconcile(), failure)
+	failure = nil
+	require.NoError(t, c.reconcile())
+	require.Equal(t, 2, restored)
+
+	d.state.up, d.failsLate = false, errors.New("the last operation has failed")
+	require.ErrorIs(t, c.reconcile(), d.failsLate)
+	require.True(t, d.state.up)
+	d.failsLate = nil
+	require.NoError(t, c.reconcile())
+	require.NoError(t, c.reconcile())
+	require.Equal(t, 3, restored)
+}
+
+// TestOwnFormerKeyAtTheStart: a former agent has made a new key and not published it.
+func TestOwnFormerKeyAtTheStart(t *testing.T) {
+	private, err := wgtypes.GeneratePrivateKey()
+	require.NoError(t, err)
+	c := newLoneController(t, &fakeDevice{state: state{exists: true, private: private}})
+	c.setNode(nodeWith("node1", keyOf(7).String()))
+	require.NoError(t, c.Prepare())
+	own, needed := c.lookAtAnnotation()
+	require.True(t, needed)
+	require.Equal(t, private.PublicKey(), own)
+	found, _ := c.problems.(*problem.Recorder).List()
+	require.Empty(t, found)
+}
+
+// newLoneController returns the Controller of node1, which does not run.
+func newLoneController(t *testing.T, d *fakeDevice) *Controller {
+	t.Helper()
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 	c, err := newController("node1", settings{}, d, fake.NewClientset(), factory.Core().V1().Nodes(), problem.NewRecorder())
 	require.NoError(t, err)
-	require.ErrorContains(t, c.Prepare(), "the kernel has no WireGuard")
+	return c
+}
+
+func TestPrepareFailsWithoutKernelSupport(t *testing.T) {
+	d := &fakeDevice{fails: errors.New("the kernel has no WireGuard")}
+	require.ErrorContains(t, newLoneController(t, d).Prepare(), "the kernel has no WireGuard")
 }
