@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
@@ -84,6 +86,13 @@ func (a *Announcer) renew() {
 func (a *Announcer) Forget(addr netip.Addr) {
 	a.mu.Lock()
 	delete(a.left, addr)
+	a.mu.Unlock()
+}
+
+// Retain ends the announcements of all other addresses.
+func (a *Announcer) Retain(addrs sets.Set[netip.Addr]) {
+	a.mu.Lock()
+	maps.DeleteFunc(a.left, func(addr netip.Addr, _ int) bool { return !addrs.Has(addr) })
 	a.mu.Unlock()
 }
 

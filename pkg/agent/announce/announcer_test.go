@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // sent counts announcements.
@@ -57,6 +58,11 @@ func TestTurns(t *testing.T) {
 	a.renew()
 	require.Equal(t, count, turns())
 	require.Equal(t, map[netip.Addr]int{first: 2 * count, second: count}, s.count)
+	a.Announce(second)
+	a.Retain(sets.New(second))
+	a.renew()
+	require.Equal(t, count, turns())
+	require.Equal(t, map[netip.Addr]int{first: 2 * count, second: 2 * count}, s.count)
 }
 
 // TestWatch: when the device comes up again, or has another MAC address, its addresses are announced again.

@@ -23,8 +23,8 @@ import (
 const (
 	// solicitations limits what neighbours can cost: the number of solicitations that are read in a second. The kernel drops more.
 	solicitations = 1000
-	// lookInterval is the time after which a device that was replaced is noticed.
-	lookInterval = 10 * time.Second
+	// lookInterval is the time after which a device that was replaced, or has another MAC address, is noticed.
+	lookInterval = time.Second
 	retryDelay   = time.Second
 	// ndHopLimit proves that a message comes from a neighbour (RFC 4861, 7.1).
 	ndHopLimit = 255

@@ -5,11 +5,14 @@ package announce
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
+	"github.com/vishvananda/netlink"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
@@ -62,12 +65,22 @@ func (t *targets) list() []netip.Addr {
 	return t.addrs.UnsortedList()
 }
 
-// run calls serve, which returns when there are no addresses, until ctx ends.
+// run calls serve, which returns when there are no addresses, until ctx ends. It logs a failure that follows the same one at once, as while the device
+// is down, one time.
 func (t *targets) run(ctx context.Context, device, family string, serve func(context.Context) error) {
+	logged := ""
 	for ctx.Err() == nil {
 		if len(t.list()) > 0 {
-			if err := serve(ctx); err != nil && ctx.Err() == nil {
-				klog.ErrorS(err, "Neighbours do not learn where addresses are, retrying", "family", family, "device", device)
+			began := time.Now()
+			err := serve(ctx)
+			if err == nil || time.Since(began) > retryDelay {
+				logged = ""
+			}
+			if err != nil && ctx.Err() == nil {
+				if err.Error() != logged {
+					logged = err.Error()
+					klog.ErrorS(err, "Neighbours do not learn where addresses are, retrying", "family", family, "device", device)
+				}
 				_ = retry.Sleep(ctx, retryDelay)
 			}
 			continue
@@ -81,6 +94,9 @@ func (t *targets) run(ctx context.Context, device, family string, serve func(con
 
 // isSame reports whether a device is still the one that it was, with its MAC address. The error says why that is not known.
 func isSame(iface *net.Interface) (bool, error) {
-	now, err := net.InterfaceByName(iface.Name)
-	return err == nil && now.Index == iface.Index && slices.Equal(now.HardwareAddr, iface.HardwareAddr), err
+	now, err := netlink.LinkByName(iface.Name) // unlike net.InterfaceByName, it does not read all devices
+	if err != nil {
+		return false, fmt.Errorf("find device %s: %w", iface.Name, err)
+	}
+	return now.Attrs().Index == iface.Index && slices.Equal(now.Attrs().HardwareAddr, iface.HardwareAddr), nil
 }

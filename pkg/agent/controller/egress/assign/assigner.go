@@ -198,7 +198,9 @@ func (a *Assigner) sync(members *memberlist.Snapshot) (again time.Duration, err 
 		a.tell(egresses, addr, a.Events.Assigned)
 	}
 	a.renew(members, egresses, present)
-	a.responder.Set(present.Union(added))
+	has := present.Union(added)
+	a.announcer.Retain(has) // others may have removed addresses from the device
+	a.responder.Set(has)
 	a.publish(d.failures)
 	return d.again, errors.Join(errs...)
 }
