@@ -136,7 +136,8 @@ func (p *planning) reserve(claimants []*claimant, which func(*claimant) bool) {
 
 func (p *planning) hold(c *claimant, pool string, addr netip.Addr) {
 	p.owners[addr] = append(p.owners[addr], c)
-	h := holding{pool: pool, addr: addr}
+	former := p.held[c.GetUID()]
+	h := holding{pool: pool, addr: addr, granted: former.granted && former.addr == addr}
 	if c.shows != addr {
 		h.version = c.GetResourceVersion()
 	}

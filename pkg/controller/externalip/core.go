@@ -22,6 +22,8 @@ type holding struct {
 	// version is the object's version at which the address is written; empty if the object shows it. While it is the version of the
 	// object, the result of the write is unknown.
 	version string
+	// granted is set for an Egress once no other object showed the address any more.
+	granted bool
 }
 
 // unknown reports whether the address may have been written to the object or not.
@@ -157,7 +159,14 @@ func (p *planning) write(c *claimant, out *plan) {
 	case p.due(c):
 		out.addresses = append(out.addresses, addressChange{c, netip.Addr{}})
 	case c.egress != nil:
-		if conditions := conditionsOf(c.egress, p.failures[c.GetUID()]); !slices.Equal(conditions, c.egress.Status.Conditions) {
+		failure := p.failures[c.GetUID()]
+		if others := p.leaving[h.addr]; held && !h.granted && len(others) > 0 {
+			failure = fmt.Errorf("IP %s is still shown by %s %s", h.addr, others[0].kind, others[0].name)
+		} else if held {
+			h.granted = true
+			p.held[c.GetUID()] = h
+		}
+		if conditions := conditionsOf(c.egress, failure); !slices.Equal(conditions, c.egress.Status.Conditions) {
 			out.statuses = append(out.statuses, statusChange{c.egress, conditions})
 		}
 	}

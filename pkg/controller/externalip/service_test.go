@@ -154,6 +154,31 @@ func TestShares(t *testing.T) {
 	require.Equal(t, isAllocated, condition(e, v1beta1.IPAllocated))
 }
 
+// TestEgressWaitsForTheFormerService: an Egress does not have the address of a Service that still shows it. Once the Egress has it, nobody who shows it
+// later takes it away.
+func TestEgressWaitsForTheFormerService(t *testing.T) {
+	b := newBench(t, makePool("p", v1beta1.IPRange{CIDR: "10.0.0.0/29"}))
+	former, other := makeService("a", "p", "10.0.0.1"), makeService("b", "p", "")
+	b.services = []*corev1.Service{former, other}
+	b.requires("10.0.0.1", "10.0.0.2")
+	former.Spec.LoadBalancerIP = "10.0.0.3"
+	e := makeEgress("e", "p", "10.0.0.1")
+	b.egresses = []*v1beta1.Egress{e}
+	// decided returns what one plan says of the Egress, before the Services are written.
+	decided := func() string {
+		p := b.core.plan(append(claimants(b.egresses), serviceClaimant(former, true), serviceClaimant(other, true)), b.pools)
+		p.addresses = nil
+		p.write()
+		return condition(e, v1beta1.IPAllocated)
+	}
+	require.Equal(t, "False AllocationError: Cannot allocate EgressIP from ExternalIPPool: IP 10.0.0.1 is still shown by Service ns/a", decided())
+	b.requires("10.0.0.3", "10.0.0.2")
+	require.Equal(t, isAllocated, condition(e, v1beta1.IPAllocated))
+	other.Status.LoadBalancer = loadBalancer(netip.MustParseAddr("10.0.0.1")) // by another program
+	require.Equal(t, isAllocated, decided())
+	b.requires("10.0.0.3", "10.0.0.2")
+}
+
 // TestNewControllerKeepsAddresses: what a Service shows counts more than what an older one asks for.
 func TestNewControllerKeepsAddresses(t *testing.T) {
 	b := newBench(t, makePool("p", v1beta1.IPRange{CIDR: "10.0.0.0/29"}))
