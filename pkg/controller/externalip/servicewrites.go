@@ -69,22 +69,37 @@ func (w *serviceWrites) run(ctx context.Context) {
 	}
 }
 
-// turn tries once what is due now.
+// turn tries once what is due now. A failed attempt may have taken long: what has become due meanwhile is tried next.
 func (w *serviceWrites) turn(ctx context.Context) {
-	w.mu.Lock()
-	due := slices.Clone(w.due)
-	w.mu.Unlock()
-	for _, change := range due {
-		failed := w.failed[change.GetUID()]
-		early := failed != nil && w.now().Before(failed.next) || !w.rewrites.mayWrite(change.GetUID(), change.addr, w.now())
-		if ctx.Err() == nil && !early && w.wants(change) {
-			w.try(ctx, change)
-		}
+	for w.pass(ctx) {
 	}
 	w.forget()
 }
 
-func (w *serviceWrites) try(ctx context.Context, change addressChange) {
+// pass tries what is due until an attempt fails, and reports whether one has. Services whose last write failed come last, in the order of their
+// times.
+func (w *serviceWrites) pass(ctx context.Context) (failed bool) {
+	w.mu.Lock()
+	due := slices.Clone(w.due)
+	w.mu.Unlock()
+	next := func(change addressChange) (t time.Time) {
+		if failed := w.failed[change.GetUID()]; failed != nil {
+			t = failed.next
+		}
+		return t
+	}
+	slices.SortStableFunc(due, func(a, b addressChange) int { return next(a).Compare(next(b)) })
+	for _, change := range due {
+		early := w.now().Before(next(change)) || !w.rewrites.mayWrite(change.GetUID(), change.addr, w.now())
+		if ctx.Err() == nil && !early && w.wants(change) && !w.try(ctx, change) {
+			return true
+		}
+	}
+	return false
+}
+
+// try reports whether the change is done.
+func (w *serviceWrites) try(ctx context.Context, change addressChange) (done bool) {
 	id := change.GetUID()
 	err := w.write(ctx, change)
 	switch {
@@ -100,10 +115,11 @@ func (w *serviceWrites) try(ctx context.Context, change addressChange) {
 		delay := w.failed[id].delays.Next()
 		w.failed[id].next = w.now().Add(delay)
 		klog.ErrorS(err, "The address of a Service is not written, will try again", "service", change.name, "address", change.addr, "delay", delay)
-		return
+		return false
 	}
 	delete(w.failed, id)
 	w.done(change)
+	return true
 }
 
 // wants reports whether the last plan still has a write.

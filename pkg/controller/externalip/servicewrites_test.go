@@ -73,6 +73,34 @@ func TestServiceWrites(t *testing.T) {
 	require.Equal(t, 2, tried["good"], "another load balancer has replaced it")
 }
 
+// TestNewServicesAreFirst: among Services whose writes fail, one that came later is tried before any is tried again. Each of the others has its turn.
+func TestNewServicesAreFirst(t *testing.T) {
+	now := time.Unix(0, 0)
+	var tried []string
+	due := []addressChange{changeOf("a", "1", "10.0.0.1"), changeOf("b", "1", "10.0.0.2"), changeOf("c", "1", "10.0.0.3")}
+	var w *serviceWrites
+	w = newServiceWrites(func(_ context.Context, c addressChange) error {
+		if tried = append(tried, c.service.Name); len(tried) == 1 {
+			w.set(append(due, changeOf("new", "1", "10.0.0.4")))
+		}
+		if c.service.Name == "new" {
+			return nil
+		}
+		now = now.Add(10 * time.Second)
+		if len(tried) > 12 {
+			return apierrors.NewConflict(services.GroupResource(), c.name, nil) // the end
+		}
+		return errors.New("timeout")
+	}, func() time.Time { return now })
+	w.set(due)
+	w.turn(t.Context())
+	require.Greater(t, len(tried), 10)
+	require.Equal(t, []string{"a", "b", "c", "new"}, tried[:4])
+	for _, name := range []string{"a", "b", "c"} {
+		require.Contains(t, tried[4:10], name)
+	}
+}
+
 // TestABadServiceDelaysNoEgress: while the Kubernetes API does not answer a Service's write, Egresses get their addresses.
 func TestABadServiceDelaysNoEgress(t *testing.T) {
 	kinds := map[schema.GroupVersionResource]string{crd.Egresses: "EgressList", crd.ExternalIPPools: "ExternalIPPoolList", services: "ServiceList"}
