@@ -154,8 +154,8 @@ func TestShares(t *testing.T) {
 	require.Equal(t, isAllocated, condition(e, v1beta1.IPAllocated))
 }
 
-// TestEgressWaitsForTheFormerService: an Egress does not have the address of a Service that still shows it. Once the Egress has it, nobody who shows it
-// later takes it away.
+// TestEgressWaitsForTheFormerService: an Egress does not have the address of a Service that still shows it. Once the Egress has it, it keeps it, whatever
+// shows it later.
 func TestEgressWaitsForTheFormerService(t *testing.T) {
 	b := newBench(t, makePool("p", v1beta1.IPRange{CIDR: "10.0.0.0/29"}))
 	former, other := makeService("a", "p", "10.0.0.1"), makeService("b", "p", "")
