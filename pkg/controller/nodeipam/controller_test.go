@@ -105,6 +105,7 @@ func TestRefusedWrites(t *testing.T) {
 		})
 		start(t, kube, func() error { return nil })
 		time.Sleep(settleTime + 10*time.Second)
+		synctest.Wait()
 		require.Equal(t, `a {"metadata":{"uid":"uid-a"},"spec":{"podCIDR":"10.10.0.0/24","podCIDRs":["10.10.0.0/24"]}}`, patches[0])
 		got := podCIDRs(t, kube)
 		require.Equal(t, []string{"10.10.1.0/24"}, got["a"])
@@ -121,6 +122,7 @@ func TestOneNodeRefused(t *testing.T) {
 		})
 		start(t, kube, func() error { return nil })
 		time.Sleep(settleTime + 10*time.Second)
+		synctest.Wait()
 		require.Empty(t, podCIDRs(t, kube)["a"])
 		require.NotEmpty(t, podCIDRs(t, kube)["b"])
 	})
@@ -133,6 +135,7 @@ func TestManyNodesJoin(t *testing.T) {
 		lists := 0
 		c := start(t, kube, func() error { return nil })
 		time.Sleep(settleTime + 2*time.Second)
+		synctest.Wait()
 		kube.PrependReactor("list", "nodes", func(kubetesting.Action) (bool, runtime.Object, error) { lists++; return false, nil, nil })
 		for i := range 20 {
 			_, err := kube.CoreV1().Nodes().Create(t.Context(), object(fmt.Sprint("node-", i), i), metav1.CreateOptions{})
@@ -140,6 +143,7 @@ func TestManyNodesJoin(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		time.Sleep(2 * gatherTime)
+		synctest.Wait()
 		require.Equal(t, 1, lists)
 		require.Len(t, c.refused, 18)
 		c.failed["gone"] = true
@@ -160,6 +164,7 @@ func TestListFromBefore(t *testing.T) {
 			return nil
 		})
 		time.Sleep(time.Second)
+		synctest.Wait()
 		kube.PrependReactor("list", "nodes", func(kubetesting.Action) (bool, runtime.Object, error) {
 			lost.Store(true)
 			time.Sleep(2 * time.Second)
@@ -177,6 +182,7 @@ func TestOverlapReported(t *testing.T) {
 		kube := fake.NewClientset(object("young", 1, "10.10.0.0/24"), object("old", 9, "10.10.0.0/24"), object("new", 0))
 		start(t, kube, func() error { return nil })
 		time.Sleep(settleTime + 5*time.Second)
+		synctest.Wait()
 		require.NoError(t, kube.CoreV1().Nodes().Delete(t.Context(), "new", metav1.DeleteOptions{}))
 		for i := range 3 {
 			_, err := kube.CoreV1().Nodes().Create(t.Context(), object(fmt.Sprint("new-", i), 0), metav1.CreateOptions{})
