@@ -32,7 +32,7 @@ testbed_packages := ./test/e2e
 reading_packages := ./docs ./test/lockorder ./test/rights
 # Tests of what a Pod can cost others.
 neighbor_tests := ^Test(Neighbors|DevicesOfPods|LostMessages|LostTickets|Forged|Flood|ShareIsUsedUp|FirstRequestThroughService|Pause|LongRound|NoMarkWaits|ConnectionEndsBefore|PacketsOfAPodsTunnel|RestoredPacketIsTooLong|RenewalTakes|PlacesDepend)
-sources := $(wildcard build cmd pkg test hack docs)
+sources := $(wildcard build cmd multicluster pkg test hack docs)
 chart := build/charts/antrea
 # Unpacked by make deps.
 promtool := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/antrea-oncache/promtool/current/promtool

@@ -307,7 +307,7 @@ func TestQuotedMessages(t *testing.T) {
 
 // TestNamedTests: tests that documents name exist.
 func TestNamedTests(t *testing.T) {
-	tests := sources(t, "pkg", isTest) + sources(t, "test", isTest) + sources(t, "cmd", isTest)
+	tests := sources(t, "pkg", isTest) + sources(t, "test", isTest) + sources(t, "cmd", isTest) + sources(t, "multicluster", isTest)
 	for file, text := range documents(t) {
 		for _, m := range regexp.MustCompile("`((?:[Tt]est|Fuzz)[A-Z]\\w+)`").FindAllStringSubmatch(text, -1) {
 			require.Regexp(t, `\nfunc `+m[1]+`\([tf] \*testing\.[TF]`, tests, file)

@@ -24,17 +24,21 @@ const modulePath = "github.com/antrea-oncache/antrea/"
 // they have in common is further down, and nothing down there imports them.
 var mayImport = map[string][]string{
 	"pkg/agent": {
-		"pkg/apis", "pkg/client", "pkg/config", "pkg/features", "pkg/httpapi", "pkg/log", "pkg/nlattr", "pkg/ovs", "pkg/retry",
+		"multicluster/apis", "pkg/apis", "pkg/client", "pkg/config", "pkg/features", "pkg/httpapi", "pkg/log", "pkg/nlattr", "pkg/ovs", "pkg/retry",
 		"pkg/supportbundle", "pkg/trie", "pkg/uplink", "pkg/version",
 	},
 	"pkg/antctl": {
-		"pkg/agent/apis", "pkg/agent/oncache/api", "pkg/apis", "pkg/config", "pkg/features", "pkg/httpapi/apis", "pkg/redact", "pkg/stats",
+		"multicluster/apis", "pkg/agent/apis", "pkg/agent/oncache/api", "pkg/apis", "pkg/config", "pkg/features", "pkg/httpapi/apis", "pkg/redact", "pkg/stats",
 		"pkg/supportbundle/bundletest", "pkg/svg", "pkg/uplink", "pkg/version",
 	},
 	"pkg/apiserver": {
 		"pkg/apis", "pkg/client", "pkg/config", "pkg/controller", "pkg/features", "pkg/httpapi", "pkg/log", "pkg/retry", "pkg/version",
 	},
 	"pkg/controller": {"pkg/apis", "pkg/httpapi/apis", "pkg/client", "pkg/features", "pkg/log", "pkg/retry", "pkg/supportbundle", "pkg/trie", "pkg/version"},
+
+	// The controllers of leader and member, in a program of their own.
+	"multicluster":      {"pkg/apis", "pkg/apiserver/certificate", "pkg/apiserver/webhook", "pkg/client", "pkg/config", "pkg/httpapi/apis", "pkg/log", "pkg/retry", "pkg/version"},
+	"multicluster/apis": {},
 
 	// The start knows the order of controllers and cache, not what they do.
 	"pkg/agent/round": {"pkg/agent/interfacestore", "pkg/agent/openflow"},
@@ -187,7 +191,7 @@ func imports(t *testing.T, folder string) (found []imported) {
 // TestImportsRunDown: packages that agent, controller and antctl have in common do not import them, nor do these import each
 // other.
 func TestImportsRunDown(t *testing.T) {
-	found := append(imports(t, "pkg"), imports(t, "test")...)
+	found := slices.Concat(imports(t, "multicluster"), imports(t, "pkg"), imports(t, "test"))
 	used := map[string]bool{}
 	for _, i := range found {
 		require.Empty(t, wrong(i))

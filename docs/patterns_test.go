@@ -42,7 +42,7 @@ func TestSelectedTestsExist(t *testing.T) {
 }
 
 func testNames(t *testing.T) (names []string) {
-	for _, folder := range []string{"cmd", "pkg", "test"} {
+	for _, folder := range []string{"cmd", "multicluster", "pkg", "test"} {
 		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(sources(t, folder, isTest), -1) {
 			names = append(names, m[1])
 		}

@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crd reads and writes the objects of crd.antrea.io with the dynamic client: there are few kinds. Traceflows and what makes policies
-// are watched, also the policies of policy.networking.k8s.io.
+// Package crd reads and writes the objects of crd.antrea.io and of Multi-cluster with the dynamic client: there are few kinds. Traceflows and
+// what makes policies are watched, also the policies of policy.networking.k8s.io.
 package crd
 
 import (
@@ -29,15 +29,21 @@ var (
 	Traceflows      = v1beta1.SchemeGroupVersion.WithResource("traceflows")
 )
 
-// New returns an object of a kind without content.
+// New returns an object of a kind of crd.antrea.io without content.
 func New(kind, name string) *unstructured.Unstructured {
+	return NewOf(v1beta1.SchemeGroupVersion.WithKind(kind), "", name)
+}
+
+// NewOf returns an object without content. The Namespace is empty for objects of the cluster.
+func NewOf(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(v1beta1.SchemeGroupVersion.WithKind(kind))
+	object.SetGroupVersionKind(kind)
+	object.SetNamespace(namespace)
 	object.SetName(name)
 	return object
 }
 
-// Fill replaces everything in object but its type and metadata by what is in content, a pointer to a struct of package v1beta1.
+// Fill replaces everything in object but its type and metadata by what is in content, a pointer to a struct of an API.
 func Fill(object *unstructured.Unstructured, content any) error {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(content)
 	if err != nil {
@@ -50,7 +56,7 @@ func Fill(object *unstructured.Unstructured, content any) error {
 	return nil
 }
 
-// Read returns the content of object; T is a struct of package v1beta1.
+// Read returns the content of object; T is a struct of its API.
 func Read[T any](object *unstructured.Unstructured) (*T, error) {
 	content := new(T)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, content); err != nil {
