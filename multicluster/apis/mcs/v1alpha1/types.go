@@ -40,7 +40,7 @@ type ServiceExport struct {
 	Status ServiceExportStatus `json:"status,omitempty"`
 }
 
-// ServiceExportStatus says whether the Service is exported.
+// ServiceExportStatus contains whether the Service is exported.
 type ServiceExportStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }

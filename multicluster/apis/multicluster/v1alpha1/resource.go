@@ -87,7 +87,7 @@ type ResourceImport struct {
 
 // ResourceImportSpec has the payload of its kind.
 type ResourceImportSpec struct {
-	// ClusterIDs are the clusters that it is for; empty for all. Its name is that of one ID in JSON.
+	// ClusterIDs are the clusters that it is for; empty for all. In JSON the name is a single ID's.
 	ClusterIDs    []string           `json:"clusterID,omitempty"`
 	Name          string             `json:"name,omitempty"`
 	Namespace     string             `json:"namespace,omitempty"`
@@ -102,7 +102,7 @@ type ResourceImportStatus struct {
 	ClusterStatuses []ResourceImportClusterStatus `json:"clusterStatuses,omitempty"`
 }
 
-// ResourceImportClusterStatus says whether a member has what the ResourceImport describes.
+// ResourceImportClusterStatus is the state of a ResourceImport in a member.
 type ResourceImportClusterStatus struct {
 	ClusterID  string              `json:"clusterID,omitempty"`
 	Conditions []ResourceCondition `json:"conditions,omitempty"`
