@@ -52,7 +52,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	traffic := stats.New(store)
 	leader := leadership.New(clients.Kube, o.namespace, identity(), func() { store.EndWatches(); traffic.Reset() })
 	publisher := &certificate.Publisher{
-		CA: cert.CA, Changed: cert.Changed, Namespace: o.namespace, Client: clients.Kube, Dynamic: clients.Dynamic, Serving: leader.Serving,
+		CA: cert.CA, Changed: cert.Changed, Targets: certificate.Controller(), Namespace: o.namespace, Client: clients.Kube, Dynamic: clients.Dynamic, Serving: leader.Serving,
 	}
 	policies, err := networkpolicy.NewController(clients.Kube, store)
 	if err != nil {

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package certificate provides antrea-controller's certificate. It makes or reads it, and publishes the CA that verifies it
-// to agents (ConfigMap antrea-ca) and to the cluster's aggregator (APIServices).
+// to agents (ConfigMap antrea-ca), to the cluster's aggregator (APIServices) and to the webhooks' clients. Other components whose webhooks the
+// Kubernetes API calls have a certificate for their Service (GenerateFor) and publish its CA elsewhere (Targets).
 package certificate
 
 import (
@@ -38,21 +39,24 @@ type material struct {
 	crt, key, ca []byte
 }
 
-// generate makes a certificate that verifies itself.
-func generate(kind generic.Key, namespace string) (material, error) {
-	server := apis.ControllerServerName(namespace)
-	crt, key, err := generic.SelfSigned(kind, maxAge, []string{
-		apis.ControllerService, apis.ControllerService + "." + namespace, server, server + ".cluster.local", "localhost",
-	})
+// generate makes a certificate that verifies itself, for a Service.
+func generate(kind generic.Key, service, namespace string) (material, error) {
+	server := service + "." + namespace + ".svc"
+	crt, key, err := generic.SelfSigned(kind, maxAge, []string{service, service + "." + namespace, server, server + ".cluster.local", "localhost"})
 	if err != nil {
 		return material{}, fmt.Errorf("making the API server's certificate: %w", err)
 	}
 	return material{crt: crt, key: key, ca: crt}, nil
 }
 
-// Generate makes a self-signed certificate, in memory only. It does not change while the controller runs.
+// Generate makes a self-signed certificate of antrea-controller, in memory only. It does not change while the controller runs.
 func Generate(kind generic.Key, namespace string) (*Certificate, error) {
-	m, err := generate(kind, namespace)
+	return GenerateFor(kind, apis.ControllerService, namespace)
+}
+
+// GenerateFor is Generate for the component to which a Service leads.
+func GenerateFor(kind generic.Key, service, namespace string) (*Certificate, error) {
+	m, err := generate(kind, service, namespace)
 	if err != nil {
 		return nil, err
 	}

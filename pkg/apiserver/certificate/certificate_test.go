@@ -45,6 +45,38 @@ func TestGenerate(t *testing.T) {
 	require.Error(t, err)
 }
 
+// TestOtherComponent: a certificate for another Service, whose CA is published in its own places only.
+func TestOtherComponent(t *testing.T) {
+	cert, err := GenerateFor(generic.ECDSA, "antrea-mc-webhook-service", "mc")
+	require.NoError(t, err)
+	pair, err := tls.X509KeyPair(cert.CurrentCertKeyContent())
+	require.NoError(t, err)
+	require.NoError(t, pair.Leaf.VerifyHostname("antrea-mc-webhook-service.mc.svc"))
+	require.Error(t, pair.Leaf.VerifyHostname("antrea.mc.svc"))
+	hook := func(service string) admissionregistrationv1.WebhookClientConfig {
+		return admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "mc", Name: service}}
+	}
+	configuration := func(name string) *admissionregistrationv1.ValidatingWebhookConfiguration {
+		return &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}, Webhooks: []admissionregistrationv1.ValidatingWebhook{
+			{Name: "ours", ClientConfig: hook("antrea-mc-webhook-service")}, {Name: "antrea's", ClientConfig: hook("antrea")},
+		}}
+	}
+	kube := fake.NewClientset(configuration("mc-validator"), configuration("crdvalidator.antrea.io"))
+	p := &Publisher{
+		CA: cert.CA, Targets: Targets{ConfigMap: "antrea-mc-ca", Service: "antrea-mc-webhook-service", ValidatingWebhooks: []string{"mc-validator"}},
+		Namespace: "mc", Client: kube, Dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()),
+	}
+	require.NoError(t, p.publish(t.Context()))
+	published, err := kube.CoreV1().ConfigMaps("mc").Get(t.Context(), "antrea-mc-ca", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, string(cert.CA()), published.Data[apis.ControllerCAKey])
+	for name, want := range map[string][][]byte{"mc-validator": {cert.CA(), nil}, "crdvalidator.antrea.io": {nil, nil}} {
+		got, err := kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), name, metav1.GetOptions{})
+		require.NoError(t, err)
+		require.Equal(t, want, [][]byte{got.Webhooks[0].ClientConfig.CABundle, got.Webhooks[1].ClientConfig.CABundle}, name)
+	}
+}
+
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	_, err := Read(dir)
@@ -88,7 +120,7 @@ func TestPublish(t *testing.T) {
 			}
 			// The second APIService does not exist.
 			services := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), apiService(APIServices[0], "b2xk"))
-			p := &Publisher{CA: func() []byte { return []byte("new CA") }, Namespace: "kube-system", Client: kube, Dynamic: services}
+			p := &Publisher{CA: func() []byte { return []byte("new CA") }, Targets: Controller(), Namespace: "kube-system", Client: kube, Dynamic: services}
 			require.NoError(t, p.publish(t.Context()))
 			got, err := kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), apis.ControllerCA, metav1.GetOptions{})
 			require.NoError(t, err)
@@ -129,7 +161,7 @@ func TestPublishToWebhooks(t *testing.T) {
 		},
 	})
 	p := &Publisher{
-		CA: func() []byte { return []byte("new CA") }, Namespace: "kube-system", Client: kube,
+		CA: func() []byte { return []byte("new CA") }, Targets: Controller(), Namespace: "kube-system", Client: kube,
 		Dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()),
 	}
 	require.NoError(t, p.publish(t.Context()))
@@ -159,7 +191,7 @@ func TestPublishingIsTriedAgain(t *testing.T) {
 		return failures >= 0, nil, errors.New("not now")
 	})
 	p := &Publisher{
-		CA: func() []byte { return []byte("CA") }, Namespace: "kube-system", Client: kube,
+		CA: func() []byte { return []byte("CA") }, Targets: Controller(), Namespace: "kube-system", Client: kube,
 		Dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()),
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -35,7 +35,7 @@ func secretOf(m material) *corev1.Secret {
 
 func made(t *testing.T) material {
 	t.Helper()
-	m, err := generate(generic.ECDSA, "kube-system")
+	m, err := generate(generic.ECDSA, apis.ControllerService, "kube-system")
 	require.NoError(t, err)
 	return m
 }
@@ -168,7 +168,7 @@ func TestGivenCertificateIsFollowed(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	kube := fake.NewClientset()
 	publisher := &Publisher{
-		CA: cert.CA, Changed: cert.Changed, Namespace: "kube-system", Client: kube,
+		CA: cert.CA, Changed: cert.Changed, Targets: Controller(), Namespace: "kube-system", Client: kube,
 		Dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()),
 	}
 	done := make(chan struct{}, 2)

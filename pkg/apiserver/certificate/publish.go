@@ -44,6 +44,21 @@ var (
 	MutatingWebhooks   = []string{"crdmutator.antrea.io"}
 )
 
+// Targets are the places in the cluster in which a CA is published.
+type Targets struct {
+	// ConfigMap is written, and made if it is missing.
+	ConfigMap string
+	// Service leads to the component; only webhooks that ask it get the CA.
+	Service string
+	// These are names of objects in which the CA is filled in.
+	APIServices, ValidatingWebhooks, MutatingWebhooks []string
+}
+
+// Controller returns the targets of antrea-controller.
+func Controller() Targets {
+	return Targets{apis.ControllerCA, apis.ControllerService, APIServices, ValidatingWebhooks, MutatingWebhooks}
+}
+
 var apiServiceResource = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 
 // Publisher publishes the CA in the cluster.
@@ -51,6 +66,7 @@ type Publisher struct {
 	// CA returns what to publish. Changed, if set, has a value when that may have changed.
 	CA        func() []byte
 	Changed   <-chan struct{}
+	Targets   Targets
 	Namespace string
 	Client    kubernetes.Interface
 	Dynamic   dynamic.Interface
@@ -65,7 +81,7 @@ func (p *Publisher) Run(ctx context.Context) {
 		if p.Serving != nil && p.Serving() != nil {
 			wait = retryInterval
 		} else if err := p.publish(ctx); err != nil && ctx.Err() == nil {
-			klog.ErrorS(err, "Failed to publish the controller's CA, will try again", "after", retryInterval)
+			klog.ErrorS(err, "Failed to publish the CA, will try again", "after", retryInterval)
 			wait = retryInterval
 		}
 		timer := time.NewTimer(wait)
@@ -85,13 +101,13 @@ func (p *Publisher) publish(ctx context.Context) error {
 	defer cancel()
 	ca := p.CA()
 	errs := []error{p.publishConfigMap(ctx, ca)}
-	for _, name := range APIServices {
+	for _, name := range p.Targets.APIServices {
 		errs = append(errs, p.publishAPIService(ctx, name, ca))
 	}
-	for _, name := range ValidatingWebhooks {
+	for _, name := range p.Targets.ValidatingWebhooks {
 		errs = append(errs, p.publishValidating(ctx, name, ca))
 	}
-	for _, name := range MutatingWebhooks {
+	for _, name := range p.Targets.MutatingWebhooks {
 		errs = append(errs, p.publishMutating(ctx, name, ca))
 	}
 	return errors.Join(errs...)
@@ -99,11 +115,11 @@ func (p *Publisher) publish(ctx context.Context) error {
 
 func (p *Publisher) publishConfigMap(ctx context.Context, ca []byte) error {
 	maps := p.Client.CoreV1().ConfigMaps(p.Namespace)
-	current, err := maps.Get(ctx, apis.ControllerCA, metav1.GetOptions{})
+	current, err := maps.Get(ctx, p.Targets.ConfigMap, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		_, err = maps.Create(ctx, &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Name: apis.ControllerCA, Namespace: p.Namespace, Labels: map[string]string{"app": "antrea"}},
+			ObjectMeta: metav1.ObjectMeta{Name: p.Targets.ConfigMap, Namespace: p.Namespace, Labels: map[string]string{"app": "antrea"}},
 			Data:       map[string]string{apis.ControllerCAKey: string(ca)},
 		}, metav1.CreateOptions{})
 	case err == nil && current.Data[apis.ControllerCAKey] != string(ca):
@@ -115,7 +131,7 @@ func (p *Publisher) publishConfigMap(ctx context.Context, ca []byte) error {
 		_, err = maps.Update(ctx, current, metav1.UpdateOptions{})
 	}
 	if err != nil {
-		return fmt.Errorf("writing the CA into ConfigMap %s/%s: %w", p.Namespace, apis.ControllerCA, err)
+		return fmt.Errorf("writing the CA into ConfigMap %s/%s: %w", p.Namespace, p.Targets.ConfigMap, err)
 	}
 	return nil
 }
@@ -191,7 +207,7 @@ func (p *Publisher) publishMutating(ctx context.Context, name string, ca []byte)
 
 // setCA sets the CA of a webhook that leads to the controller.
 func (p *Publisher) setCA(client *admissionregistrationv1.WebhookClientConfig, ca []byte) {
-	if client.Service != nil && client.Service.Namespace == p.Namespace && client.Service.Name == apis.ControllerService {
+	if client.Service != nil && client.Service.Namespace == p.Namespace && client.Service.Name == p.Targets.Service {
 		client.CABundle = ca
 	}
 }

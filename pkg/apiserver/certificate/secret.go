@@ -180,7 +180,7 @@ func (s *shared) load(ctx context.Context) (material, error) {
 
 // replace makes a certificate and writes it into the Secret; old is the present Secret, nil if there is none.
 func (s *shared) replace(ctx context.Context, old *corev1.Secret) (material, error) {
-	m, err := generate(s.key, s.namespace)
+	m, err := generate(s.key, apis.ControllerService, s.namespace)
 	if err != nil {
 		return material{}, err
 	}

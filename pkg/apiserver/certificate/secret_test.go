@@ -166,7 +166,7 @@ func TestOnlyTheServingControllerPublishes(t *testing.T) {
 	kube, dynamic := fake.NewClientset(), dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())
 	publisher := func(ca string, serving error) *Publisher {
 		return &Publisher{
-			CA: func() []byte { return []byte(ca) }, Namespace: "kube-system", Client: kube, Dynamic: dynamic,
+			CA: func() []byte { return []byte(ca) }, Targets: Controller(), Namespace: "kube-system", Client: kube, Dynamic: dynamic,
 			Serving: func() error { return serving },
 		}
 	}
