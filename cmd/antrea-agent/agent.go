@@ -201,6 +201,7 @@ func pipelineFeatures(o *options) openflow.Features {
 		ProxyAll:       o.proxiesAll(),
 		AntreaPolicy:   o.gates.Enabled(features.AntreaPolicy),
 		Egress:         o.hasEgress(),
+		EgressShaping:  o.hasEgress() && o.gates.Enabled(features.EgressTrafficShaping),
 		TrafficControl: o.gates.Enabled(features.TrafficControl),
 		ONCache:        o.gates.Enabled(features.ONCache),
 		CutConnections: o.cutsConnections(),

@@ -49,6 +49,7 @@ func (c *controllers) addEgress(o *options, n *node) (err error) {
 	c.egress, err = egress.New(egress.Config{
 		NodeName: n.name, PodNetworks: podNetworks(n.Node), Flows: n.flows, Host: n.host, Interfaces: n.store, Objects: c.egressObjects,
 		Statuses: n.clients.Dynamic, Groups: egress.NewGroups(c.antrea.Client, n.name), Failures: c.assigner.Failures, Problems: n.problems, File: o.egressFile,
+		Shaping: o.gates.Enabled(features.EgressTrafficShaping),
 	})
 	return err
 }

@@ -71,6 +71,7 @@ const (
 	CleanupStaleUDPSvcConntrack   featuregate.Feature = "CleanupStaleUDPSvcConntrack"
 	ClusterNetworkPolicy          featuregate.Feature = "ClusterNetworkPolicy"
 	Egress                        featuregate.Feature = "Egress"
+	EgressTrafficShaping          featuregate.Feature = "EgressTrafficShaping"
 	FlowExporter                  featuregate.Feature = "FlowExporter"
 	L7NetworkPolicy               featuregate.Feature = "L7NetworkPolicy"
 	Multicluster                  featuregate.Feature = "Multicluster"
@@ -113,7 +114,8 @@ var table = []gate{
 	{name: Egress, spec: beta, in: both, about: "Fixed source addresses for Pods that talk to outside the cluster.",
 		page: "docs/use/antrea-controller.md#egress", section: "egress"},
 	{name: "EgressSeparateSubnet", spec: beta, in: agent, about: "Egress addresses from subnets other than the Nodes'."},
-	{name: "EgressTrafficShaping", spec: alpha, in: agent, about: "Bandwidth limits for Egress."},
+	{name: EgressTrafficShaping, spec: alpha, in: agent, about: "Bandwidth limits for Egress.",
+		page: "docs/use/antrea-controller.md#egress"},
 	{name: "EndpointSlice", spec: locked, in: agent, about: "EndpointSlices instead of Endpoints.",
 		page: "docs/use/antrea-proxy.md#which-endpoints"},
 	{name: "ExternalNode", spec: alpha, in: agent, about: "Machines outside the cluster."},

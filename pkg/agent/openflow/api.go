@@ -26,8 +26,9 @@ type (
 
 	DNSClient = dns.DNSClient
 
-	EgressClient = egress.EgressClient
-	EgressSource = egress.EgressSource
+	EgressBandwidth = egress.EgressBandwidth
+	EgressClient    = egress.EgressClient
+	EgressSource    = egress.EgressSource
 
 	MarkClient = mark.MarkClient
 
@@ -90,6 +91,9 @@ const (
 	TraceUnserved       = traceflow.TraceUnserved
 	TraceflowController = traceflow.TraceflowController
 )
+
+// ErrNoBandwidth refuses the bandwidth of an Egress for good: Open vSwitch cannot keep it.
+var ErrNoBandwidth = egress.ErrNoBandwidth
 
 var (
 	AllConntrackZones = pipeline.AllConntrackZones

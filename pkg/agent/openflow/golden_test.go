@@ -38,7 +38,7 @@ func TestBasePipelineGolden(t *testing.T) {
 		{"base_minimal.txt", oftest.MinimalFeatures, oftest.TestNode},
 		{"base_dualstack.txt", oftest.ONCacheFeatures, oftest.DualStackNode},
 		{"base_ipv6.txt", oftest.ONCacheFeatures, oftest.Ipv6Node},
-		{"base_all.txt", openflow.Features{AntreaProxy: true, AntreaPolicy: true, Egress: true, TrafficControl: true, ONCache: true, CutConnections: true}, oftest.TestNode},
+		{"base_all.txt", openflow.Features{AntreaProxy: true, AntreaPolicy: true, Egress: true, EgressShaping: true, TrafficControl: true, ONCache: true, CutConnections: true}, oftest.TestNode},
 		{"base_proxyall.txt", oftest.ProxyAllFeatures, oftest.DualStackNode},
 		{"base_openings.txt", openingsFeatures, oftest.DualStackNode},
 	} {

@@ -118,7 +118,7 @@ func TestEveryFeatureCombinationIsAccepted(t *testing.T) {
 	o := ovstest.Start(t)
 	for bits := range 64 {
 		features := openflow.Features{
-			AntreaProxy: bits&1 != 0, AntreaPolicy: bits&2 != 0, Egress: bits&4 != 0, TrafficControl: bits&8 != 0, ONCache: bits&16 != 0,
+			AntreaProxy: bits&1 != 0, AntreaPolicy: bits&2 != 0, Egress: bits&4 != 0, EgressShaping: bits&12 == 12, TrafficControl: bits&8 != 0, ONCache: bits&16 != 0,
 		}
 		if bits&32 != 0 {
 			if !features.AntreaProxy {

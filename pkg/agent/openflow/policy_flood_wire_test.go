@@ -32,7 +32,7 @@ func TestWireFloodOfOnePod(t *testing.T) {
 	runtime.LockOSThread()
 	require.NoError(t, unix.Unshare(unix.CLONE_NEWNET))
 	require.NoError(t, os.WriteFile("/proc/sys/net/ipv6/conf/default/disable_ipv6", []byte("1"), 0))
-	w := newWireOf(t, false, true)
+	w := newWireOf(t, false, true, oftest.ProxyAllFeatures)
 	r := newRefuser(t, w)
 	directory := startLog(t, w)
 	require.NoError(t, w.C.UpdatePolicyRules([]*policy.Rule{

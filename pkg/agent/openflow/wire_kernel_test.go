@@ -16,6 +16,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
 	"github.com/antrea-oncache/antrea/test/tools/afpacket"
@@ -97,7 +98,12 @@ func (l *vethLink) pending() bool { return l.receive(0) }
 // eachDatapath runs a test with Open vSwitch's datapath in user space and, where the machine has it, in the kernel: their connection
 // tracking differs.
 func eachDatapath(t *testing.T, test func(*testing.T, *wire)) {
-	t.Run("user space", func(t *testing.T) { test(t, newWire(t, false)) })
+	eachDatapathWith(t, oftest.ProxyAllFeatures, test)
+}
+
+// eachDatapathWith is eachDatapath with a choice of the features.
+func eachDatapathWith(t *testing.T, features openflow.Features, test func(*testing.T, *wire)) {
+	t.Run("user space", func(t *testing.T) { test(t, newWireOf(t, false, false, features)) })
 	t.Run("kernel", func(t *testing.T) {
 		if _, err := netlink.GenlFamilyGet("ovs_datapath"); err != nil {
 			t.Skipf("this machine has no Open vSwitch in its kernel: %v", err)
@@ -108,7 +114,7 @@ func eachDatapath(t *testing.T, test func(*testing.T, *wire)) {
 		require.NoError(t, unix.Unshare(unix.CLONE_NEWNET))
 		// IPv6 would send frames of its own.
 		require.NoError(t, os.WriteFile("/proc/sys/net/ipv6/conf/default/disable_ipv6", []byte("1"), 0))
-		test(t, newWire(t, true))
+		test(t, newWireOf(t, true, true, features))
 	})
 }
 

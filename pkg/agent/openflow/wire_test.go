@@ -36,11 +36,11 @@ var portNames = map[uint32]string{oftest.TunnelPort: "antrea-tun0", oftest.GWPor
 // its own. The tunnel is an ordinary port.
 func newWire(t *testing.T, kernel bool) *wire {
 	t.Helper()
-	return newWireOf(t, kernel, kernel)
+	return newWireOf(t, kernel, kernel, oftest.ProxyAllFeatures)
 }
 
-// newWireOf is newWire with a choice of the ports: devices are of the kernel, in the namespace of the calling thread.
-func newWireOf(t *testing.T, kernel, devices bool) *wire {
+// newWireOf is newWire with a choice of the ports and the features: devices are of the kernel, in the namespace of the calling thread.
+func newWireOf(t *testing.T, kernel, devices bool, features openflow.Features) *wire {
 	t.Helper()
 	w := &wire{links: map[uint32]link{}, kernel: kernel}
 	var o *ovstest.OVS
@@ -67,7 +67,7 @@ func newWireOf(t *testing.T, kernel, devices bool) *wire {
 			t.Logf("Connections:\n%s\nFlows of the datapath:\n%s", o.Appctl("dpctl/dump-conntrack"), o.Appctl("dpctl/dump-flows"))
 		}
 	})
-	w.Bridge = &oftest.Bridge{OVS: o, T: t, C: oftest.NewBridgeClient(t, socket, oftest.ProxyAllFeatures, oftest.DualStackNode)}
+	w.Bridge = &oftest.Bridge{OVS: o, T: t, C: oftest.NewBridgeClient(t, socket, features, oftest.DualStackNode)}
 	w.connect()
 	return w
 }

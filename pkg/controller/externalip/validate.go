@@ -100,8 +100,8 @@ func (v *validator) egress(wanted, former *v1beta1.Egress) error {
 	}
 	if b := spec.Bandwidth; b != nil {
 		for _, field := range []struct{ name, text string }{{"rate", b.Rate}, {"burst", b.Burst}} {
-			if _, err := resource.ParseQuantity(field.text); err != nil {
-				return fmt.Errorf("bandwidth.%s %q is not a quantity, such as 100M: %w", field.name, field.text, err)
+			if q, err := resource.ParseQuantity(field.text); err != nil || q.Sign() < 0 {
+				return fmt.Errorf("bandwidth.%s %q is not a quantity of bits, such as 100M", field.name, field.text)
 			}
 		}
 	}

@@ -88,6 +88,7 @@ func TestEgressWebhook(t *testing.T) {
 		{"{appliedTo: {}, externalIPPools: [a]}", "", "not supported yet"},
 		{"{appliedTo: {}, egressIP: 1.1.1.1, bandwidth: {rate: 1x, burst: 1M}}", "", `bandwidth.rate "1x" is not a quantity`},
 		{"{appliedTo: {}, egressIP: 1.1.1.1, bandwidth: {rate: 1M, burst: 'y y'}}", "", `bandwidth.burst "y y" is not a quantity`},
+		{"{appliedTo: {}, egressIP: 1.1.1.1, bandwidth: {rate: -1M, burst: 1M}}", "", `bandwidth.rate "-1M" is not a quantity`},
 		{"{appliedTo: {}, egressIP: 1.1.1.1, bandwidth: {rate: 1M, burst: 2M}}", "", ""},
 		{"{appliedTo: {podSelector: {matchExpressions: [{key: a, operator: In}]}}, egressIP: 1.1.1.1}", "", "invalid label selector"},
 		{"{appliedTo: {namespaceSelector: {matchExpressions: [{key: a, operator: X}]}}, egressIP: 1.1.1.1}", "", "invalid label selector"},

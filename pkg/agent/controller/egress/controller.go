@@ -31,6 +31,8 @@ const (
 	controllerName = "egress"
 	// ReasonEgressRefused is the problem of an Egress whose address the Node cannot give to packets. They are dropped.
 	ReasonEgressRefused problem.Reason = "EgressRefused"
+	// ReasonEgressUnlimited is the problem of an Egress whose bandwidth does not limit packets.
+	ReasonEgressUnlimited problem.Reason = "EgressUnlimited"
 
 	// patience bounds the time for which the start waits for Egresses and their Pods. Former flows stay until then.
 	patience = 5 * time.Second
@@ -54,6 +56,8 @@ type Config struct {
 	Groups   Groups
 	// File stores the Egresses of Pods for the next agent.
 	File string
+	// Shaping lets bandwidths have an effect.
+	Shaping bool
 	// Failures returns why Egresses have no Node, by name, for those that this Node reports.
 	Failures func() map[string]error
 	Problems problem.Reporter
@@ -80,7 +84,7 @@ type Controller struct {
 	// realizing is held while the plan is brought into force. It is taken before mu.
 	realizing sync.Mutex
 	realizer  *realizer
-	reported  map[string]bool
+	reported  map[problem.Reason]map[string]bool
 	storage   storage
 
 	// taken belongs to Run: the times at which this Node wrote itself over another one in a status, by Egress.
@@ -93,9 +97,9 @@ func New(config Config) (*Controller, error) {
 		Config: config, synced: make(chan struct{}), wake: make(chan struct{}, 1),
 		world: world{
 			egresses: map[string]*v1beta1.Egress{}, groups: map[string]sets.Set[types.NamespacedName]{}, interfaces: map[string]podInterface{},
-			local: sets.New[netip.Addr](),
+			local: sets.New[netip.Addr](), shaping: config.Shaping,
 		},
-		realizer: newRealizer(config.Flows, config.Host, time.Now, conntrack.End), reported: map[string]bool{}, taken: map[string]time.Time{},
+		realizer: newRealizer(config.Flows, config.Host, time.Now, conntrack.End), reported: map[problem.Reason]map[string]bool{}, taken: map[string]time.Time{},
 	}
 	c.endStart = sync.OnceFunc(func() { close(c.synced) })
 	c.storage.file = config.File
@@ -201,7 +205,7 @@ func (c *Controller) snapshot() (snapshot *world) {
 	c.look(func(w *world) {
 		snapshot = &world{
 			egresses: maps.Clone(w.egresses), groups: map[string]sets.Set[types.NamespacedName]{}, interfaces: maps.Clone(w.interfaces),
-			local: w.local.Clone(), stored: w.stored,
+			local: w.local.Clone(), stored: w.stored, shaping: w.shaping,
 		}
 		for name, pods := range w.groups {
 			snapshot.groups[name] = pods.Clone()
@@ -270,27 +274,4 @@ func (c *Controller) realize(ctx context.Context) (w *world, p *plan, again time
 		again, err = c.realizer.endConnections(w)
 	}
 	return w, p, again, err
-}
-
-// report makes problems of Egresses whose packets are dropped.
-func (c *Controller) report(w *world, p *plan) {
-	for _, e := range w.egresses {
-		if reason := p.refused[addrOf(e)]; reason != nil {
-			c.reported[e.Name] = true
-			c.Problems.Report(ReasonEgressRefused, subject(e.Name), fmt.Sprintf("packets of its Pods to outside the cluster are dropped: %v", reason))
-		} else if c.reported[e.Name] {
-			delete(c.reported, e.Name)
-			c.Problems.Resolve(ReasonEgressRefused, subject(e.Name))
-		}
-	}
-	for name := range c.reported {
-		if w.egresses[name] == nil {
-			delete(c.reported, name)
-			c.Problems.Resolve(ReasonEgressRefused, subject(name))
-		}
-	}
-}
-
-func subject(name string) problem.Subject {
-	return problem.Subject{Kind: v1beta1.EgressKind, Name: name}
 }

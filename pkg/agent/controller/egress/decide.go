@@ -34,13 +34,17 @@ type world struct {
 	local sets.Set[netip.Addr]
 	// stored is set while Egresses or groups are a former agent's.
 	stored bool
+	// part is set if only what concerns one interface is there.
+	part bool
+	// shaping is set if bandwidths have an effect.
+	shaping bool
 }
 
 // of returns the part of the world that concerns one interface, in maps of its own.
 func (w *world) of(name string) *world {
 	part := &world{
 		egresses: map[string]*v1beta1.Egress{}, groups: map[string]sets.Set[types.NamespacedName]{}, interfaces: map[string]podInterface{},
-		local: w.local.Clone(), stored: w.stored,
+		local: w.local.Clone(), stored: w.stored, part: true, shaping: w.shaping,
 	}
 	i, ok := w.interfaces[name]
 	if !ok {
@@ -73,6 +77,9 @@ type plan struct {
 	refused map[netip.Addr]error
 	// pods have the interfaces of Pods with an Egress.
 	pods map[string]podFlows
+	// limits are the bandwidths of addresses. unlimited says why the bandwidth of an Egress is not in force, by its name.
+	limits    map[netip.Addr]bandwidth
+	unlimited map[string]error
 }
 
 // oldestFirst returns the Egresses in the order in which they are considered: the oldest first, and of equal age the first by name.
@@ -108,7 +115,10 @@ func unusable(addr netip.Addr, podNetworks []netip.Prefix) error {
 // decide returns the plan. mark returns the mark of a local address, or why there is none. Of several Egresses of a Pod, the oldest one with an
 // address of an IP version decides for that version.
 func decide(w *world, podNetworks []netip.Prefix, mark func(netip.Addr) (uint8, error)) *plan {
-	p := &plan{marks: map[netip.Addr]uint8{}, refused: map[netip.Addr]error{}, pods: map[string]podFlows{}}
+	p := &plan{
+		marks: map[netip.Addr]uint8{}, refused: map[netip.Addr]error{}, pods: map[string]podFlows{},
+		limits: map[netip.Addr]bandwidth{}, unlimited: map[string]error{},
+	}
 	byPod := map[types.NamespacedName][]openflow.EgressSource{}
 	for _, e := range oldestFirst(w.egresses) {
 		addr := addrOf(e)
@@ -116,6 +126,7 @@ func decide(w *world, podNetworks []netip.Prefix, mark func(netip.Addr) (uint8, 
 			continue
 		}
 		source := p.source(w, addr, podNetworks, mark)
+		p.limit(e, addr, w.shaping)
 		for pod := range w.groups[e.Name] {
 			has := func(other openflow.EgressSource) bool { return other.Addr.Is4() == addr.Is4() }
 			if !slices.ContainsFunc(byPod[pod], has) {

@@ -40,13 +40,17 @@ type realizer struct {
 	// tunnel are the addresses to which other Nodes send, pods the Egresses of interfaces.
 	tunnel map[netip.Addr]bool
 	pods   map[string]podFlows
+	shaper shaper
 
 	connections *connections
 }
 
 // newRealizer returns a realizer that has brought nothing into force. end ends connections of a zone.
 func newRealizer(flows Flows, host Host, now func() time.Time, end func(uint16, func(*conntrack.Connection) bool) error) *realizer {
-	return &realizer{flows: flows, host: host, now: now, tunnel: map[netip.Addr]bool{}, pods: map[string]podFlows{}, connections: newConnections(end)}
+	return &realizer{
+		flows: flows, host: host, now: now, tunnel: map[netip.Addr]bool{}, pods: map[string]podFlows{},
+		shaper: shaper{flows, map[uint8]openflow.EgressBandwidth{}}, connections: newConnections(end),
+	}
 }
 
 // realize decides, and makes the Node do it. A source is there before the packets that need it, and goes after them. A Pod's packets are dropped
@@ -82,20 +86,23 @@ func (r *realizer) begin() {
 func (r *realizer) makeSources(ctx context.Context, w *world, podNetworks []netip.Prefix) (p *plan, err error) {
 	take := func(addr netip.Addr) (uint8, error) { return r.marks.take(addr, r.now()) }
 	p = decide(w, podNetworks, take)
-	refused := r.prepare(ctx, p)
+	refused, err := r.prepare(ctx, w, p)
 	if len(refused) == 0 {
-		return p, nil
+		return p, err
 	}
-	return decide(w, podNetworks, func(addr netip.Addr) (uint8, error) {
+	without := decide(w, podNetworks, func(addr netip.Addr) (uint8, error) {
 		if reason := refused[addr]; reason != nil {
 			return 0, reason
 		}
 		return take(addr)
-	}), errors.Join(slices.Collect(maps.Values(refused))...)
+	})
+	maps.Copy(without.unlimited, p.unlimited)
+	return without, errors.Join(append(slices.Collect(maps.Values(refused)), err)...)
 }
 
-// prepare makes the sources of a plan, besides those that are there, and returns why some cannot be used.
-func (r *realizer) prepare(ctx context.Context, p *plan) (refused map[netip.Addr]error) {
+// prepare makes the sources of a plan, besides those that are there, and returns why some cannot be used. Each has its bandwidth before packets get
+// it. err says why one that is in use has another bandwidth than the plan's.
+func (r *realizer) prepare(ctx context.Context, w *world, p *plan) (refused map[netip.Addr]error, err error) {
 	refused = map[netip.Addr]error{}
 	wanted := maps.Clone(r.rules)
 	for addr, mark := range p.marks {
@@ -105,19 +112,28 @@ func (r *realizer) prepare(ctx context.Context, p *plan) (refused map[netip.Addr
 		for addr := range p.marks {
 			refused[addr] = err
 		}
-		return refused
+		return refused, nil
 	}
 	for addr, mark := range p.marks {
-		if r.tunnel[addr] {
-			continue
+		used := r.tunnel[addr]
+		if used && w.part {
+			continue // The whole world decides about its bandwidth.
 		}
-		if err := r.flows.InstallSNATMarkFlows(addr, mark); err != nil {
-			refused[addr] = err
-			continue
+		limitErr := r.shaper.set(p, addr, mark)
+		switch {
+		case used:
+			err = errors.Join(err, limitErr)
+		case limitErr != nil:
+			refused[addr] = limitErr
+		default:
+			if flowErr := r.flows.InstallSNATMarkFlows(addr, mark); flowErr != nil {
+				refused[addr] = flowErr
+				continue
+			}
+			r.tunnel[addr] = true
 		}
-		r.tunnel[addr] = true
 	}
-	return refused
+	return refused, err
 }
 
 func (r *realizer) setRules(ctx context.Context, wanted map[uint8]netip.Addr) error {
@@ -193,8 +209,8 @@ func (r *realizer) cleanUp(ctx context.Context, p *plan) error {
 		}
 		delete(r.tunnel, addr)
 	}
-	if len(errs) > 0 {
-		return errors.Join(errs...)
+	if err := errors.Join(append(errs, r.shaper.retain(p))...); err != nil {
+		return err
 	}
 	wanted := map[uint8]netip.Addr{}
 	for addr, mark := range p.marks {

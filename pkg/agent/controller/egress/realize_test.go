@@ -35,6 +35,9 @@ type fakeNode struct {
 	rules  map[uint8]netip.Addr
 	tunnel map[netip.Addr]uint8
 	pods   map[string]podFlows
+	limits map[uint8]openflow.EgressBandwidth
+	// noMeters lets the switch refuse limits.
+	noMeters bool
 	// stale are the meanings of marks that the datapath may still have, until the time.
 	stale map[uint8]staleMark
 	now   time.Time
@@ -50,7 +53,7 @@ var errFake = errors.New("fake")
 func newFakeNode(t *testing.T) *fakeNode {
 	return &fakeNode{
 		t: t, fail: func() bool { return false }, rules: map[uint8]netip.Addr{}, tunnel: map[netip.Addr]uint8{}, pods: map[string]podFlows{},
-		stale: map[uint8]staleMark{}, now: time.Unix(0, 0),
+		stale: map[uint8]staleMark{}, now: time.Unix(0, 0), limits: map[uint8]openflow.EgressBandwidth{},
 	}
 }
 
@@ -126,6 +129,25 @@ func (n *fakeNode) UninstallPodSNATFlows(name string) error {
 	}
 	n.release(name)
 	delete(n.pods, name)
+	return nil
+}
+
+func (n *fakeNode) InstallEgressQoS(mark uint8, limit openflow.EgressBandwidth) error {
+	if n.noMeters {
+		return openflow.ErrNoBandwidth
+	}
+	if n.fail() {
+		return errFake
+	}
+	n.limits[mark] = limit
+	return nil
+}
+
+func (n *fakeNode) UninstallEgressQoS(mark uint8) error {
+	if n.fail() {
+		return errFake
+	}
+	delete(n.limits, mark)
 	return nil
 }
 
@@ -211,6 +233,7 @@ func TestPodsNeverHaveAnotherSource(t *testing.T) {
 		n := newFakeNode(t)
 		r := newRealizer(n, n, func() time.Time { return n.now }, n.endNone)
 		w := newTestWorld()
+		w.shaping = true
 		for i := range 4 {
 			w.interfaces[fmt.Sprint("if", i)] = podInterface{pod: podNamed(fmt.Sprint("pod", i)), ofPort: uint32(10 + i)}
 		}
@@ -221,6 +244,9 @@ func TestPodsNeverHaveAnotherSource(t *testing.T) {
 				delete(w.egresses, name)
 			case 1:
 				w.egresses[name] = makeEgress(name, rng.Int64N(3), addr.String())
+				if rng.IntN(2) == 0 {
+					w.egresses[name].Spec.Bandwidth = &v1beta1.Bandwidth{Rate: fmt.Sprint(1+rng.IntN(2), "M"), Burst: "2M"}
+				}
 			case 2, 3:
 				w.groups[name] = sets.New(podNamed(fmt.Sprint("pod", rng.IntN(4))), podNamed(fmt.Sprint("pod", rng.IntN(4))))
 			case 4:
@@ -231,6 +257,8 @@ func TestPodsNeverHaveAnotherSource(t *testing.T) {
 			if rng.IntN(30) == 0 { // the agent starts again: flows are deleted, rules stay
 				clear(n.tunnel)
 				clear(n.pods)
+				clear(n.limits)
+				n.now = n.now.Add(2 * time.Second) // the datapath has followed by then
 				r = newRealizer(n, n, func() time.Time { return n.now }, n.endNone)
 			}
 			n.fail = func() bool { return rng.IntN(4) == 0 }
@@ -245,6 +273,13 @@ func TestPodsNeverHaveAnotherSource(t *testing.T) {
 				require.Equal(t, addr, n.rules[mark])
 			}
 			require.Len(t, n.rules, len(p.marks))
+			limits := map[uint8]openflow.EgressBandwidth{}
+			for addr, b := range p.limits {
+				if mark := p.marks[addr]; mark != 0 {
+					limits[mark] = b.EgressBandwidth
+				}
+			}
+			require.Equal(t, limits, n.limits)
 			n.now = n.now.Add(time.Duration(rng.IntN(3)) * time.Second)
 		}
 	}

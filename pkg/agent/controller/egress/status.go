@@ -26,6 +26,10 @@ const (
 	assignmentError   = "AssignmentError"
 	assignmentMessage = "Failed to assign the IP to EgressNode: "
 
+	// Of the condition BandwidthLimited, which is this project's and only there if a bandwidth is not kept.
+	notLimited       = "NotLimited"
+	unlimitedMessage = "packets have no limit by its bandwidth: "
+
 	requestTimeout = 10 * time.Second
 	// takeInterval is the time after which a Node may write itself over another one again.
 	takeInterval = 15 * time.Second
@@ -54,13 +58,18 @@ func statusOf(e *v1beta1.Egress, p *plan, w *world, node string, failure error) 
 	if condition.Message != "" && (refused != nil || e.Spec.ExternalIPPool != "") {
 		status.Conditions = slices.Insert(status.Conditions, 0, keepTime(e, condition))
 	}
+	if reason := p.unlimitedHere(e); reason != nil {
+		status.Conditions = append(status.Conditions, keepTime(e, v1beta1.EgressCondition{
+			Type: v1beta1.BandwidthLimited, Status: corev1.ConditionFalse, Reason: notLimited, Message: unlimitedMessage + reason.Error(),
+		}))
+	}
 	return status, differs(e, status)
 }
 
-// withoutAssigned returns the status of an Egress without Node, address and the condition about them.
+// withoutAssigned returns the status of an Egress without Node, address and the conditions about them.
 func withoutAssigned(e *v1beta1.Egress) v1beta1.EgressStatus {
 	return v1beta1.EgressStatus{Conditions: slices.DeleteFunc(slices.Clone(e.Status.Conditions), func(c v1beta1.EgressCondition) bool {
-		return c.Type == v1beta1.IPAssigned
+		return c.Type == v1beta1.IPAssigned || c.Type == v1beta1.BandwidthLimited
 	})}
 }
 

@@ -27,6 +27,8 @@ type storedEgress struct {
 	Created metav1.Time
 	IP      string
 	Pods    []types.NamespacedName
+	// Bandwidth is nil for none.
+	Bandwidth *v1beta1.Bandwidth `json:",omitempty"`
 }
 
 // storage keeps what is in force for the next agent, which may start without antrea-controller and without the Kubernetes API.
@@ -54,6 +56,7 @@ func (s *storage) load() (egresses map[string]*v1beta1.Egress, groups map[string
 	for _, e := range stored {
 		object := &v1beta1.Egress{}
 		object.Name, object.CreationTimestamp, object.Spec.EgressIP = e.Name, e.Created, e.IP
+		object.Spec.Bandwidth = e.Bandwidth
 		egresses[e.Name], groups[e.Name] = object, sets.New(e.Pods...)
 	}
 	s.content = text
@@ -69,7 +72,7 @@ func (s *storage) save(w *world) error {
 			continue
 		}
 		slices.SortFunc(pods, func(a, b types.NamespacedName) int { return bytes.Compare([]byte(a.String()), []byte(b.String())) })
-		stored = append(stored, storedEgress{e.Name, e.CreationTimestamp, e.Spec.EgressIP, pods})
+		stored = append(stored, storedEgress{e.Name, e.CreationTimestamp, e.Spec.EgressIP, pods, e.Spec.Bandwidth})
 	}
 	text, err := json.Marshal(stored)
 	if err == nil && bytes.Equal(text, s.content) {

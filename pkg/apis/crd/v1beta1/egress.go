@@ -57,6 +57,8 @@ const (
 	IPAllocated EgressConditionType = "IPAllocated"
 	// IPAssigned reports whether a Node has the address.
 	IPAssigned EgressConditionType = "IPAssigned"
+	// BandwidthLimited is this project's. The Node that has the address writes it, only while it does not keep the bandwidth.
+	BandwidthLimited EgressConditionType = "BandwidthLimited"
 )
 
 // EgressCondition is the state of one aspect.

@@ -8,6 +8,9 @@
 // Node has the address, they go through the tunnel to the address itself, whose Node gives packets to its address the mark. TTLs do not
 // change on the way: the host that forwards the packet decrements it once.
 //
+// With traffic shaping, the table EgressQoS behind EgressMark sends packets with the mark of an address that has a bandwidth through a meter, whose id
+// is the mark: packets of local Pods and packets from the tunnel share it. Answers have no limit.
+//
 // New connections that come from the tunnel to an address that is not an Egress address of this Node are dropped. Tables, priorities
 // and marks are Antrea's; unlike there, only local Pods' packets leave out Egress by destination.
 //

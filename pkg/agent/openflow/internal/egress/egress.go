@@ -23,6 +23,9 @@ type EgressClient interface {
 	// InstallPodSNATFlows replaces the Egress of the Pod behind ofPort: at most one source for each IP version; none removes them.
 	InstallPodSNATFlows(interfaceName string, ofPort uint32, sources []EgressSource) error
 	UninstallPodSNATFlows(interfaceName string) error
+	// InstallEgressQoS limits what leaves the cluster with a mark, 1 to 254, or changes the limit. It needs the feature gate EgressTrafficShaping.
+	InstallEgressQoS(mark uint8, limit EgressBandwidth) error
+	UninstallEgressQoS(mark uint8) error
 }
 
 // EgressSource is the source address that packets of a Pod get outside the cluster.
@@ -39,6 +42,7 @@ type Egresses struct {
 	socket    *pipeline.Socket
 	addresses *flowstore.Cache
 	pods      *flowstore.Cache
+	limits    *flowstore.Cache
 }
 
 // New registers the feature.
@@ -47,6 +51,7 @@ func New(c *pipeline.Core) *Egresses {
 	e.socket = c.Register("Egress", e)
 	e.addresses = e.socket.Cache("Egress addresses")
 	e.pods = e.socket.Cache("Pods with an Egress")
+	e.limits = e.socket.Cache("bandwidths of Egress addresses")
 	return e
 }
 
@@ -54,9 +59,16 @@ func (*Egresses) Tables(features pipeline.Features) []pipeline.TableSpec {
 	if !features.Egress {
 		return nil
 	}
-	return []pipeline.TableSpec{{
+	specs := []pipeline.TableSpec{{
 		Name: pipeline.TableEgressMark, Stage: pipeline.StageRouting, Miss: pipeline.MissToGateway, Before: pipeline.TableL3DecTTL,
 	}}
+	if features.EgressShaping {
+		// All packets there go to the gateway.
+		specs = append(specs, pipeline.TableSpec{
+			Name: pipeline.TableEgressQoS, Stage: pipeline.StageRouting, Miss: pipeline.MissToGateway, Before: pipeline.TableL3DecTTL,
+		})
+	}
+	return specs
 }
 
 // BaseFlows leads packets to the table, past it, and drops what other Nodes send to addresses that are not here. A connection that the
@@ -96,8 +108,8 @@ func except(node *config.NodeConfig, f pipeline.Family) (networks []netip.Prefix
 }
 
 func (e *Egresses) InstallSNATMarkFlows(addr netip.Addr, mark uint8) error {
-	if mark == 0 || mark == config.ServiceMark {
-		return fmt.Errorf("mark %d of Egress address %s: must be 1 to %d", mark, addr, config.ServiceMark-1)
+	if err := checkMark(mark); err != nil {
+		return fmt.Errorf("source %s: %w", addr, err)
 	}
 	return e.change(func(t pipeline.Turn) error {
 		f, ok := t.G.FamilyOf(addr)
@@ -112,6 +124,13 @@ func (e *Egresses) InstallSNATMarkFlows(addr netip.Addr, mark uint8) error {
 		}
 		return nil
 	})
+}
+
+func checkMark(mark uint8) error {
+	if mark == 0 || mark == config.ServiceMark {
+		return fmt.Errorf("mark %d: must be 1 to %d", mark, config.ServiceMark-1)
+	}
+	return nil
 }
 
 func (e *Egresses) UninstallSNATMarkFlows(addr netip.Addr) error {
@@ -181,5 +200,9 @@ func podFlow(g *pipeline.Generator, f pipeline.Family, ofPort uint32, source Egr
 
 // toHost are the actions that leave a packet to the host, which translates its source by the mark.
 func toHost(g *pipeline.Generator, mark uint8) []of.Action {
-	return []of.Action{pipeline.EgressSNATIDField.Is(uint32(mark)).Load(), pipeline.ToGateway.Load(), g.ToTable(pipeline.TableL2ForwardingCalc)}
+	next := pipeline.TableL2ForwardingCalc
+	if g.Features.EgressShaping {
+		next = pipeline.TableEgressQoS
+	}
+	return []of.Action{pipeline.EgressSNATIDField.Is(uint32(mark)).Load(), pipeline.ToGateway.Load(), g.ToTable(next)}
 }

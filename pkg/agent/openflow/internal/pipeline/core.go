@@ -111,6 +111,7 @@ func (c *Core) declareMeters(ctx context.Context, g *Generator) error {
 		return fmt.Errorf("ask the switch for its meters: %w", err)
 	}
 	g.meters = can.MaxMeters > 0 && can.PacketsPerSecond
+	g.LimitsBandwidth = can.MaxMeters > 0 && can.KBPS && can.Burst
 	var meters []of.MeterEntry
 	for _, r := range c.registered {
 		if owner, ok := r.Feature.(meterOwner); ok {

@@ -254,7 +254,8 @@ const (
 	PriorityMiss        = 0
 )
 
-// Meters, by the purpose of the packets to the agent that they limit. Antrea's are 256 to 258.
+// Meters, by the purpose of the packets to the agent that they limit. Antrea's are 256 to 258. The lower ones limit the bandwidth of Egress
+// addresses: the id is the mark.
 const (
 	MeterPolicyLog     = 256
 	MeterTraceflow     = 257

@@ -17,8 +17,9 @@ type Generator struct {
 	Features Features
 	Round    uint16
 	Node     *config.NodeConfig
-	// meters says that the switch's datapath can limit rates of packets.
-	meters bool
+	// meters says that the switch's datapath can limit rates of packets, LimitsBandwidth that it can limit rates of bits.
+	meters          bool
+	LimitsBandwidth bool
 	// RootActions are the features' actions for each IP packet that enters the pipeline.
 	RootActions []of.Action
 }

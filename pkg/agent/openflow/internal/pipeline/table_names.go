@@ -32,6 +32,7 @@ const (
 
 	TableL3Forwarding = "L3Forwarding"
 	TableEgressMark   = "EgressMark"
+	TableEgressQoS    = "EgressQoS"
 	TableL3DecTTL     = "L3DecTTL"
 
 	TableSNATMark = "SNATMark"

@@ -13,9 +13,11 @@ import (
 type Features struct {
 	AntreaProxy bool
 	// ProxyAll adds NodePorts, and needs AntreaProxy.
-	ProxyAll       bool
-	AntreaPolicy   bool
-	Egress         bool
+	ProxyAll     bool
+	AntreaPolicy bool
+	Egress       bool
+	// EgressShaping adds the table that limits the bandwidth of Egress addresses, and needs Egress.
+	EgressShaping  bool
 	TrafficControl bool
 	// ONCache adds the table that marks packets which the cache may learn from.
 	ONCache bool

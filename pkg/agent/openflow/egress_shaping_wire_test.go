@@ -1,0 +1,150 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow_test
+
+import (
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
+)
+
+// shapingFeatures are the features with bandwidths of Egresses.
+func shapingFeatures() openflow.Features {
+	features := oftest.ProxyAllFeatures
+	features.EgressShaping = true
+	return features
+}
+
+const (
+	// shapedPayload makes frames of 10,000 bits.
+	shapedPayload = 1250 - 14 - 20 - 8
+	frameKilobits = 10
+	// atOnce frames are sent before one of the other Pod.
+	atOnce = 50
+)
+
+// shaped sends datagrams of a Pod to outside the cluster, n at a time.
+type shaped struct {
+	*wire
+	port uint32
+	src  netip.Addr
+}
+
+func (s shaped) send(n int) {
+	s.T.Helper()
+	network := networkHeader(s.src, netip.MustParseAddr("203.0.113.9"), layers.IPProtocolUDP)
+	udp := &layers.UDP{SrcPort: 4000, DstPort: 80}
+	require.NoError(s.T, udp.SetNetworkLayerForChecksum(network))
+	eth := &layers.Ethernet{SrcMAC: macs[s.port][0], DstMAC: macs[s.port][1], EthernetType: layers.EthernetTypeIPv4}
+	frame := serialize(s.T, eth, network.(gopacket.SerializableLayer), udp, gopacket.Payload(make([]byte, shapedPayload)))
+	if s.kernel {
+		for range n {
+			s.links[s.port].inject(frame)
+		}
+		return
+	}
+	// One call for all: each starts a program.
+	s.Appctl(append([]string{"netdev-dummy/receive", portNames[s.port]}, slices.Repeat([]string{hex.EncodeToString(frame)}, n)...)...)
+}
+
+// passed sends n datagrams of limited, then one of free, which must come. It returns how many of limited have come before.
+func passed(t *testing.T, limited, free shaped, n int) (came int) {
+	t.Helper()
+	limited.send(n)
+	free.send(1)
+	for {
+		got := free.next(oftest.GWPort)
+		addr := netip.MustParseAddrPort(got.src).Addr()
+		if addr == free.src {
+			return came
+		}
+		require.Equal(t, limited.src, addr)
+		came++
+	}
+}
+
+// TestWireEgressBandwidth: what leaves with an address has its rate, after a burst, and each packet with another address passes. The limit changes and ends
+// while packets come.
+func TestWireEgressBandwidth(t *testing.T) {
+	eachDatapathWith(t, shapingFeatures(), testEgressBandwidth)
+}
+
+func testEgressBandwidth(t *testing.T, w *wire) {
+	a, b := netip.MustParseAddr("192.168.77.200"), netip.MustParseAddr("192.168.77.201")
+	limited, free := shaped{w, oftest.PodAPort, oftest.PodAIP}, shaped{w, oftest.PodBPort, oftest.PodBIP}
+	// The other address has a limit of its own, which it does not reach.
+	require.NoError(t, w.C.InstallEgressQoS(8, openflow.EgressBandwidth{Rate: 1_000_000, Burst: 1_000_000}))
+	require.NoError(t, w.C.InstallPodSNATFlows("pod-a", oftest.PodAPort, []openflow.EgressSource{{Addr: a, Mark: 7}}))
+	require.NoError(t, w.C.InstallPodSNATFlows("pod-b", oftest.PodBPort, []openflow.EgressSource{{Addr: b, Mark: 8}}))
+	w.settle()
+	require.Equal(t, atOnce, passed(t, limited, free, atOnce), "without a limit")
+
+	for i, rate := range []uint32{100, 200} {
+		// The bucket loses nothing while the test waits for its turn.
+		burst := 5 * rate
+		require.NoError(t, w.C.InstallEgressQoS(7, openflow.EgressBandwidth{Rate: rate, Burst: burst}))
+		w.settle()
+		for range burst / frameKilobits / atOnce {
+			if i > 0 {
+				break // Open vSwitch in user space keeps the state of a bucket.
+			}
+			require.Equal(t, atOnce, passed(t, limited, free, atOnce), "a burst passes")
+		}
+		// Empty the bucket.
+		for range 2 * (rate + burst) / frameKilobits / atOnce {
+			passed(t, limited, free, atOnce)
+		}
+		began, kilobits := time.Now(), 0
+		for kilobits < 400 {
+			kilobits += frameKilobits * passed(t, limited, free, atOnce)
+		}
+		got := float64(kilobits) / time.Since(began).Seconds()
+		t.Logf("%.0f kbit/s of %d", got, rate)
+		require.InEpsilon(t, rate, got, 0.2)
+	}
+	require.NoError(t, w.C.UninstallEgressQoS(7))
+	w.settle()
+	require.Equal(t, atOnce, passed(t, limited, free, atOnce), "without a limit any more")
+}
+
+// TestWireEgressBandwidthOfTunnel: packets that come from other Nodes to an address have its limit too, and another vswitchd gets it again.
+func TestWireEgressBandwidthOfTunnel(t *testing.T) {
+	w := newWireOf(t, false, false, shapingFeatures())
+	tc := egressCases["IPv4"]
+	require.NoError(t, w.C.InstallSNATMarkFlows(netip.MustParseAddr(tc.egress), 254))
+	require.NotContains(t, w.arrives(tc, tc.egress), "meter")
+	require.NoError(t, w.C.InstallEgressQoS(254, openflow.EgressBandwidth{Rate: 1000, Burst: 2000}))
+	require.Regexp(t, `actions=meter:254,goto_table:L2ForwardingCalc|meter:254`, w.arrives(tc, tc.egress))
+	require.Contains(t, w.Ofctl("-O", "OpenFlow15", "dump-meters", oftest.BridgeName), "meter=254 kbps burst stats bands=\ntype=drop rate=1000 burst_size=2000")
+	table := w.Ofctl("--no-names", "dump-flows", oftest.BridgeName, fmt.Sprintf("table=%d", tableID(w.C, pipeline.TableEgressQoS)))
+	require.Regexp(t, `priority=200,pkt_mark=0xfe/0xff actions=meter:254`, table)
+}
+
+// TestEgressBandwidthRefused: a limit needs its gate, meters and a mark of an Egress.
+func TestEgressBandwidthRefused(t *testing.T) {
+	limit := openflow.EgressBandwidth{Rate: 1000}
+	features := oftest.DefaultFeatures
+	off, _ := oftest.NewTestClientOf(t, features, oftest.TestNode)
+	require.ErrorContains(t, off.InstallEgressQoS(1, limit), "feature gate EgressTrafficShaping")
+	features.EgressShaping = true
+	c, fake := oftest.NewTestClientOf(t, features, oftest.TestNode)
+	require.ErrorContains(t, c.InstallEgressQoS(255, limit), "must be 1 to 254")
+	require.ErrorIs(t, c.InstallEgressQoS(1, openflow.EgressBandwidth{}), openflow.ErrNoBandwidth)
+	require.NoError(t, c.InstallEgressQoS(1, limit))
+	before := fake.Flows()
+	require.NoError(t, c.UninstallEgressQoS(1))
+	require.Len(t, fake.Flows(), len(before)-1)
+	require.NoError(t, c.UninstallEgressQoS(1))
+}
