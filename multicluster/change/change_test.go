@@ -1,0 +1,127 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
+)
+
+var infos = Type{v1alpha1.ClusterInfoImports, v1alpha1.ClusterInfoImportKind}
+
+func info(name, network string) *v1alpha1.ClusterInfoImport {
+	return &v1alpha1.ClusterInfoImport{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name, UID: "u", ResourceVersion: "7", Labels: map[string]string{"a": "b"}},
+		Spec:       v1alpha1.ClusterInfo{ClusterID: name, ServiceCIDR: network, WireGuard: &v1alpha1.WireGuardInfo{PublicKey: "k"}},
+	}
+}
+
+func TestUpdateHasTheDifferenceOnly(t *testing.T) {
+	before, after := info("west", "10.96.0.0/12"), info("west", "10.100.0.0/16")
+	require.Empty(t, ToUpdate(infos, before, before))
+	after.Spec.WireGuard, after.Labels = nil, map[string]string{"c": "d"}
+	changes := ToUpdate(infos, before, after)
+	require.Len(t, changes, 1)
+	require.Equal(t, "patch ClusterInfoImport kube-system/west", changes[0].String())
+	require.Equal(t, map[string]any{
+		"metadata": map[string]any{"labels": map[string]any{"a": nil, "c": "d"}}, "spec": map[string]any{"serviceCIDR": "10.100.0.0/16", "wireGuard": nil},
+	}, changes[0].Content)
+	require.EqualValues(t, "7", changes[0].Version)
+}
+
+func TestCreateHasNoStatus(t *testing.T) {
+	c := ToCreate(Type{v1alpha1.ResourceExports, v1alpha1.ResourceExportKind}, &v1alpha1.ResourceExport{
+		ObjectMeta: metav1.ObjectMeta{Name: "e"}, Status: v1alpha1.ResourceExportStatus{Conditions: []v1alpha1.ResourceCondition{{Type: "x"}}},
+	})
+	require.NotContains(t, c.Content, "status")
+	require.NotContains(t, c.Content["metadata"], "creationTimestamp")
+	require.Equal(t, "ResourceExport", c.Content["kind"])
+}
+
+func newWriter() (*Writer, *dynamicfake.FakeDynamicClient) {
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{v1alpha1.ClusterInfoImports: "ClusterInfoImportList"})
+	return NewWriter(client), client
+}
+
+// TestFailureHoldsUpNoOthers: the change that fails is tried ever more rarely, the others are made; afterwards it is made, once.
+func TestFailureHoldsUpNoOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, client := newWriter()
+		refused, broken := 0, true
+		client.PrependReactor("create", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			if action.(clienttesting.CreateAction).GetObject().(metav1.Object).GetName() != "bad" || !broken {
+				return false, nil, nil
+			}
+			refused++
+			return true, nil, apierrors.NewForbidden(v1alpha1.ClusterInfoImports.GroupResource(), "bad", errors.New("quota"))
+		})
+		bad, good := ToCreate(infos, info("bad", "")), ToCreate(infos, info("good", ""))
+		began := time.Now()
+		changes := []Change{bad, good}
+		for time.Since(began) < 2*time.Minute {
+			again, err := w.Write(t.Context(), changes)
+			require.ErrorContains(t, err, "create ClusterInfoImport kube-system/bad: ")
+			require.Positive(t, again)
+			_, err = client.Resource(v1alpha1.ClusterInfoImports).Namespace("kube-system").Get(t.Context(), "good", metav1.GetOptions{})
+			require.NoError(t, err)
+			changes = []Change{bad}
+			time.Sleep(100 * time.Millisecond)
+		}
+		require.Greater(t, refused, 4)
+		require.Less(t, refused, 20)
+		broken = false
+		time.Sleep(backoff.Max)
+		again, err := w.Write(t.Context(), changes)
+		require.NoError(t, err)
+		require.Zero(t, again)
+	})
+}
+
+// TestUnreachableAPI: after a request without an answer there are no further ones.
+func TestUnreachableAPI(t *testing.T) {
+	w, client := newWriter()
+	asked := 0
+	client.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		asked++
+		return true, nil, context.DeadlineExceeded
+	})
+	_, err := w.Write(t.Context(), []Change{ToCreate(infos, info("a", "")), ToCreate(infos, info("b", "")), ToCreate(infos, info("c", ""))})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Equal(t, 1, asked)
+}
+
+// TestExistingObject: the watch may lag behind a write. Only an object that stays invisible is reported.
+func TestExistingObject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := newWriter()
+		changes := []Change{ToCreate(infos, info("a", ""))}
+		for i := range 6 {
+			again, err := w.Write(t.Context(), changes)
+			require.Equal(t, i > quietly, err != nil, "%d: %v", i, err)
+			require.Equal(t, i > 0, again > 0)
+			time.Sleep(again)
+		}
+	})
+}
+
+// TestOutdatedChange: a change of an object that has changed or is gone is not made again.
+func TestOutdatedChange(t *testing.T) {
+	w, _ := newWriter()
+	again, err := w.Write(t.Context(), []Change{ToDelete(infos, info("gone", ""))})
+	require.NoError(t, err)
+	require.Zero(t, again)
+}

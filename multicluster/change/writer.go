@@ -1,0 +1,151 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/retry"
+)
+
+const (
+	requestTimeout = 10 * time.Second
+	// quietly is the number of attempts to create an object that exists which are not reported: a watch shows what was written a little later.
+	quietly = 3
+	// mostReported bounds the errors of one Write that are returned.
+	mostReported = 5
+)
+
+var backoff = retry.Backoff{Min: time.Second, Max: time.Minute}
+
+// Writer makes changes. One that fails is made again after a while, and holds up no others. Its methods are called by one goroutine.
+type Writer struct {
+	client dynamic.Interface
+	failed map[identity]*failure
+}
+
+// identity is of what a change does, whatever the content.
+type identity struct {
+	verb            Verb
+	resource        string
+	namespace, name string
+}
+
+type failure struct {
+	delays   retry.Delays
+	attempts int
+	// until is the time of the next attempt.
+	until time.Time
+	err   error
+}
+
+// NewWriter returns a Writer for the API of client.
+func NewWriter(client dynamic.Interface) *Writer {
+	return &Writer{client: client, failed: map[identity]*failure{}}
+}
+
+func (c Change) identity() identity {
+	return identity{c.Verb, c.Type.Resource.String(), c.Namespace, c.Name}
+}
+
+// Write makes all changes, in their order, apart from those that have failed and have to wait: it returns the time until the first of these, 0 if
+// there are none, and why they failed. A change of an object that has changed since is left out: the watch shows it.
+func (w *Writer) Write(ctx context.Context, changes []Change) (again time.Duration, err error) {
+	wanted := map[identity]bool{}
+	for _, c := range changes {
+		wanted[c.identity()] = true
+	}
+	maps.DeleteFunc(w.failed, func(id identity, _ *failure) bool { return !wanted[id] })
+	var errs []error
+	unreachable := false
+	for _, c := range changes {
+		f := w.failed[c.identity()]
+		if !unreachable && (f == nil || !time.Now().Before(f.until)) {
+			f = w.try(ctx, c)
+		}
+		if f == nil {
+			continue
+		}
+		if wait := max(time.Until(f.until), time.Millisecond); again == 0 || wait < again {
+			again = wait
+		}
+		if f.err != nil {
+			errs = append(errs, f.err)
+		}
+		// All requests to an API that does not answer would wait in vain.
+		status := apierrors.APIStatus(nil)
+		unreachable = unreachable || f.err != nil && !errors.As(f.err, &status)
+	}
+	if more := len(errs) - mostReported; more > 0 {
+		errs = append(errs[:mostReported], fmt.Errorf("and %d more", more))
+	}
+	return again, errors.Join(errs...)
+}
+
+// try makes a change; it returns nil if there is nothing to be done again.
+func (w *Writer) try(ctx context.Context, c Change) *failure {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	err := w.make(ctx, c)
+	gone := c.Verb != Create && (apierrors.IsConflict(err) || apierrors.IsNotFound(err))
+	if err == nil || gone {
+		delete(w.failed, c.identity())
+		if err == nil && c.Verb != PatchStatus {
+			klog.InfoS("Changed an object", "change", c.String())
+		}
+		return nil
+	}
+	f := w.failed[c.identity()]
+	if f == nil {
+		f = &failure{delays: retry.Delays{Backoff: backoff}}
+		w.failed[c.identity()] = f
+	}
+	f.attempts++
+	f.until = time.Now().Add(f.delays.Next())
+	if f.err = nil; !apierrors.IsAlreadyExists(err) || f.attempts > quietly {
+		f.err = fmt.Errorf("%s: %w", c, err)
+	}
+	return f
+}
+
+func (w *Writer) make(ctx context.Context, c Change) error {
+	client := w.client.Resource(c.Type.Resource).Namespace(c.Namespace)
+	switch c.Verb {
+	case Create:
+		_, err := client.Create(ctx, &unstructured.Unstructured{Object: c.Content}, metav1.CreateOptions{})
+		return err
+	case Delete:
+		return client.Delete(ctx, c.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &c.UID, ResourceVersion: &c.Version}})
+	}
+	content := maps.Clone(c.Content)
+	metadata, _ := content["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	metadata["uid"], metadata["resourceVersion"] = string(c.UID), c.Version
+	content["metadata"] = metadata
+	body, err := json.Marshal(content)
+	if err != nil {
+		return err
+	}
+	var subresources []string
+	if c.Verb == PatchStatus {
+		subresources = []string{"status"}
+	}
+	_, err = client.Patch(ctx, c.Name, types.MergePatchType, body, metav1.PatchOptions{}, subresources...)
+	return err
+}

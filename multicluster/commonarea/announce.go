@@ -1,0 +1,136 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commonarea
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
+	"github.com/antrea-oncache/antrea/pkg/client/crd"
+	"github.com/antrea-oncache/antrea/pkg/retry"
+)
+
+// leaveTimeout bounds the attempts to delete the announce of a member that leaves. The leader deletes one that is a day old.
+const leaveTimeout = time.Minute
+
+var (
+	errLeaving  = errors.New("the leader is removing this member")
+	leaveDelays = retry.Backoff{Min: time.Second, Max: 10 * time.Second}
+)
+
+// announceForever announces the member until ctx ends. It closes accepted after the first success.
+func (a *Area) announceForever(ctx context.Context, accepted chan<- struct{}) {
+	task := retry.NewTask("The announce of this member to the leader", heartbeatInterval, retry.Backoff{Min: heartbeatInterval, Max: heartbeatInterval},
+		"server", a.Server, "namespace", a.Namespace)
+	for {
+		err := a.announce(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		task.Done(err)
+		if a.record(err) && accepted != nil {
+			close(accepted)
+			accepted = nil
+		}
+		if retry.Sleep(ctx, heartbeatInterval) != nil {
+			return
+		}
+	}
+}
+
+// record keeps the result of an announce, and reports whether the leader has accepted it.
+func (a *Area) record(err error) bool {
+	upBefore, failureBefore := a.State()
+	a.mu.Lock()
+	a.state.failure = ""
+	if err == nil {
+		a.state.accepted = time.Now()
+	} else {
+		a.state.failure = err.Error()
+	}
+	if errors.Is(err, errLeaving) {
+		a.state.accepted = time.Time{}
+	}
+	a.mu.Unlock()
+	if up, failure := a.State(); up != upBefore || failure != failureBefore {
+		a.changed()
+	}
+	return err == nil
+}
+
+func (a *Area) announces() dynamic.ResourceInterface {
+	return a.Client.Resource(v1alpha1.MemberClusterAnnounces).Namespace(a.Namespace)
+}
+
+// announce writes the present time into the MemberClusterAnnounce, which it makes if there is none.
+func (a *Area) announce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	name := v1alpha1.AnnounceName(a.ClusterID)
+	content := map[string]any{
+		"metadata":  map[string]any{"annotations": map[string]any{v1alpha1.TouchAnnotation: time.Now().UTC().Format(time.RFC3339)}},
+		"clusterID": a.ClusterID, "clusterSetID": a.ClusterSetID, "leaderClusterID": a.LeaderClusterID,
+	}
+	body, err := json.Marshal(content)
+	if err != nil {
+		return err
+	}
+	object, err := a.announces().Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) {
+		object = &unstructured.Unstructured{Object: content}
+		object.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.MemberClusterAnnounceKind))
+		object.SetName(name)
+		object, err = a.announces().Create(ctx, object, metav1.CreateOptions{})
+	}
+	if err != nil {
+		return described(err)
+	}
+	if object.GetDeletionTimestamp() != nil {
+		return errLeaving
+	}
+	return nil
+}
+
+// described says what the leader lacks if it does not know the kind.
+func described(err error) error { return crd.Missing(err, v1alpha1.MemberClusterAnnounces) }
+
+// Leave tells the leader that this cluster is not a member any more. It tries for a while.
+func (a *Area) Leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, leaveTimeout)
+	defer cancel()
+	delays := retry.Delays{Backoff: leaveDelays}
+	for {
+		err := a.leave(ctx)
+		if err == nil {
+			klog.InfoS("Left the ClusterSet", "clusterSet", a.ClusterSetID, "leader", a.LeaderClusterID)
+			return
+		}
+		if retry.Sleep(ctx, delays.Next()) != nil {
+			klog.ErrorS(err, "The leader could not be told that this cluster has left the ClusterSet; it will notice within a day",
+				"clusterSet", a.ClusterSetID, "leader", a.LeaderClusterID, "server", a.Server)
+			return
+		}
+	}
+}
+
+func (a *Area) leave(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	err := a.announces().Delete(ctx, v1alpha1.AnnounceName(a.ClusterID), metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting MemberClusterAnnounce %s: %w", v1alpha1.AnnounceName(a.ClusterID), err)
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leader
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
+	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha2"
+	"github.com/antrea-oncache/antrea/multicluster/change"
+)
+
+// Times of Antrea.
+const (
+	// timeout is the time for which a member counts as ready after its last announce, checkInterval the time between two looks.
+	timeout       = 30 * time.Second
+	checkInterval = 10 * time.Second
+	// staleAfter is the age of the last announce, by the member's clock, at which a member counts as gone for good.
+	staleAfter = 24 * time.Hour
+)
+
+// The objects that are written.
+var (
+	clusterSets     = change.Type{Resource: v1alpha2.ClusterSets, Kind: v1alpha2.ClusterSetKind}
+	announces       = change.Type{Resource: v1alpha1.MemberClusterAnnounces, Kind: v1alpha1.MemberClusterAnnounceKind}
+	resourceExports = change.Type{Resource: v1alpha1.ResourceExports, Kind: v1alpha1.ResourceExportKind}
+	resourceImports = change.Type{Resource: v1alpha1.ResourceImports, Kind: v1alpha1.ResourceImportKind}
+)
+
+// snapshot is all objects of the Common Area, in the order of their names.
+type snapshot struct {
+	now       time.Time
+	namespace string
+	// set is the leader's ClusterSet; nil if there is none.
+	set       *v1alpha2.ClusterSet
+	announces []*v1alpha1.MemberClusterAnnounce
+	exports   []*v1alpha1.ResourceExport
+	imports   []*v1alpha1.ResourceImport
+}
+
+// core remembers when members were heard.
+type core struct {
+	heard map[string]heard // by cluster ID
+}
+
+// heard is the last announce of a member.
+type heard struct {
+	version string
+	at      time.Time
+}
+
+func newCore() *core { return &core{heard: map[string]heard{}} }
+
+// plan returns what has to be written, in this order.
+func (c *core) plan(s *snapshot) []change.Change {
+	c.listen(s)
+	leaving := s.leaving()
+	imports, accepted := s.importChanges(leaving)
+	changes := slices.Concat(s.removals(leaving), imports, s.exportChanges(accepted), s.announceChanges(leaving))
+	if s.set == nil {
+		return changes
+	}
+	return append(changes, c.statusChanges(s)...)
+}
+
+// listen notes which members have announced themselves since the last plan.
+func (c *core) listen(s *snapshot) {
+	present := map[string]heard{}
+	for _, a := range s.announces {
+		h, known := c.heard[a.ClusterID]
+		if !known || h.version != a.ResourceVersion {
+			h = heard{a.ResourceVersion, s.now}
+		}
+		present[a.ClusterID] = h
+	}
+	c.heard = present
+}
+
+func meta(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name}
+}
