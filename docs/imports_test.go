@@ -28,7 +28,7 @@ var mayImport = map[string][]string{
 		"pkg/supportbundle", "pkg/trie", "pkg/uplink", "pkg/version",
 	},
 	"pkg/antctl": {
-		"multicluster/apis", "pkg/agent/apis", "pkg/agent/oncache/api", "pkg/apis", "pkg/config", "pkg/features", "pkg/httpapi/apis", "pkg/redact", "pkg/stats",
+		"multicluster/apis", "pkg/agent/apis", "pkg/agent/oncache/api", "pkg/apis", "pkg/client/crd", "pkg/config", "pkg/features", "pkg/httpapi/apis", "pkg/redact", "pkg/stats",
 		"pkg/supportbundle/bundletest", "pkg/svg", "pkg/uplink", "pkg/version",
 	},
 	"pkg/apiserver": {

@@ -51,7 +51,7 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 		root.AddCommand(newProxy(s), newCheck(s))
 	}
 	if s.outside() {
-		root.AddCommand(newStatus(s), peer.NewCommand(), nodefacts.NewCommand())
+		root.AddCommand(newStatus(s), newMulticluster(s), peer.NewCommand(), nodefacts.NewCommand())
 	}
 	return root
 }
