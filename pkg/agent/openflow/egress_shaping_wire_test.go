@@ -18,6 +18,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
 // shapingFeatures are the features with bandwidths of Egresses.
@@ -119,17 +120,46 @@ func testEgressBandwidth(t *testing.T, w *wire) {
 	require.Equal(t, atOnce, passed(t, limited, free, atOnce), "without a limit any more")
 }
 
-// TestWireEgressBandwidthOfTunnel: packets that come from other Nodes to an address have its limit too, and another vswitchd gets it again.
+// TestWireEgressBandwidthOfTunnel: packets that come from other Nodes to an address have its limit too, for both IP versions.
 func TestWireEgressBandwidthOfTunnel(t *testing.T) {
 	w := newWireOf(t, false, false, shapingFeatures())
-	tc := egressCases["IPv4"]
-	require.NoError(t, w.C.InstallSNATMarkFlows(netip.MustParseAddr(tc.egress), 254))
-	require.NotContains(t, w.arrives(tc, tc.egress), "meter")
-	require.NoError(t, w.C.InstallEgressQoS(254, openflow.EgressBandwidth{Rate: 1000, Burst: 2000}))
-	require.Regexp(t, `actions=meter:254,goto_table:L2ForwardingCalc|meter:254`, w.arrives(tc, tc.egress))
-	require.Contains(t, w.Ofctl("-O", "OpenFlow15", "dump-meters", oftest.BridgeName), "meter=254 kbps burst stats bands=\ntype=drop rate=1000 burst_size=2000")
-	table := w.Ofctl("--no-names", "dump-flows", oftest.BridgeName, fmt.Sprintf("table=%d", tableID(w.C, pipeline.TableEgressQoS)))
-	require.Regexp(t, `priority=200,pkt_mark=0xfe/0xff actions=meter:254`, table)
+	mark := uint8(254)
+	for _, tc := range egressCases {
+		require.NoError(t, w.C.InstallSNATMarkFlows(netip.MustParseAddr(tc.egress), mark))
+		require.NotContains(t, w.arrives(tc, tc.egress), "meter")
+		require.NoError(t, w.C.InstallEgressQoS(mark, openflow.EgressBandwidth{Rate: 1000, Burst: 2000}))
+		require.Regexp(t, fmt.Sprintf(`meter:%d`, mark), w.arrives(tc, tc.egress))
+		require.Contains(t, w.Ofctl("-O", "OpenFlow15", "dump-meters", oftest.BridgeName), fmt.Sprintf("meter=%d kbps burst stats bands=\ntype=drop rate=1000 burst_size=2000", mark))
+		table := w.Ofctl("--no-names", "dump-flows", oftest.BridgeName, fmt.Sprintf("table=%d", tableID(w.C, pipeline.TableEgressQoS)))
+		require.Regexp(t, fmt.Sprintf(`priority=200,pkt_mark=%#x/0xff actions=meter:%d`, mark, mark), table)
+		mark--
+	}
+}
+
+// TestEgressBandwidthAfterReconnection: another vswitchd gets the limits again, and a meter that it refuses hinders no other change.
+func TestEgressBandwidthAfterReconnection(t *testing.T) {
+	features := oftest.DefaultFeatures
+	features.EgressShaping = true
+	c, fake := oftest.NewTestClientOf(t, features, oftest.TestNode)
+	limit := openflow.EgressBandwidth{Rate: 1000, Burst: 2000}
+	require.NoError(t, c.InstallEgressQoS(1, limit))
+	want := fake.Flows()
+	for _, refused := range []openflow.EgressBandwidth{{}, limit} {
+		fake.Disconnect()
+		require.ErrorIs(t, c.InstallEgressQoS(2, refused), of.ErrDisconnected)
+		fake.Reconnect(true)
+		if refused.Rate == 0 {
+			require.ErrorIs(t, c.InstallEgressQoS(2, refused), openflow.ErrNoBandwidth)
+		} else {
+			require.NoError(t, c.ReplayFlows(func() {}))
+		}
+		require.ElementsMatch(t, want, fake.Flows())
+		meters, err := fake.DumpMeters(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []of.MeterEntry{{ID: 1, KBPS: true, Rate: 1000, Burst: 2000}}, meters)
+		require.NoError(t, c.InstallPodSNATFlows("pod-a", oftest.PodAPort, []openflow.EgressSource{{Addr: netip.MustParseAddr("192.168.77.200"), Mark: 1}}))
+		require.NoError(t, c.UninstallPodSNATFlows("pod-a"))
+	}
 }
 
 // TestEgressBandwidthRefused: a limit needs its gate, meters and a mark of an Egress.

@@ -34,26 +34,32 @@ type world struct {
 	local sets.Set[netip.Addr]
 	// stored is set while Egresses or groups are a former agent's.
 	stored bool
-	// part is set if only what concerns one interface is there.
-	part bool
 	// shaping is set if bandwidths have an effect.
 	shaping bool
 }
 
-// of returns the part of the world that concerns one interface, in maps of its own.
+// of returns the part of the world that concerns one interface, in maps of its own: its Pod's Egresses, and all others with the same addresses, which may
+// decide about these.
 func (w *world) of(name string) *world {
 	part := &world{
 		egresses: map[string]*v1beta1.Egress{}, groups: map[string]sets.Set[types.NamespacedName]{}, interfaces: map[string]podInterface{},
-		local: w.local.Clone(), stored: w.stored, part: true, shaping: w.shaping,
+		local: w.local.Clone(), stored: w.stored, shaping: w.shaping,
 	}
 	i, ok := w.interfaces[name]
 	if !ok {
 		return part
 	}
 	part.interfaces[name] = i
+	addrs := sets.New[netip.Addr]()
 	for egress, e := range w.egresses {
 		if w.groups[egress].Has(i.pod) {
 			part.egresses[egress], part.groups[egress] = e, sets.New(i.pod)
+			addrs.Insert(addrOf(e))
+		}
+	}
+	for egress, e := range w.egresses {
+		if addrs.Has(addrOf(e)) {
+			part.egresses[egress] = e
 		}
 	}
 	return part

@@ -86,7 +86,7 @@ func (r *realizer) begin() {
 func (r *realizer) makeSources(ctx context.Context, w *world, podNetworks []netip.Prefix) (p *plan, err error) {
 	take := func(addr netip.Addr) (uint8, error) { return r.marks.take(addr, r.now()) }
 	p = decide(w, podNetworks, take)
-	refused, err := r.prepare(ctx, w, p)
+	refused, err := r.prepare(ctx, p)
 	if len(refused) == 0 {
 		return p, err
 	}
@@ -102,7 +102,7 @@ func (r *realizer) makeSources(ctx context.Context, w *world, podNetworks []neti
 
 // prepare makes the sources of a plan, besides those that are there, and returns why some cannot be used. Each has its bandwidth before packets get
 // it. err says why one that is in use has another bandwidth than the plan's.
-func (r *realizer) prepare(ctx context.Context, w *world, p *plan) (refused map[netip.Addr]error, err error) {
+func (r *realizer) prepare(ctx context.Context, p *plan) (refused map[netip.Addr]error, err error) {
 	refused = map[netip.Addr]error{}
 	wanted := maps.Clone(r.rules)
 	for addr, mark := range p.marks {
@@ -116,9 +116,6 @@ func (r *realizer) prepare(ctx context.Context, w *world, p *plan) (refused map[
 	}
 	for addr, mark := range p.marks {
 		used := r.tunnel[addr]
-		if used && w.part {
-			continue // The whole world decides about its bandwidth.
-		}
 		limitErr := r.shaper.set(p, addr, mark)
 		switch {
 		case used:

@@ -68,11 +68,14 @@ func TestBandwidths(t *testing.T) {
 	require.NoError(t, p.unlimitedHere(w.egresses["same"]))
 	require.ErrorContains(t, p.unlimitedHere(w.egresses["second"]), "is also the address of the older Egress first")
 
-	// One interface's part of the world does not decide about the address.
+	// A new Pod of one Egress does not decide about the address, in use or not.
 	w.groups["second"] = sets.New(podNamed("p"))
 	w.interfaces["i"] = podInterface{pod: podNamed("p"), ofPort: 1}
 	require.NoError(t, r.realizeOne(t.Context(), w.of("i"), testNetworks, "i"))
 	require.Equal(t, map[uint8]openflow.EgressBandwidth{1: {Rate: 1000, Burst: 2000}}, n.limits)
+	next := newFakeNode(t)
+	require.NoError(t, newRealizer(next, next, time.Now, next.endNone).realizeOne(t.Context(), w.of("i"), testNetworks, "i"))
+	require.Equal(t, n.limits, next.limits)
 
 	delete(w.egresses, "second")
 	delete(w.egresses, "same")

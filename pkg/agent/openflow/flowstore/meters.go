@@ -19,7 +19,8 @@ func (s *Store) SetMeters(meters []of.MeterEntry) {
 	s.meters = meters
 }
 
-// AddMeters adds meters for the flows of the change to come, or changes the rates of meters that exist.
+// AddMeters adds meters for the flows of the change to come, or changes the rates of meters that exist. After an error they are as before, or the
+// next resend makes them so.
 func (t Turn) AddMeters(meters []of.MeterEntry) error {
 	s := t.store
 	s.mu.Lock()
@@ -50,10 +51,10 @@ func (t Turn) AddMeters(meters []of.MeterEntry) error {
 	if err == nil {
 		err = s.apply(of.Transaction{Meters: mods})
 	}
-	switch {
-	case fateUnknown(err):
+	if fateUnknown(err) {
 		s.setResync(true)
-	case err != nil:
+	}
+	if err != nil {
 		s.SetMeters(former) // A refused meter must not make every later resend fail.
 	}
 	return err

@@ -27,6 +27,12 @@ func (e *Egresses) InstallEgressQoS(mark uint8, limit EgressBandwidth) error {
 		if !t.G.LimitsBandwidth {
 			return fmt.Errorf("%w: its datapath has none for kbit/s with a burst", ErrNoBandwidth)
 		}
+		if t.NeedsResync() {
+			// With the meter, the switch would refuse everything else too.
+			if err := t.Commit(coherency.Change{}, nil); err != nil {
+				return fmt.Errorf("send all flows before the limit of packets with mark %d: %w", mark, err)
+			}
+		}
 		id := uint32(mark)
 		var refused *of.MeterError
 		if err := t.AddMeters([]of.MeterEntry{{ID: id, KBPS: true, Rate: limit.Rate, Burst: limit.Burst}}); errors.As(err, &refused) {
