@@ -147,11 +147,12 @@ bin/helm:
 	cd test/chart && $(GO) build -o ../../bin/helm helm.sh/helm/v4/cmd/helm
 
 .PHONY: manifest
-manifest: bin/helm ### Render the chart with its defaults into build/yamls
+manifest: bin/helm ### Render the chart with its defaults, and the controllers of Multi-cluster, into build/yamls
 	bin/helm template antrea $(chart) --namespace kube-system --include-crds >$(manifest).new
 	mv $(manifest).new $(manifest)
 	bin/helm template antrea $(chart) --namespace kube-system --set cleanup.enable=true --show-only templates/cleanup/daemonset.yaml >$(cleanup_manifest).new
 	mv $(cleanup_manifest).new $(cleanup_manifest)
+	$(GO) test -count=1 -vet=off ./multicluster/manifest -run '^TestManifests$$' -update
 
 .PHONY: chart-test
 chart-test: bin/helm ### Test the Helm chart and the manifest that is made from it

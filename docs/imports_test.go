@@ -28,7 +28,7 @@ var mayImport = map[string][]string{
 		"pkg/supportbundle", "pkg/trie", "pkg/uplink", "pkg/version",
 	},
 	"pkg/antctl": {
-		"multicluster/apis", "pkg/agent/apis", "pkg/agent/oncache/api", "pkg/apis", "pkg/client/crd", "pkg/config", "pkg/features", "pkg/httpapi/apis", "pkg/redact", "pkg/stats",
+		"multicluster/apis", "multicluster/manifest", "pkg/agent/apis", "pkg/agent/oncache/api", "pkg/apis", "pkg/client/crd", "pkg/config", "pkg/features", "pkg/httpapi/apis", "pkg/redact", "pkg/stats",
 		"pkg/supportbundle/bundletest", "pkg/svg", "pkg/uplink", "pkg/version",
 	},
 	"pkg/apiserver": {
@@ -37,7 +37,7 @@ var mayImport = map[string][]string{
 	"pkg/controller": {"pkg/apis", "pkg/httpapi/apis", "pkg/client", "pkg/features", "pkg/log", "pkg/retry", "pkg/supportbundle", "pkg/trie", "pkg/version"},
 
 	// The controllers of leader and member, in a program of their own.
-	"multicluster":      {"pkg/apis", "pkg/apiserver/certificate", "pkg/apiserver/webhook", "pkg/client", "pkg/config", "pkg/httpapi/apis", "pkg/log", "pkg/retry", "pkg/version"},
+	"multicluster":      {"pkg/apis", "pkg/apiserver/certificate", "pkg/apiserver/webhook", "pkg/client", "pkg/config", "pkg/retry"},
 	"multicluster/apis": {},
 
 	// The start knows the order of controllers and cache, not what they do.

@@ -59,6 +59,12 @@ var project = map[string]definition{
 		ours:     true,
 		programs: map[string]string{"usr/local/bin/antrea-controller": "antrea-controller", "usr/local/bin/antctl": "antctl"},
 	},
+	"antrea-mc-controller": {
+		names:    []string{"ghcr.io/antrea-oncache/antrea-mc-controller:latest", "ghcr.io/antrea-oncache/antrea-mc-controller:{}"},
+		base:     true,
+		ours:     true,
+		programs: map[string]string{"usr/local/bin/antrea-mc-controller": "antrea-mc-controller"},
+	},
 }
 
 // forTests are the images that upstream's suite names.
