@@ -30,7 +30,6 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/switchhealth"
 	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
 	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
-	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
 	"github.com/antrea-oncache/antrea/pkg/features"
 	"github.com/antrea-oncache/antrea/pkg/httpapi/generic"
 	ofswitch "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
@@ -205,7 +204,6 @@ func pipelineFeatures(o *options) openflow.Features {
 		TrafficControl: o.gates.Enabled(features.TrafficControl),
 		ONCache:        o.gates.Enabled(features.ONCache),
 		CutConnections: o.cutsConnections(),
-		Hybrid:         o.config.TrafficEncapMode == agentconfig.EncapModeHybrid,
 		Traceflow:      o.gates.Enabled(features.Traceflow),
 		RecordDenied:   o.config.ExportsFlows(o.gates),
 		PacketInRate:   uint32(o.config.PacketInRate),

@@ -110,7 +110,6 @@ func TestConfigurationReachesEveryFeature(t *testing.T) {
 	for i := range set.NumField() {
 		switch name := set.Type().Field(i).Name; name {
 		case "IPv6": // the client finds that out
-		case "Hybrid": // the modes below
 		case "Openings": // no setting yet
 		default:
 			require.False(t, set.Field(i).IsZero(), name)
@@ -119,7 +118,6 @@ func TestConfigurationReachesEveryFeature(t *testing.T) {
 	for mode, egress := range map[string]bool{"encap": true, "noEncap": false, "hybrid": false} {
 		o, err := completeOptions(t, "trafficEncapMode: "+mode)
 		require.NoError(t, err)
-		require.Equal(t, mode == "hybrid", pipelineFeatures(o).Hybrid, mode)
 		require.Equal(t, egress, pipelineFeatures(o).Egress, mode)
 	}
 }

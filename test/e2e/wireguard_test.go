@@ -37,6 +37,7 @@ func testWireGuardSuite(t *testing.T, oncache bool) {
 		area{"PolicyAcrossNodes", testPolicyAcrossNodes},
 		area{"EncryptionKeys", testEncryptionKeys},
 		area{"EncryptionOff", testEncryptionOff},
+		area{"ModeChanges", testModeChanges},
 		area{"ProxyAll", testProxyAll},
 		area{"Cleanup", testCleanup}, // last: it leaves no cluster
 	)
@@ -98,15 +99,6 @@ func testEncryptionKeys(t *testing.T, s *suite) {
 		fails(t, s.client.Space, "ping", "-c5", "-i0.2", "-W1", s.far.IP.String())
 		fails(t, s.node1.Space, "ping", "-c2", "-i0.2", "-W1", s.far.IP.String())
 	}
-	returns := func() {
-		t.Helper()
-		eventually(t, "packets between the Nodes' Pods", func() error {
-			if !s.canPing(t) {
-				return errors.New("there is no answer")
-			}
-			return nil
-		})
-	}
 	former := s.keyOf(t, s.node2)
 	require.NotEmpty(t, former)
 
@@ -123,14 +115,14 @@ func testEncryptionKeys(t *testing.T, s *suite) {
 	s.requireNothingInClear(t, func() { fails(t, s.far.Space, "ping", "-c5", "-i0.2", "-W1", s.client.IP.String()) })
 	s.startAgent(t, s.node2)
 	s.waitRoundsComplete(t)
-	s.requireNothingInClear(t, returns)
+	s.requireNothingInClear(t, func() { s.waitPing(t) })
 	require.NotEqual(t, former, s.keyOf(t, s.node2), "a new device has a new key")
 
 	r := s.startStream(t)
 	for range 3 {
 		s.requireNothingInClear(t, func() {
 			succeeds(t, s.node1.Space, "ip", "link", "del", "antrea-wg0")
-			returns()
+			s.waitPing(t)
 			r.requireFlowing(t)
 		})
 	}
@@ -142,6 +134,17 @@ func (s *suite) canPing(t *testing.T) bool {
 	return err == nil
 }
 
+// waitPing waits until Pods of the two Nodes reach each other.
+func (s *suite) waitPing(t *testing.T) {
+	t.Helper()
+	eventually(t, "packets between the Nodes' Pods", func() error {
+		if !s.canPing(t) {
+			return errors.New("there is no answer")
+		}
+		return nil
+	})
+}
+
 func (s *suite) keyOf(t *testing.T, n *cluster.Node) string {
 	t.Helper()
 	node, err := s.Client.CoreV1().Nodes().Get(t.Context(), n.Name, metav1.GetOptions{})
@@ -151,14 +154,7 @@ func (s *suite) keyOf(t *testing.T, n *cluster.Node) string {
 
 // testEncryptionOff: without encryption again, packets are in the tunnel, and neither device nor key remains. Then it is on again.
 func testEncryptionOff(t *testing.T, s *suite) {
-	set := func(mode string) {
-		for _, n := range s.Nodes {
-			require.NoError(t, n.WriteAgentConfig(func(conf map[string]any) { conf["trafficEncryptionMode"] = mode }))
-		}
-		s.restartAgents(t)
-		s.waitRoundsComplete(t)
-	}
-	set("none")
+	s.setTrafficMode(t, "encap", s.Nodes...)
 	s.requireWay(t, false, func() { pingICMP(t, s.client.Space, s.far.IP) })
 	for _, n := range s.Nodes[:2] {
 		eventually(t, "the device and the key to go", func() error {
@@ -169,13 +165,8 @@ func testEncryptionOff(t *testing.T, s *suite) {
 		})
 	}
 	requireOwnRoutes(t, s.node1, s.node2.PodCIDR, "dev antrea-gw0")
-	set(wireGuardMode)
+	s.setTrafficMode(t, wireGuardMode, s.Nodes...)
 	requireOwnRoutes(t, s.node1, s.node2.PodCIDR, "dev antrea-wg0")
-	eventually(t, "packets to be encrypted", func() error {
-		if !s.canPing(t) {
-			return errors.New("there is no answer")
-		}
-		return nil
-	})
+	s.waitPing(t)
 	s.requireNothingInClear(t, func() { pingICMP(t, s.client.Space, s.far.IP) })
 }

@@ -38,9 +38,7 @@ var directWalks = []struct {
 // TestDirectWalks: packets of a peer that is reached directly pass the same tables as others, between the Pod and the host, and packets that come
 // through the tunnel nevertheless, as while the mode changes, are answered.
 func TestDirectWalks(t *testing.T) {
-	features := oftest.ONCacheFeatures
-	features.Hybrid = true
-	b := oftest.NewBridge(t, features)
+	b := oftest.NewBridge(t, oftest.ONCacheFeatures)
 	b.InstallAll()
 	install := func(kind reach.Kind) {
 		require.NoError(t, b.C.InstallNodeFlows("node-b", map[netip.Prefix]openflow.Peer{oftest.RemoteCIDR: {
@@ -62,10 +60,36 @@ func TestDirectWalks(t *testing.T) {
 	}
 	w := b.Trace(oftest.RemoteToPodA, oftest.CTNew)
 	require.Equal(t, []int{oftest.PodAPort}, w.Outputs, w.Text)
+}
 
-	answerFromHost := strings.NewReplacer("nw_src=203.0.113.9", "nw_src="+oftest.PodAIP.String(), "nw_dst="+oftest.PodAIP.String(), "nw_dst="+oftest.RemotePodIP.String()).
-		Replace(oftest.WorldToPodA)
-	install(reach.Tunnel)
-	w = b.Trace(answerFromHost+",ct_mark=2", oftest.CTReply)
-	require.Equal(t, []int{oftest.TunnelPort}, w.Outputs, "the peer was reached directly when it opened the connection: "+w.Text)
+// TestAnswersAfterAChange: behind the tunnel, a peer that was reached without it when it opened a connection gets the answers of Pods through the tunnel.
+// The cache does not learn from them, and answers that the host translates, or that are for others, return to the host.
+func TestAnswersAfterAChange(t *testing.T) {
+	b := oftest.NewBridge6(t, oftest.DualStackNode)
+	for family, packet := range map[string]string{"IPv4": oftest.PodAToRemote, "IPv6": oftest.PodAToRemote6} {
+		for _, test := range []struct {
+			name, mark, ct string
+			port           int
+		}{
+			{"answer", "2", oftest.CTReply, oftest.TunnelPort},
+			{"error", "2", "trk,rel,rpl", oftest.TunnelPort},
+			{"the Pod has opened the connection", "3", oftest.CTEstablished, oftest.TunnelPort},
+			{"to a Service, through the host", "0x12", oftest.CTReply, oftest.GWPort},
+			{"to a Service, with another source", "0x32", oftest.CTReply, oftest.GWPort},
+		} {
+			t.Run(family+", "+test.name, func(t *testing.T) {
+				w := b.Trace(packet+",ct_mark="+test.mark, test.ct)
+				require.Equal(t, []int{test.port}, w.Outputs, w.Text)
+				require.Contains(t, w.FinalFlow(), "nw_ttl=63", w.Text)
+				require.Contains(t, w.Tables, "EgressMetric", w.Text)
+				if test.mark != "3" {
+					require.EqualValues(t, oftest.EpochUnset, w.Epoch(), w.Text)
+				}
+			})
+		}
+	}
+	w := b.Trace(oftest.PodAToWorld+",ct_mark=2", oftest.CTReply)
+	require.Equal(t, []int{oftest.GWPort}, w.Outputs, w.Text)
+	w = b.Trace(oftest.GWToRemote+",ct_mark=2", oftest.CTReply)
+	require.Empty(t, w.Outputs, "an answer that comes from the host: "+w.Text)
 }

@@ -82,7 +82,7 @@ var walks = []struct {
 		outputs: []int{oftest.TunnelPort}, final: []string{"nw_ttl=64", "tun_dst=192.168.77.102"}, recirculations: 1,
 	},
 	{
-		name: "reply of a connection from the gateway goes back there, wherever it is addressed to", packet: oftest.PodAToRemote + ",ct_mark=2",
+		name: "reply of a connection from the gateway goes back there", packet: oftest.PodAToWorld + ",ct_mark=2",
 		ct: []string{oftest.CTReply}, outputs: []int{oftest.GWPort}, final: []string{"dl_dst=0a:00:00:00:00:01"}, recirculations: 1,
 	},
 	{name: "spoofed source address", packet: strings.ReplaceAll(oftest.PodAToRemote, oftest.PodAIP.String(), oftest.PodBIP.String()), ct: []string{oftest.CTNew}},

@@ -185,10 +185,7 @@ func tunnelPeerFlows(g *pipeline.Generator, cidr netip.Prefix, peer Peer) (flows
 			continue
 		}
 		flows = append(flows, g.Flow(pipeline.CookiePodConnectivity, pipeline.TableL3Forwarding, pipeline.PriorityNormal, pipeline.Matches(f.EthType, f.Dst(cidr)),
-			throughTunnel(g, peer)...))
-		if g.Features.Hybrid {
-			flows = append(flows, movedPeerFlow(g, f, cidr, peer))
-		}
+			throughTunnel(g, peer)...), changedPeerFlow(g, f, cidr, peer))
 	}
 	return flows
 }
@@ -199,11 +196,12 @@ func throughTunnel(g *pipeline.Generator, peer Peer) []of.Action {
 		of.SetTunnelDst{IP: peer.Reach.Address}, pipeline.ToTunnel.Load(), g.ToTable(pipeline.TableL3DecTTL)}
 }
 
-// movedPeerFlow sends answers to a peer through the tunnel that was reached without it when it opened the connection: they pass the host, which
-// returns them to the bridge. Only hybrid has it: connections from before a change of the mode to encap end.
-func movedPeerFlow(g *pipeline.Generator, f pipeline.Family, cidr netip.Prefix, peer Peer) of.Flow {
+// changedPeerFlow sends answers of Pods through the tunnel to a peer that was reached without it when it opened the connection: the traffic mode has
+// changed, or the peer's subnet. Connections from the gateway otherwise return there, and the host would send these back to the bridge, or drop them
+// as invalid because it has not seen the packets from the tunnel. Connections to Services of this Node do return there: the host translates them.
+func changedPeerFlow(g *pipeline.Generator, f pipeline.Family, cidr netip.Prefix, peer Peer) of.Flow {
 	return g.Flow(pipeline.CookiePodConnectivity, pipeline.TableL3Forwarding, pipeline.PriorityHigh+1,
-		pipeline.Matches(f.EthType, of.CTState("+rpl+trk"), pipeline.ConnFromGateway.Match(), pipeline.FromGateway.Match(), f.Dst(cidr)),
+		pipeline.Matches(f.EthType, of.CTState("+rpl+trk"), pipeline.ConnFromGateway.Match(), pipeline.NotServiceCT.Match(), pipeline.FromPod.Match(), f.Dst(cidr)),
 		throughTunnel(g, peer)...)
 }
 

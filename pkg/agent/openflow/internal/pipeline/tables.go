@@ -28,8 +28,6 @@ type Features struct {
 	IPv6 bool
 	// CutConnections drops packets of connections that the agent has marked with CutMark.
 	CutConnections bool
-	// Hybrid lets connections continue when a peer that was reached directly moves behind the tunnel.
-	Hybrid bool
 	// Traceflow lets packets be traced.
 	Traceflow bool
 	// RecordDenied sends packets that policies deny to the agent, for flow records.
