@@ -71,7 +71,8 @@ func (s *stack) forget(cidr netip.Prefix) error {
 	return s.set.remove(cidr)
 }
 
-// reconcile removes routes, neighbors and set entries of CIDRs that are neither in podCIDRs nor added.
+// reconcile removes routes, neighbors and set entries of CIDRs that are neither in podCIDRs nor added, and what the host knows about connections that it
+// no longer routes.
 func (s *stack) reconcile(podCIDRs []netip.Prefix) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -91,7 +92,8 @@ func (s *stack) reconcile(podCIDRs []netip.Prefix) error {
 		}
 		klog.InfoS("Deleted unknown route on gateway", "destination", r.cidr, "gateway", r.gateway)
 	}
-	errs = append(errs, s.removeUnknownPlainRoutes(known, link), s.removeUnknownNeighbors(known, link), s.set.removeOthers(s.setCIDRs(podCIDRs)))
+	errs = append(errs, s.removeUnknownPlainRoutes(known, link), s.removeUnknownNeighbors(known, link), s.set.removeOthers(s.setCIDRs(podCIDRs)),
+		s.forgetTracked(s.tunnelled()...))
 	return errors.Join(errs...)
 }
 
@@ -123,7 +125,12 @@ func (s *stack) addRoutes(r podRoute) error {
 	if err != nil {
 		return errors.Join(err, s.forget(cidr))
 	}
-	s.peers[cidr] = r
+	former := s.peers[cidr]
+	if s.peers[cidr] = r; former.plain && !r.plain {
+		if err := s.forgetTracked(cidr); err != nil {
+			klog.ErrorS(err, "Connections may end at a later change", "peer", cidr)
+		}
+	}
 	return nil
 }
 
