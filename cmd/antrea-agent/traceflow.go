@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/noderoute"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/traceflow"
 	"github.com/antrea-oncache/antrea/pkg/features"
 )
@@ -26,6 +27,7 @@ func (c *controllers) addTraceflow(o *options, n *node, cache *onCache) (err err
 	config := traceflow.Config{
 		Node: n.name, Client: n.clients.Dynamic, Interfaces: n.store, Policies: c.policies, Flows: n.flows, Switch: n.openFlow, GatewayMAC: gateway.MAC,
 		Gateway: slices.DeleteFunc([]netip.Addr{gateway.IPv4, gateway.IPv6}, func(a netip.Addr) bool { return !a.IsValid() }),
+		IsPeer:  c.isPeer,
 		Objects: traceflow.Objects{Pod: func(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
 			return n.clients.Kube.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 		}},
@@ -44,6 +46,13 @@ func (c *controllers) addTraceflow(o *options, n *node, cache *onCache) (err err
 	}
 	c.traceflow, err = traceflow.New(config)
 	return err
+}
+
+// isPeer reports whether an address is in the Pod network of another Node.
+func (c *controllers) isPeer(addr netip.Addr) bool {
+	return slices.ContainsFunc(c.nodeRoutes.Peers(), func(p noderoute.Peer) bool {
+		return slices.ContainsFunc(p.Networks, func(n noderoute.Network) bool { return n.CIDR.Contains(addr) })
+	})
 }
 
 // endpointsOf returns the addresses of a Service's Endpoints.

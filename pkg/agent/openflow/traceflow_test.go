@@ -19,6 +19,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
 	"github.com/antrea-oncache/antrea/pkg/agent/policy"
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -32,6 +33,7 @@ func TestTraceflowGolden(t *testing.T) {
 		{"traceflow_live.txt", openflow.TraceflowFlows{Sender: oftest.PodAPort, Live: true, Filter: &openflow.TraceflowFilter{
 			Source: oftest.PodAIP, Destination: oftest.RemotePodIP, Protocol: of.IPProtoTCP, SourcePort: 1000, DestinationPort: 80,
 		}}},
+		{"traceflow_live_peer.txt", openflow.TraceflowFlows{Sender: oftest.PodAPort, Live: true, Filter: &openflow.TraceflowFilter{Source: oftest.PodAIP}, Peer: oftest.RemotePodIP}},
 		{"traceflow_live_receiver.txt", openflow.TraceflowFlows{Live: true, Filter: &openflow.TraceflowFilter{DestinationMAC: oftest.PodAMAC, IPv6: true, Destination: oftest.PodA6IP}}},
 	} {
 		t.Run(test.file, func(t *testing.T) {
@@ -81,6 +83,28 @@ func TestLiveTraceOfNewConnections(t *testing.T) {
 			require.Contains(t, w.FinalFlow(), test.tos, w.Text)
 			require.Equal(t, test.reported, strings.Contains(w.Text, "userdata=00.05.0c"), w.Text)
 		})
+	}
+}
+
+// TestTraceWithoutTunnel: a packet to another Node keeps its tag also where the host routes it, and reports itself there. One to outside the cluster does not.
+func TestTraceWithoutTunnel(t *testing.T) {
+	b := oftest.NewBridge(t, oftest.ProxyAllFeatures)
+	b.InstallAll()
+	require.NoError(t, b.C.InstallNodeFlows("node-b", map[netip.Prefix]openflow.Peer{oftest.RemoteCIDR: {
+		Gateway: oftest.RemoteGW, Reach: reach.Reach{Kind: reach.Direct, Address: oftest.RemotePeer}}}))
+	require.NoError(t, b.C.InstallTraceflowFlows(5, openflow.TraceflowFlows{Sender: oftest.PodAPort, Live: true, Peer: oftest.RemotePodIP, Filter: &openflow.TraceflowFilter{Source: oftest.PodAIP}}))
+	for tos, packet := range map[string]string{"nw_tos=20": oftest.PodAToRemote, "nw_tos=0": oftest.PodAToWorld} {
+		w := b.Trace(packet, oftest.CTNew)
+		require.Equal(t, []int{oftest.GWPort}, w.Outputs, w.Text)
+		require.Contains(t, w.FinalFlow(), tos, w.Text)
+		require.Contains(t, w.Text, "userdata=00.05.0c", w.Text)
+	}
+	require.NoError(t, b.C.InstallTraceflowFlows(6, openflow.TraceflowFlows{}))
+	for _, packet := range []string{routedToPodA, oftest.RemoteToPodA} {
+		w := b.Trace(packet+",nw_tos=24", oftest.CTNew)
+		require.Contains(t, w.Text, "userdata=00.06.0c", w.Text)
+		w = b.Trace(packet, oftest.CTNew)
+		require.NotContains(t, w.Text, "userdata=00.06", w.Text)
 	}
 }
 

@@ -50,6 +50,8 @@ type Config struct {
 	Switch     Switch
 	GatewayMAC net.HardwareAddr
 	Gateway    []netip.Addr
+	// IsPeer reports whether an address is in the Pod network of another Node.
+	IsPeer func(netip.Addr) bool
 	// Hold keeps Pods on Open vSwitch, and Explain says what the fast path does with connections. Both are nil without ONCache.
 	Hold    func(interfaceNames []string) (release func())
 	Explain func(context.Context, explain.Question) (*api.Explanation, error)
@@ -79,8 +81,8 @@ func New(config Config) (*Controller, error) {
 	}
 	c := &Controller{
 		Config:   config,
-		planner:  planner{interfaces: config.Interfaces, objects: config.Objects, gatewayMAC: config.GatewayMAC},
-		observer: observer{policies: config.Policies, gateway: config.Gateway},
+		planner:  planner{interfaces: config.Interfaces, objects: config.Objects, gatewayMAC: config.GatewayMAC, isPeer: config.IsPeer},
+		observer: observer{policies: config.Policies, gateway: config.Gateway, isPeer: config.IsPeer},
 		core:     newCore(), informer: informer, held: map[string]func(){},
 		changed: sets.New[string](), wake: make(chan struct{}, 1),
 	}

@@ -71,7 +71,7 @@ func newWorld(t *testing.T) *world {
 	_, err := w.sw.Connect(t.Context())
 	require.NoError(t, err)
 	w.c, err = New(Config{
-		Node: "node-1", Client: w.client, Interfaces: interfaces(), Policies: fakePolicies{}, Flows: w.flows, Switch: w.sw, GatewayMAC: gatewayMAC,
+		Node: "node-1", Client: w.client, Interfaces: interfaces(), Policies: fakePolicies{}, Flows: w.flows, Switch: w.sw, GatewayMAC: gatewayMAC, IsPeer: peerNetwork.Contains,
 		Objects: Objects{Pod: func(context.Context, string, string) (*corev1.Pod, error) { return nil, errors.New("no such Pod") }},
 		Hold: func(names []string) func() {
 			w.flows.calls <- fmt.Sprint("hold ", names)

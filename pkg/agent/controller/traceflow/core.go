@@ -134,7 +134,7 @@ func (c *core) begin(p *plan, now time.Time) []operation {
 	if held := p.interfaces(); len(held) > 0 {
 		ops = append(ops, hold{p.name, held})
 	}
-	flows := openflow.TraceflowFlows{Live: p.live, Filter: p.filter}
+	flows := openflow.TraceflowFlows{Live: p.live, Filter: p.filter, Peer: p.peer}
 	if p.sender != nil {
 		flows.Sender, t.nextSend = p.sender.ofPort, now.Add(firstSend)
 		// The tag comes later.
@@ -216,7 +216,7 @@ func (c *core) tick(now time.Time) (ops []operation) {
 		case t.nextSend.IsZero() || now.Before(t.nextSend):
 		case t.live:
 			t.nextSend = time.Time{}
-			ops = append(ops, install{name, t.tag, openflow.TraceflowFlows{Sender: t.sender.ofPort, Live: true, Filter: t.filter}})
+			ops = append(ops, install{name, t.tag, openflow.TraceflowFlows{Sender: t.sender.ofPort, Live: true, Filter: t.filter, Peer: t.peer}})
 		default:
 			t.nextSend = now.Add(sendInterval)
 			ops = append(ops, send{name, t.tag, t.packet, t.sender.ofPort})

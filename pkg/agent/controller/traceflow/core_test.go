@@ -197,9 +197,14 @@ func receiverOnly() *plan {
 
 // The receiving Node knows the packet by its source, which it asks for when there is a packet.
 func TestReceiver(t *testing.T) {
+	t.Run("through the tunnel", func(t *testing.T) { testReceiver(t, openflow.TraceReport{FromTunnel: true}) })
+	t.Run("without it", func(t *testing.T) { testReceiver(t, openflow.TraceReport{FromGateway: true}) })
+}
+
+func testReceiver(t *testing.T, left openflow.TraceReport) {
 	c := newCore()
 	require.Equal(t, []string{"hold", "install"}, kinds(c.begin(receiving(), begun)))
-	left := openflow.TraceReport{Tag: 5, Table: "Output", Outcome: openflow.TraceLeft, FromTunnel: true, InPort: 1, OutPort: 20, Frame: frame(t, outline(serverIP, 80))}
+	left.Tag, left.Table, left.Outcome, left.InPort, left.OutPort, left.Frame = 5, "Output", openflow.TraceLeft, 1, 20, frame(t, outline(serverIP, 80))
 	stranger := left
 	o := outline(serverIP, 80)
 	o.Src = netip.MustParseAddr("10.10.2.9")

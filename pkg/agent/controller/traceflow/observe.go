@@ -28,6 +28,8 @@ type observer struct {
 	policies Policies
 	// gateway are the addresses of the Node's gateway.
 	gateway []netip.Addr
+	// isPeer reports whether an address is in the Pod network of another Node.
+	isPeer func(netip.Addr) bool
 }
 
 // observe returns what this Node has done with the packet, in order.
@@ -132,6 +134,8 @@ func (o *observer) output(f *finding) v1beta1.Observation {
 	switch r := &f.report; {
 	case r.ToTunnel:
 		observation.Action, observation.TunnelDstIP = v1beta1.ActionForwarded, r.TunnelDst.String()
+	case r.ToGateway && o.isPeer(f.packet.Dst):
+		observation.Action = v1beta1.ActionForwarded
 	case r.ToGateway && !slices.Contains(o.gateway, f.packet.Dst):
 		observation.Action = v1beta1.ActionForwardedOutOfNetwork
 	}

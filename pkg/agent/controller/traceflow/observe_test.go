@@ -63,8 +63,11 @@ func interfaces() interfacestore.InterfaceStore {
 	return store
 }
 
+// peerNetwork is the Pod network of another Node.
+var peerNetwork = netip.MustParsePrefix("10.10.2.0/24")
+
 func TestObservations(t *testing.T) {
-	o := observer{policies: fakePolicies{}, gateway: []netip.Addr{netip.MustParseAddr("10.10.0.1")}}
+	o := observer{policies: fakePolicies{}, gateway: []netip.Addr{netip.MustParseAddr("10.10.0.1")}, isPeer: peerNetwork.Contains}
 	for name, test := range map[string]struct {
 		role     string
 		original netip.Addr
@@ -129,6 +132,11 @@ func TestObservations(t *testing.T) {
 			v1beta1.RoleSender, netip.MustParseAddr("203.0.113.9"), "203.0.113.9",
 			openflow.TraceReport{Table: "Output", Outcome: openflow.TraceLeft, ToGateway: true},
 			"SpoofGuard::Forwarded<10.10.0.11 Forwarding:Output:ForwardedOutOfNetwork",
+		},
+		"to another Node, without the tunnel": {
+			v1beta1.RoleSender, netip.MustParseAddr("10.10.2.5"), "10.10.2.5",
+			openflow.TraceReport{Table: "Output", Outcome: openflow.TraceLeft, ToGateway: true},
+			"SpoofGuard::Forwarded<10.10.0.11 Forwarding:Output:Forwarded",
 		},
 		"to the gateway": {
 			v1beta1.RoleSender, netip.MustParseAddr("10.10.0.1"), "10.10.0.1",
@@ -196,7 +204,7 @@ func TestFastPath(t *testing.T) {
 
 func TestPlan(t *testing.T) {
 	p := planner{
-		interfaces: interfaces(), gatewayMAC: gatewayMAC,
+		interfaces: interfaces(), gatewayMAC: gatewayMAC, isPeer: peerNetwork.Contains,
 		objects: Objects{
 			Pod: func(_ context.Context, _, name string) (*corev1.Pod, error) {
 				if name != "elsewhere" {
@@ -225,6 +233,7 @@ func TestPlan(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []any{gatewayMAC, "10.10.2.5", uint8(1)}, []any{remote.packet.DstMAC, remote.packet.Dst.String(), remote.packet.Protocol})
 	require.NotZero(t, remote.packet.ICMPID)
+	require.Equal(t, []netip.Addr{remote.packet.Dst, {}}, []netip.Addr{remote.peer, neighbor.peer})
 	service, err := plan(v1beta1.TraceflowSpec{Source: source, Destination: v1beta1.Destination{Namespace: "ns", Service: "web"}, Packet: tcp})
 	require.NoError(t, err)
 	require.Equal(t, serviceIP, service.packet.Dst)

@@ -65,6 +65,8 @@ type plan struct {
 	packet ippacket.Outline
 	// filter selects live traffic; nil on Nodes that select none.
 	filter *openflow.TraceflowFilter
+	// peer is the address that the packet is sent to, if it is in the Pod network of another Node.
+	peer netip.Addr
 }
 
 // pod is a Pod of this Node.
@@ -80,6 +82,7 @@ type planner struct {
 	interfaces Interfaces
 	objects    Objects
 	gatewayMAC net.HardwareAddr
+	isPeer     func(netip.Addr) bool
 }
 
 // plan returns nil for a trace that does not concern this Node. An error is the Traceflow's.
@@ -107,6 +110,9 @@ func (p *planner) plan(ctx context.Context, t *v1beta1.Traceflow) (*plan, error)
 	dst, err := p.destination(ctx, &spec.Destination, result.receiver, ipv6)
 	if err != nil {
 		return nil, err
+	}
+	if p.isPeer(dst) {
+		result.peer = dst
 	}
 	if spec.LiveTraffic {
 		result.filter, err = p.filter(result, spec, dst, ipv6)

@@ -83,7 +83,7 @@ func (t *trace) isOf(r *openflow.TraceReport, p *ippacket.Packet) bool {
 	case t.receiverOnly:
 		return r.OutPort == t.receiver.ofPort
 	default:
-		if !r.FromTunnel || t.receiver != nil && r.OutPort != 0 && r.OutPort != t.receiver.ofPort {
+		if !r.FromTunnel && !r.FromGateway || t.receiver != nil && r.OutPort != 0 && r.OutPort != t.receiver.ofPort {
 			return false
 		}
 	}

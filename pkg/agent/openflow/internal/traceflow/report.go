@@ -46,9 +46,9 @@ type TraceReport struct {
 	Seen []string
 	// InPort and OutPort are OpenFlow ports. OutPort is 0 until the destination is known.
 	InPort, OutPort uint32
-	// FromPod, FromTunnel, ToTunnel and ToGateway say where the packet has come from and goes to. With neither of the latter it goes to
+	// FromPod, FromTunnel, FromGateway, ToTunnel and ToGateway say where the packet has come from and goes to. With neither of the last two it goes to
 	// a local Pod.
-	FromPod, FromTunnel, ToTunnel, ToGateway bool
+	FromPod, FromTunnel, FromGateway, ToTunnel, ToGateway bool
 	// TunnelDst is the Node that the packet goes to through the tunnel.
 	TunnelDst netip.Addr
 	// EgressFlowID and IngressFlowID are the policy rules that admit the connection, 0 for none.
@@ -68,7 +68,8 @@ func ParseTraceReport(p *of.PacketIn) (TraceReport, error) {
 	holds := func(v pipeline.FieldValue) bool { return value(v.BitField) == v.Value<<v.Bits.From }
 	r := TraceReport{
 		Tag: p.UserData[1], Table: tracePoints[p.UserData[2]], Frame: p.Data, InPort: p.InPort(), OutPort: value(pipeline.TargetOFPortField),
-		FromPod: holds(pipeline.FromPod), FromTunnel: holds(pipeline.FromTunnel), ToTunnel: holds(pipeline.ToTunnel), ToGateway: holds(pipeline.ToGateway),
+		FromPod: holds(pipeline.FromPod), FromTunnel: holds(pipeline.FromTunnel), FromGateway: holds(pipeline.FromGateway),
+		ToTunnel: holds(pipeline.ToTunnel), ToGateway: holds(pipeline.ToGateway),
 		EgressFlowID: value(pipeline.EgressConjunctionID), IngressFlowID: value(pipeline.IngressConjunctionID),
 	}
 	for point, table := range tracePoints {

@@ -50,10 +50,13 @@ type TraceflowClient interface {
 
 // TraceflowFlows says what a trace needs on this Node.
 type TraceflowFlows struct {
-	// Sender is the OpenFlow port of the Pod that sends. If it is 0, the packets come through the tunnel or, with a Filter, from anywhere.
+	// Sender is the OpenFlow port of the Pod that sends. If it is 0, the packets come from other Nodes, through the tunnel or the gateway, or, with a
+	// Filter, from anywhere.
 	Sender uint32
-	// Live: only packets that open a connection are reported. They lose the tag before they leave the bridge other than through the tunnel.
+	// Live: only packets that open a connection are reported. They lose the tag before they leave the bridge other than to another Node.
 	Live bool
+	// Peer is the address of another Node's Pod to which packets keep the tag also through the gateway.
+	Peer netip.Addr
 	// Filter selects the real packets that get the tag. It is nil where none do.
 	Filter *TraceflowFilter
 }
@@ -183,15 +186,6 @@ func seen(point int) pipeline.BitField {
 // reports are the flows of the trace points. They match no more than they must: packets of others may have the same DSCP, and would be
 // slowed down.
 func (r *TraceflowFlows) reports(g *pipeline.Generator, tag uint8) []of.Flow {
-	var scope []of.Match
-	switch {
-	case r.Sender != 0:
-		scope = append(scope, of.InPort(r.Sender))
-	case r.Filter == nil:
-		scope = append(scope, pipeline.FromTunnel.Match())
-	default:
-		scope = append(scope, of.EthDst(r.Filter.DestinationMAC))
-	}
 	var flows []of.Flow
 	for point, table := range tracePoints {
 		// Live traffic has no tag before conntrack.
@@ -200,12 +194,34 @@ func (r *TraceflowFlows) reports(g *pipeline.Generator, tag uint8) []of.Flow {
 		}
 		for _, f := range g.Families() {
 			for _, opens := range r.opens(table) {
-				tagged := slices.Concat(pipeline.Matches(f.EthType, of.DSCP(tag), seen(point).Is(0).Match()), scope, opens)
-				flows = append(flows, r.report(g, tag, point, tagged)...)
+				for _, source := range r.sources() {
+					tagged := append(pipeline.Matches(f.EthType, of.DSCP(tag), seen(point).Is(0).Match(), source), opens...)
+					flows = append(flows, r.report(g, tag, point, tagged, r.keep(f))...)
+				}
 			}
 		}
 	}
 	return flows
+}
+
+// sources are the matches of which a packet of the trace meets one.
+func (r *TraceflowFlows) sources() []of.Match {
+	switch {
+	case r.Sender != 0:
+		return pipeline.Matches(of.InPort(r.Sender))
+	case r.Filter == nil:
+		return pipeline.Matches(pipeline.FromTunnel.Match(), pipeline.FromGateway.Match())
+	}
+	return pipeline.Matches(of.EthDst(r.Filter.DestinationMAC))
+}
+
+// keep are the matches of which live traffic that keeps the tag meets one: the other Node needs the tag.
+func (r *TraceflowFlows) keep(f pipeline.Family) [][]of.Match {
+	ways := [][]of.Match{pipeline.Matches(pipeline.ToTunnel.Match())}
+	if r.Peer.IsValid() && f.Contains(r.Peer) {
+		ways = append(ways, pipeline.Matches(pipeline.ToGateway.Match(), f.Dst(pipeline.Host(r.Peer))))
+	}
+	return ways
 }
 
 // opens are the matches of which a packet that is reported in the table meets one.
@@ -220,7 +236,7 @@ func (r *TraceflowFlows) opens(table string) [][]of.Match {
 }
 
 // report returns the flows of a trace point for the tagged packets.
-func (r *TraceflowFlows) report(g *pipeline.Generator, tag uint8, point int, tagged []of.Match) []of.Flow {
+func (r *TraceflowFlows) report(g *pipeline.Generator, tag uint8, point int, tagged []of.Match, keep [][]of.Match) []of.Flow {
 	table := tracePoints[point]
 	flow := func(priority uint16, match []of.Match, before ...of.Action) of.Flow {
 		return g.Flow(pipeline.CookieTraceflow, table, priority, match,
@@ -229,11 +245,12 @@ func (r *TraceflowFlows) report(g *pipeline.Generator, tag uint8, point int, tag
 	if !r.Live || table != pipeline.TableOutput {
 		return []of.Flow{flow(pipeline.PriorityTraceflow, tagged)}
 	}
-	// The other Node needs the tag. All other receivers get the packet as it was sent, with DSCP 0.
-	return []of.Flow{
-		flow(pipeline.PriorityTraceflow, tagged, pipeline.DSCPField.Is(0).Load()),
-		flow(pipeline.PriorityTraceflow+1, append(slices.Clone(tagged), pipeline.ToTunnel.Match())),
+	// All others get the packet as it was sent, with DSCP 0.
+	flows := []of.Flow{flow(pipeline.PriorityTraceflow, tagged, pipeline.DSCPField.Is(0).Load())}
+	for _, way := range keep {
+		flows = append(flows, flow(pipeline.PriorityTraceflow+1, slices.Concat(tagged, way)))
 	}
+	return flows
 }
 
 // reportOf is the action that sends a report.
