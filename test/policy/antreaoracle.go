@@ -172,8 +172,11 @@ func (w *World) antreaOpinion(p *Probe, direction networkingv1.PolicyType, subje
 			} else if !exists && action == mayPass {
 				action = MayDrop
 			}
-			applies := w.appliesTo(policy, &rules[i], subject) || appliesToNodePort(policy, &rules[i], p)
-			if applies && w.antreaRuleMatches(policy.namespace, &rules[i], direction, subject, peer, p) {
+			matches := w.appliesTo(policy, &rules[i], subject) && w.antreaRuleMatches(policy.namespace, &rules[i], direction, subject, peer, p)
+			if !matches && appliesToNodePort(policy, &rules[i], p) {
+				action, matches = w.atPort(&rules[i], action, subject, peer, p)
+			}
+			if matches {
 				matching = append(matching, ordered{tier, policy.spec.Priority, i, action})
 			}
 		}

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	crd "github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
@@ -118,12 +120,44 @@ func (g *nodePortGenerator) spec() crd.NetworkPolicySpec {
 			block := pick(g.Rand, outsideBlocks)
 			rule.From = append(rule.From, crd.NetworkPolicyPeer{IPBlock: &block})
 		}
+		g.addPorts(&rule)
 		if perRule {
 			rule.AppliedTo = services()
 		}
 		spec.Ingress = append(spec.Ingress, rule)
 	}
 	return spec
+}
+
+// outsidePorts are the ports of Endpoints, which rules are about, of the Services, and one of Nodes.
+var outsidePorts = []int32{80, 80, 81, 8080, 8080, 443, 30003}
+
+// addPorts adds ports or protocols to half of the rules.
+func (g *nodePortGenerator) addPorts(rule *crd.Rule) {
+	if g.IntN(2) == 0 {
+		return
+	}
+	for range 1 + g.IntN(2) {
+		var port crd.NetworkPolicyPort
+		if g.IntN(4) > 0 {
+			port.Protocol = ptr.To(pick(g.Rand, protocols))
+		}
+		first := intstr.FromInt32(pick(g.Rand, outsidePorts))
+		switch port.Port = &first; g.IntN(8) {
+		case 0:
+			port.Port = nil
+		case 1:
+			port.Port = ptr.To(intstr.FromString(pick(g.Rand, names)))
+		case 2, 3:
+			port.EndPort = ptr.To(first.IntVal + pick(g.Rand, []int32{0, 1, 10000}))
+		case 4:
+			port.SourcePort, port.SourceEndPort = ptr.To(pick(g.Rand, []int32{0, middlePort})), ptr.To[int32](65535)
+		}
+		rule.Ports = append(rule.Ports, port)
+	}
+	if g.IntN(6) == 0 {
+		rule.Protocols = []crd.NetworkPolicyProtocol{{ICMP: &crd.ICMPProtocol{}}}
+	}
 }
 
 // probes returns connections from outside, of each IP version, to each Service at the NodePort of each Node.
@@ -152,6 +186,25 @@ func appliesToNodePort(policy antreaPolicy, rule *crd.Rule, p *Probe) bool {
 	return p.Dialed != "" && slices.ContainsFunc(slices.Concat(policy.spec.AppliedTo, rule.AppliedTo), func(entry crd.AppliedTo) bool {
 		return entry.Service != nil && entry.Service.Namespace == p.Via.Namespace && entry.Service.Name == p.Via.Name
 	})
+}
+
+// atPort returns what a rule that applies to the Service of a NodePort decides, if it matches. Its ports are ports of Endpoints. Names of ports have
+// no meaning there: without these, a rule that allows allows less, and others drop everything.
+func (w *World) atPort(rule *crd.Rule, action Opinion, server, client *Pod, p *Probe) (decides Opinion, matches bool) {
+	numbers := *rule
+	numbers.Ports = slices.DeleteFunc(slices.Clone(rule.Ports), isNamed)
+	switch {
+	case len(numbers.Ports) == len(rule.Ports):
+	case action != MayAllow:
+		return MayDrop, true
+	case len(numbers.Ports)+len(numbers.Protocols) == 0:
+		return action, false
+	}
+	return action, w.antreaRuleMatches("", &numbers, networkingv1.PolicyTypeIngress, server, client, p)
+}
+
+func isNamed(port crd.NetworkPolicyPort) bool {
+	return port.Port != nil && port.Port.Type == intstr.String
 }
 
 // nodePortOpinion returns what may happen to a connection to a NodePort. A Node without an Endpoint drops it if only its own Endpoints serve it.

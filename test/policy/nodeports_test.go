@@ -40,6 +40,15 @@ func TestNodePortOpinion(t *testing.T) {
 		{"the Pod denies the gateway", []string{fmt.Sprintf(pods, 5, "Drop", "ipBlock: {cidr: 10.10.0.0/16}")}, false, MayAllow, MayDrop},
 		{"the Pod denies the Node", []string{fmt.Sprintf(pods, 5, "Reject", "nodeSelector: {}")}, false, MayAllow, MayReject},
 		{"the Pod denies the client", []string{fmt.Sprintf(pods, 5, "Drop", "ipBlock: {cidr: 198.51.100.0/24}")}, false, MayDrop, MayAllow},
+		{"denied at the Endpoint's port", []string{" {priority: 5, appliedTo: [" + service + "], ingress: [{name: d, action: Drop, ports: [{protocol: TCP, port: 8080}]}]}"}, false, MayDrop, MayDrop},
+		{"not at the Service's port", []string{" {priority: 5, appliedTo: [" + service + "], ingress: [{name: d, action: Drop, ports: [{port: 80}, {port: 30000}]}]}"}, false, MayAllow, MayAllow},
+		{"a name of a port that denies", []string{" {priority: 5, appliedTo: [" + service + "], ingress: [{name: d, action: Reject, from: [{ipBlock: {cidr: 10.10.0.0/16}}], ports: [{port: nothing}]}]}"}, false, MayDrop, MayDrop},
+		{"a name of a port that allows", []string{
+			deny, " {priority: 1, appliedTo: [" + service + "], ingress: [{name: a, action: Allow, ports: [{port: http}, {port: 81}]}]}",
+		}, false, MayDrop, MayDrop},
+		{"a number beside a name of a port", []string{
+			deny, " {priority: 1, appliedTo: [" + service + "], ingress: [{name: a, action: Allow, ports: [{port: http}, {port: 8080}]}]}",
+		}, false, MayAllow, MayAllow},
 		{"isolated by Kubernetes", []string{"k8s x {podSelector: {}}"}, false, MayDrop, MayDrop},
 		{"passed to Kubernetes", []string{
 			" {priority: 1, appliedTo: [" + service + "], ingress: [{name: p, action: Pass}]}", deny, "k8s x {podSelector: {}, ingress: [{}]}",
@@ -48,7 +57,7 @@ func TestNodePortOpinion(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w := handmade(t)
 			w.set(t, test.policies)
-			via := &ClusterIP{Namespace: "x", Name: "s", Protocol: corev1.ProtocolTCP, Port: 80, TargetPort: 80, NodePort: 30000, Local: test.local}
+			via := &ClusterIP{Namespace: "x", Name: "s", Protocol: corev1.ProtocolTCP, Port: 80, TargetPort: 8080, NodePort: 30000, Local: test.local}
 			p := &Probe{From: outside[0], To: w.Pods[1], Protocol: via.Protocol, Port: via.TargetPort, Via: via}
 			require.Equal(t, "node-2", p.To.Node)
 			p.Dialed = "node-2"

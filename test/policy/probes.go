@@ -118,6 +118,9 @@ func boundaries(w *World) []service {
 		})
 	}
 	for _, p := range w.antreaPolicies() {
+		if IsOfServices(p.spec) {
+			continue // Probes of NodePorts have the Services' ports.
+		}
 		for _, rule := range slices.Concat(p.spec.Ingress, p.spec.Egress) {
 			for _, port := range rule.Ports {
 				add([]networkingv1.NetworkPolicyPort{{Protocol: port.Protocol, Port: port.Port, EndPort: port.EndPort}})

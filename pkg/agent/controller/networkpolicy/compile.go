@@ -122,11 +122,12 @@ func (c *compilation) compileForPods(index int, hash string, effect policy.Effec
 	return nil
 }
 
-// compileForServices adds the part of a rule for connections to the NodePorts of Services. Names of ports have no meaning there.
+// compileForServices adds the part of a rule for connections to the NodePorts of Services. Names of ports have no meaning there: a rule that allows
+// does without them, others close.
 func (c *compilation) compileForServices(index int, hash string, effect policy.Effect, closed bool, groups []uint32) error {
 	rule := &c.np.Rules[index]
 	compiled := policy.Closing(effect, policy.Ingress, nil)
-	if !closed {
+	if !closed && (effect.Action == policy.Allow || !slices.ContainsFunc(rule.Services, isNamed)) {
 		blocks, err := peerBlocks(rule.From)
 		if err != nil {
 			return err

@@ -250,6 +250,31 @@ func TestUnbuiltTargets(t *testing.T) {
 	require.Contains(t, b.flows.text(), "Ingress [a1@1] peers [10.0.1.1] services [] Drop 50/1/0", "for the Pod")
 }
 
+// Names of ports have no meaning at NodePorts: a rule that allows does without them, others deny all ports, and the status says so.
+func TestNamesOfPortsAtNodePorts(t *testing.T) {
+	for action, want := range map[string]string{
+		"Allow":  "Ingress [] peers [192.0.2.0/24] services [6:80/ffff] to [] at [7] Allow 50/1/0",
+		"Drop":   "Ingress [] peers [0.0.0.0/0 ::/0] services [] to [] at [7] Drop 50/1/0",
+		"Reject": "Ingress [] peers [0.0.0.0/0 ::/0] services [] to [] at [7] Drop 50/1/0",
+		"Pass":   "Ingress [] peers [0.0.0.0/0 ::/0] services [] to [] at [7] Drop 50/1/0",
+	} {
+		t.Run(action, func(t *testing.T) {
+			b := newTierBench(t)
+			b.services.set("ns/web", []uint32{7})
+			np := tierPolicy("np", 50, 1, v1beta2.RuleAction(action), "svc", in(block("192.0.2.0/24"), service("TCP", 80), service("TCP", "http")))
+			b.set(np, appliedToGroup("svc", v1beta2.GroupMember{Service: &v1beta2.ServiceReference{Namespace: "ns", Name: "web"}}))
+			b.requireRules(want)
+			require.Len(t, b.state.unbuilt(np), 1)
+			require.Contains(t, b.state.unbuilt(np)[0], "names of ports have no meaning at the NodePorts of Service ns/web")
+			numbers := np.DeepCopy()
+			numbers.Rules[0].Services = numbers.Rules[0].Services[:1]
+			b.set(numbers)
+			b.requireRules("Ingress [] peers [192.0.2.0/24] services [6:80/ffff] to [] at [7] " + action + " 50/1/0")
+			require.Empty(t, b.state.unbuilt(numbers))
+		})
+	}
+}
+
 // A Node is an ordinary peer, before and after a restart, and until it is removed.
 func TestNodeAsPeer(t *testing.T) {
 	node := v1beta2.GroupMember{Node: &v1beta2.NodeReference{Name: "n1"}, IPs: []v1beta2.IPAddress{{192, 0, 2, 1}, {10, 0, 9, 1}}}

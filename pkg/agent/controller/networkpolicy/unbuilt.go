@@ -78,6 +78,8 @@ func (s *state) unbuiltTargets(np *v1beta2.NetworkPolicy, rule *v1beta2.NetworkP
 			case m.Node != nil:
 			case m.Service != nil && !s.built.nodePorts:
 				return []string{"policies for Services need antreaProxy.proxyAll: the rule is not applied to " + memberText(m)}
+			case m.Service != nil && slices.ContainsFunc(rule.Services, isNamed):
+				return []string{"names of ports have no meaning at the NodePorts of " + memberText(m) + ": a rule that allows does without them, others deny all ports"}
 			case m.Service == nil:
 				return []string{"the rule is not applied to a member of its group: " + memberText(m)}
 			}
