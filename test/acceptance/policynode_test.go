@@ -26,6 +26,7 @@ var nodeParts = []struct {
 
 // TestAntreaNodeNetworkPolicy needs the gate NodeNetworkPolicy.
 func TestAntreaNodeNetworkPolicy(t *testing.T) {
+	suite.waitForAgents(t) // The tests before may have replaced them at their end.
 	on, err := suite.gateIsOn(t.Context(), "NodeNetworkPolicy")
 	require.NoError(t, err)
 	for _, part := range nodeParts {
