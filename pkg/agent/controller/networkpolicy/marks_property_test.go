@@ -61,12 +61,25 @@ type stream struct {
 
 func newMarkedSource(rng *rand.Rand) *markedSource {
 	m := &markedSource{randomSet: newRandomSet(rng, true), fakeSource: newFakeSource(), version: 1, streams: map[Resource]*stream{}}
+	for _, np := range m.present[NetworkPolicies] {
+		withoutNames(np.(*v1beta2.NetworkPolicy))
+	}
 	m.flows, m.node = inForce{of: flowsOf, expected: map[int]sets.Set[string]{}}, inForce{of: nodeRulesOf, expected: map[int]sets.Set[string]{}}
 	for r := range directories {
 		m.streams[r] = &stream{}
 	}
 	m.epochs = []epoch{{m.content()}}
 	return m
+}
+
+// withoutNames removes names of ports from a policy that may apply to the Node: a version with names leaves the former one in force there.
+func withoutNames(np *v1beta2.NetworkPolicy) *v1beta2.NetworkPolicy {
+	for i := range np.Rules {
+		if rule := &np.Rules[i]; !isKubernetes(np) {
+			rule.Services = slices.DeleteFunc(rule.Services, isNamed)
+		}
+	}
+	return np
 }
 
 // content returns the policies and the groups that they name.
@@ -100,7 +113,7 @@ func (m *markedSource) happen() {
 			if name := fmt.Sprintf("np%d", i); m.IntN(3) == 0 {
 				delete(m.present[NetworkPolicies], name)
 			} else {
-				m.put(m.policy(i))
+				m.put(withoutNames(m.policy(i)))
 			}
 		case 1:
 			m.put(m.addressGroup(i))

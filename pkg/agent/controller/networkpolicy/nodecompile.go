@@ -91,6 +91,8 @@ func (s *state) compileRuleForNode(np *v1beta2.NetworkPolicy, rule *v1beta2.Netw
 		return nodeRule{}, fmt.Errorf("fqdn %q: rules for Nodes have no names as peers", peer.FQDNs[0])
 	case len(peer.ToServices) > 0:
 		return nodeRule{}, errors.New("toServices: rules for Nodes have no Services as peers")
+	case slices.ContainsFunc(rule.Services, isNamed):
+		return nodeRule{}, errors.New("a name of a port has no meaning at a Node: its ports have none")
 	}
 	r := nodeRule{Effect: effect, NodePolicyRule: route.NodePolicyRule{
 		Comment: fmt.Sprintf("for rule %s, policy %s", rule.Name, logReference(np)), Direction: direction,
@@ -104,7 +106,7 @@ func (s *state) compileRuleForNode(np *v1beta2.NetworkPolicy, rule *v1beta2.Netw
 		return nodeRule{}, err
 	}
 	if len(services) == 0 && len(rule.Services) > 0 {
-		r.Peers = nil // Names of ports have no meaning at a Node.
+		r.Peers = nil // They are of protocols that are not implemented.
 	}
 	for _, service := range services {
 		r.Services = append(r.Services, nodeService(service))

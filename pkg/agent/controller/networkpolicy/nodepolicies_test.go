@@ -147,6 +147,9 @@ func TestPoliciesForTheNodeThatCannotBeApplied(t *testing.T) {
 		"toServices": func(r *v1beta2.NetworkPolicyRule) {
 			r.To = v1beta2.NetworkPolicyPeer{ToServices: []v1beta2.ServiceReference{{Name: "s", Namespace: "ns"}}}
 		},
+		"name of a port": func(r *v1beta2.NetworkPolicyRule) {
+			r.Services = []v1beta2.Service{service("TCP", 80), service("TCP", "http")}
+		},
 		"not all connections": func(r *v1beta2.NetworkPolicyRule) { r.To.LabelIdentities = []uint32{1} },
 	} {
 		t.Run(name, func(t *testing.T) {
