@@ -23,17 +23,18 @@ import (
 )
 
 // Time limits and losses of the life of an installation. A stream is a TCP connection of 20 Mbit/s, and 25 UDP packets per second, for 150 s,
-// between Pods of two Nodes.
-const (
+// between Pods of two Nodes; ACCEPTANCE_SLOWNESS multiplies
+// the times and the losses.
+var (
 	// lifeInterruption is the time for which a TCP connection may stand still while an agent with its Open vSwitch is
 	// replaced.
-	lifeInterruption = 5 * time.Second
+	lifeInterruption = limit(5 * time.Second)
 	// lifeLoss is the number of UDP packets that may be lost: 2 s of 150 s, one for each Node.
-	lifeLoss = 50
+	lifeLoss = 50 * slowness
 	// nodeTimeout is for a Node to boot and run Pods.
-	nodeTimeout = 4 * time.Minute
+	nodeTimeout = limit(4 * time.Minute)
 	// cleanupTimeout is for the DaemonSet antrea-cleanup.
-	cleanupTimeout = 3 * time.Minute
+	cleanupTimeout = limit(3 * time.Minute)
 )
 
 // life is the cluster with what changes it from outside.

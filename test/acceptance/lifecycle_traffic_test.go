@@ -55,6 +55,7 @@ const datagrams = "100K"
 // counted.
 func (l *life) duringTraffic(t *testing.T, client, server *corev1.Pod, length time.Duration, change func()) {
 	t.Helper()
+	length = limit(length)
 	seconds := strconv.Itoa(int(length.Seconds()))
 	begun := time.Now()
 	tcp := l.startIperf(t, client, server.Status.PodIP, "--port", "5201", "--time", seconds, "--bitrate", modest)
