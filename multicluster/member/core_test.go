@@ -199,6 +199,23 @@ func TestNothingIsSaidBeforeItIsWritten(t *testing.T) {
 	require.Zero(t, w.far.Len(resourceExports))
 }
 
+// TestRemovedMember: a member that the leader removes exports nothing again, so that the leader can finish.
+func TestRemovedMember(t *testing.T) {
+	w := newWorld(t)
+	w.exportService(service("default", "nginx", "10.100.7.9", 80), true)
+	w.settle()
+	w.connection = connection{message: "the leader is removing this member"}
+	for _, e := range changetest.List[v1alpha1.ResourceExport](w.far, resourceExports) {
+		w.far.Remove(resourceExports, area, e.Name)
+	}
+	w.lettingGo()
+	w.settle()
+	require.Zero(t, w.far.Len(resourceExports))
+	w.connection.up = true
+	w.settle()
+	require.Equal(t, 2, w.far.Len(resourceExports))
+}
+
 func TestConflict(t *testing.T) {
 	w := newWorld(t)
 	w.exportService(service("default", "nginx", "10.100.7.9", 80), true)

@@ -176,9 +176,9 @@ func (s *snapshot) clusterInfoExport() *v1alpha1.ResourceExport {
 	}
 }
 
-// exportChanges returns what has to be written to the leader.
+// exportChanges returns what has to be written to the leader: nothing while the leader removes this member, whose exports it waits for.
 func (s *snapshot) exportChanges() (changes []change.Change) {
-	if s.set == nil || !s.leader.ready {
+	if s.set == nil || !s.leader.ready || !s.connection.up {
 		return nil
 	}
 	wanted, _ := s.exportedObjects()
