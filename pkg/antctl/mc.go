@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/antrea-oncache/antrea/multicluster/manifest"
 	"github.com/antrea-oncache/antrea/pkg/antctl/multicluster"
 )
 
@@ -22,13 +23,15 @@ const mcPatience = time.Minute
 func newMulticluster(s *session) *cobra.Command {
 	group := newGroup("mc", "Connect clusters to a ClusterSet (Multi-cluster)")
 	group.Aliases = []string{"multicluster"}
+	deploy := newGroup("deploy", "Install the Multi-cluster controller")
+	deploy.AddCommand(newMCDeploy(s, manifest.Leader, "Install the controller of a leader"), newMCDeploy(s, manifest.Member, "Install the controller of a member"))
 	create := newGroup("create", "Make the token of a member")
 	create.AddCommand(newMCCreateToken(s))
 	remove := newGroup("delete", "Delete the token of a member")
 	remove.AddCommand(newMCDeleteToken(s))
 	get := newGroup("get", "Get what clusters exchange, tokens, and the file to join with")
 	get.AddCommand(newMCGet(s)...)
-	group.AddCommand(create, remove, get, newMCInit(s), newMCJoin(s), newMCLeave(s), newMCDestroy(s))
+	group.AddCommand(deploy, create, remove, get, newMCInit(s), newMCJoin(s), newMCLeave(s), newMCDestroy(s))
 	return group
 }
 
