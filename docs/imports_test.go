@@ -52,6 +52,7 @@ var mayImport = map[string][]string{
 	"pkg/agent/openflow/internal/egress":        featureMayImport("pkg/agent/config"),
 	"pkg/agent/openflow/internal/mark":          featureMayImport(),
 	"pkg/agent/openflow/internal/metertest":     featureMayImport(),
+	"pkg/agent/openflow/internal/multicluster":  featureMayImport("pkg/agent/config"),
 	"pkg/agent/openflow/internal/networkpolicy": featureMayImport("pkg/agent/policy"),
 	"pkg/agent/openflow/internal/service":       featureMayImport("pkg/agent/statefile"),
 	"pkg/agent/openflow/internal/traceflow":     featureMayImport("pkg/agent/ippacket", "pkg/agent/policy", "pkg/apis/crd"),

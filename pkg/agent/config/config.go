@@ -73,6 +73,9 @@ const (
 // GlobalVirtualMAC is the inner destination MAC of every packet in the tunnel.
 var GlobalVirtualMAC = net.HardwareAddr{0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff}
 
+// MulticlusterMAC is the inner destination MAC of packets in the tunnel that cross clusters, on their way to a gateway Node.
+var MulticlusterMAC = net.HardwareAddr{0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xf0}
+
 // VirtualServiceIPv4 and VirtualServiceIPv6 are the source of Service connections that come from the gateway and return there, and
 // the next hop of the host's routes to Services. The host translates the destination of connections to NodePorts to
 // VirtualNodePortIPv4 or VirtualNodePortIPv6.

@@ -10,6 +10,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/dns"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/egress"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/mark"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/multicluster"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/service"
@@ -31,6 +32,9 @@ type (
 	EgressSource    = egress.EgressSource
 
 	MarkClient = mark.MarkClient
+
+	Cluster            = multicluster.Cluster
+	MulticlusterClient = multicluster.MulticlusterClient
 
 	CounterID        = networkpolicy.CounterID
 	FlowDumper       = networkpolicy.FlowDumper
@@ -75,7 +79,9 @@ const (
 
 	ConntrackZoneIPv4 = pipeline.ConntrackZoneIPv4
 	ConntrackZoneIPv6 = pipeline.ConntrackZoneIPv6
-	CutMark           = pipeline.CutMark
+	// ConntrackZoneSNAT has the IPv4 connections of which the pipeline translates the source.
+	ConntrackZoneSNAT uint16 = pipeline.CTZoneSNAT
+	CutMark                  = pipeline.CutMark
 
 	MaxEndpoints            = service.MaxEndpoints
 	ServiceRejectCategory   = service.ServiceRejectCategory

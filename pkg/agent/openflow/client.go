@@ -8,6 +8,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/dns"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/egress"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/mark"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/multicluster"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/service"
@@ -25,6 +26,7 @@ type client struct {
 	*service.Services
 	*dns.Interception
 	*egress.Egresses
+	*multicluster.Multicluster
 	*traceflow.Traceflow
 }
 
@@ -42,6 +44,7 @@ func NewClient(sw of.Switch, setTableNames func(map[uint8]string) error, feature
 		Nodes:        connectivity.NewNodes(core),
 		Policies:     networkpolicy.New(core),
 		Egresses:     egress.New(core),
+		Multicluster: multicluster.New(core),
 		Marks:        mark.New(core),
 		Services:     service.New(core),
 		Traceflow:    traceflow.New(core),

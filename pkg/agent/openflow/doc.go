@@ -13,6 +13,7 @@
 //   - connectivity: local Pods, the gateway, remote Nodes, conntrack;
 //   - networkpolicy: NetworkPolicies;
 //   - service: Services (AntreaProxy);
+//   - multicluster: the ways to other clusters;
 //   - mark: the marks that ONCache learns from;
 //   - traceflow: reports of traced packets.
 //

@@ -90,6 +90,11 @@ func holdPodA(n int) func(openflow.Client) error {
 	return func(c openflow.Client) error { return c.HoldDNS(ports) }
 }
 
+// setClusters connects another cluster.
+func setClusters(gateway netip.Addr) func(openflow.Client) error {
+	return func(c openflow.Client) error { return c.SetClusters(gateway, []openflow.Cluster{oftest.OtherCluster}) }
+}
+
 func TestInterceptorIsTold(t *testing.T) {
 	nodeB := coherency.Node{Name: "node-b", Reach: reach.ThroughTunnel(oftest.RemotePeer), PodCIDRs: []netip.Prefix{oftest.RemoteCIDR}}
 	moved := nodeB
@@ -133,6 +138,9 @@ func TestInterceptorIsTold(t *testing.T) {
 			coherency.Change{Services: map[netip.Addr]bool{oftest.ClusterIP.Addr(): false}}},
 		{"removed Service", oftest.InstallClusterPort, func(c openflow.Client) error { return c.UninstallService(oftest.ClusterPort().Name) },
 			coherency.Change{Services: map[netip.Addr]bool{oftest.ClusterIP.Addr(): false}}},
+		{"other clusters", nil, setClusters(oftest.NodeIP), coherency.Change{All: true}},
+		{"other gateway Node", setClusters(netip.Addr{}), setClusters(oftest.NodeIP), coherency.Change{All: true}},
+		{"no other cluster any more", setClusters(oftest.NodeIP), func(c openflow.Client) error { return c.SetClusters(netip.Addr{}, nil) }, coherency.Change{All: true}},
 		{"Pod whose answers of DNS begin to be held", holdPodA(1), holdPodA(2), coherency.Change{Interfaces: []string{"pod-b"}}},
 		{"Pod whose answers of DNS are held at another port", holdPodA(1), func(c openflow.Client) error {
 			return c.HoldDNS(map[string]uint32{"pod-a": oftest.PodBPort})
@@ -143,7 +151,7 @@ func TestInterceptorIsTold(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			previous := uint16(oftest.TestRound - 1)
-			c := openflow.NewClient(of.NewFake(), oftest.NoTableNames, oftest.ONCacheFeatures)
+			c := openflow.NewClient(of.NewFake(), oftest.NoTableNames, oftest.MulticlusterFeatures)
 			_, err := c.Initialize(context.Background(), openflow.RoundInfo{RoundNum: oftest.TestRound, PrevRoundNum: &previous}, oftest.TestNode, oftest.TestNetwork)
 			require.NoError(t, err)
 			if test.before != nil {

@@ -33,6 +33,7 @@ type Client interface {
 	TraceflowClient
 	DNSClient
 	EgressClient
+	MulticlusterClient
 
 	// SetInterceptor makes every later bundle go through the Interceptor, and tells it of the Nodes that have flows. Call it once.
 	SetInterceptor(coherency.Interceptor)

@@ -42,6 +42,14 @@ func newWire(t *testing.T, kernel bool) *wire {
 // newWireOf is newWire with a choice of the ports and the features: devices are of the kernel, in the namespace of the calling thread.
 func newWireOf(t *testing.T, kernel, devices bool, features openflow.Features) *wire {
 	t.Helper()
+	w := newUnconnected(t, kernel, devices, features, oftest.DualStackNode)
+	w.connect()
+	return w
+}
+
+// newUnconnected is newWireOf for any features and Node, without the flows of Pods and the remote Node.
+func newUnconnected(t *testing.T, kernel, devices bool, features openflow.Features, node *config.NodeConfig) *wire {
+	t.Helper()
 	w := &wire{links: map[uint32]link{}, kernel: kernel}
 	var o *ovstest.OVS
 	if devices {
@@ -67,8 +75,7 @@ func newWireOf(t *testing.T, kernel, devices bool, features openflow.Features) *
 			t.Logf("Connections:\n%s\nFlows of the datapath:\n%s", o.Appctl("dpctl/dump-conntrack"), o.Appctl("dpctl/dump-flows"))
 		}
 	})
-	w.Bridge = &oftest.Bridge{OVS: o, T: t, C: oftest.NewBridgeClient(t, socket, features, oftest.DualStackNode)}
-	w.connect()
+	w.Bridge = &oftest.Bridge{OVS: o, T: t, C: oftest.NewBridgeClient(t, socket, features, node)}
 	return w
 }
 

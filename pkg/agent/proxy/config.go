@@ -37,6 +37,8 @@ type Config struct {
 	NodeAddresses, Gateways []netip.Addr
 	// NeededServices are Services whose Endpoints this Node depends on, with a name such as "the Kubernetes API".
 	NeededServices map[types.NamespacedName]string
+	// Multicluster: Services that come from other clusters may have addresses of Services of this cluster as Endpoints.
+	Multicluster bool
 	// RewritePort is the port, of TCP and UDP, of packets that ONCache rewrites (oncache.rewritePort); 0 without ONCache.
 	RewritePort uint16
 	// Cache also holds connections that must end; nil without ONCache.

@@ -22,8 +22,8 @@
 //     Among equals the oldest Service wins, then the first by Namespace and name.
 //   - If an Endpoint is in several EndpointSlices, the entry counts that does not terminate, then one that is ready, then one that
 //     serves, then the one in the first slice by name.
-//   - An Endpoint whose address is a cluster IP is left out, as the documentation of Services without selector demands. An address
-//     in the Pod network of a Node is always taken for a Pod's.
+//   - An Endpoint whose address is a cluster IP is left out, as the documentation of Services without selector demands, except for
+//     Services that come from other clusters: the pipeline leads on to that Service's Endpoints. An address in the Pod network of a Node is always taken for a Pod's.
 //
 // # Why not kube-proxy's packages
 //

@@ -39,6 +39,7 @@ func (e candidate) better(f candidate) int {
 // are left out and noted.
 func (c *core) candidates(k key, p *servicePort, f family, note func(*slice, string)) []candidate {
 	var found []candidate
+	nested := c.services[k] != nil && c.services[k].nested
 	for _, s := range c.slices[k] {
 		i := slices.IndexFunc(s.ports, func(q slicePort) bool { return q.name == p.name && q.protocol == p.protocol })
 		if s.family != f || i < 0 {
@@ -47,7 +48,7 @@ func (c *core) candidates(k key, p *servicePort, f family, note func(*slice, str
 		found = slices.Grow(found, len(s.endpoints))
 		for j := range s.endpoints {
 			e := &s.endpoints[j]
-			if c.clusterIPs[e.addr] > 0 && !c.inPodNetwork(e.addr) {
+			if c.clusterIPs[e.addr] > 0 && !nested && !c.inPodNetwork(e.addr) {
 				note(s, e.addr.String()+" is the cluster IP of a Service: an Endpoint must have an address of its own")
 				continue
 			}

@@ -38,7 +38,7 @@ func (p *port) half() *port {
 
 // same reports whether the switch, the host and the connections would not notice the difference.
 func (p *port) same(q *port) bool {
-	return p.halfDone == q.halfDone && p.Elsewhere == q.Elsewhere && p.Protocol == q.Protocol && p.Affinity == q.Affinity && slices.Equal(p.Frontends, q.Frontends) &&
+	return p.halfDone == q.halfDone && p.Elsewhere == q.Elsewhere && p.Protocol == q.Protocol && p.Affinity == q.Affinity && p.Nested == q.Nested && slices.Equal(p.Frontends, q.Frontends) &&
 		slices.Equal(p.Cluster, q.Cluster) && slices.Equal(p.Local, q.Local) && slices.Equal(p.others, q.others) &&
 		slices.Equal(p.SourceRanges, q.SourceRanges) && slices.Equal(p.routes, q.routes) && slices.Equal(p.external, q.external)
 }
@@ -97,7 +97,7 @@ func (s *slice) subject() problem.Subject {
 
 // evaluatePort returns nil for a port without frontends of the IP version.
 func (c *core) evaluatePort(s *service, sp *servicePort, f family, about problem.Subject, e *evaluation) *port {
-	p := &port{ServicePort: openflow.ServicePort{Name: portName(s.key, sp, f), Protocol: sp.protocol, Affinity: s.affinity}}
+	p := &port{ServicePort: openflow.ServicePort{Name: portName(s.key, sp, f), Protocol: sp.protocol, Affinity: s.affinity, Nested: s.nested}}
 	cluster, local := false, false
 	for _, front := range sp.frontends[f] {
 		if owner := c.claims.owner(keyOf(sp.protocol, front.Frontend)); owner != s.key {

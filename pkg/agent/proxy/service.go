@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
+	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 )
 
@@ -39,6 +40,8 @@ type service struct {
 	ports                        []servicePort
 	affinity                     time.Duration
 	internalLocal, externalLocal bool
+	// nested: Endpoints may be addresses of other Services.
+	nested bool
 	// sources are the clients that restricted frontends of each IP version are for.
 	sources [2][]netip.Prefix
 	// healthPort is the port at which load balancers ask whether this Node has Endpoints; 0 for none.
@@ -98,6 +101,7 @@ func (c *Config) parseService(s *corev1.Service) *service {
 		internalLocal: s.Spec.InternalTrafficPolicy != nil && *s.Spec.InternalTrafficPolicy == corev1.ServiceInternalTrafficPolicyLocal,
 		externalLocal: s.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
 		affinity:      affinity(s),
+		nested:        c.Multicluster && s.Annotations[v1alpha1.ImportedServiceAnnotation] == "true",
 	}
 	addresses := c.serviceAddresses(s, p)
 	if c.ProxyAll {

@@ -77,6 +77,12 @@ var (
 	ProxyAllFeatures = openflow.Features{AntreaProxy: true, ProxyAll: true, AntreaPolicy: true, Egress: true, ONCache: true, Traceflow: true, PacketInRate: 5000}
 	MinimalFeatures  = openflow.Features{}
 
+	MulticlusterFeatures = openflow.Features{AntreaProxy: true, AntreaPolicy: true, Egress: true, ONCache: true, Multicluster: true}
+	// OtherCluster is another cluster, whose gateway Node is reached directly.
+	OtherCluster = openflow.Cluster{
+		Name: "west", Networks: []netip.Prefix{netip.MustParsePrefix("10.100.0.0/16")}, Gateway: netip.MustParseAddr("192.168.88.2"), Peer: netip.MustParseAddr("192.168.88.2"),
+	}
+
 	// DualStackNode has Pods with IPv4 and IPv6 addresses, ipv6Node with IPv6 addresses only.
 	DualStackNode = nodeWith(true)
 	Ipv6Node      = nodeWith(false)

@@ -69,6 +69,9 @@ func WithAffinity(d time.Duration) func(*openflow.ServicePort) {
 	return func(p *openflow.ServicePort) { p.Affinity = d }
 }
 
+// Nesting lets the port lead to other Services of the cluster.
+func Nesting(p *openflow.ServicePort) { p.Nested = true }
+
 func ServedLocally(endpoints ...openflow.Endpoint) func(*openflow.ServicePort) {
 	return func(p *openflow.ServicePort) { p.Local = endpoints }
 }

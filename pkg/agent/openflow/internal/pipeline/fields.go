@@ -88,6 +88,7 @@ var (
 	serviceStateField    = Reg(4, 16, 18)
 	nodePortAddressField = Reg(4, 19, 19)
 	externalAddressField = Reg(4, 21, 21)
+	nestedServiceField   = Reg(4, 24, 24)
 	DSRField             = Reg(4, 25, 25)
 	RemoteEndpointField  = Reg(4, 26, 26)
 	sourceExternalField  = Reg(4, 27, 27)
@@ -107,6 +108,8 @@ var (
 	// packets that the audit log has.
 	openingField = Reg(10, 18, 18)
 	loggedField  = Reg(10, 19, 19)
+	// betweenClustersField is this project's: the packet has come from the tunnel for the gateway Node.
+	betweenClustersField = Reg(10, 20, 20)
 )
 
 // Values of the registers.
@@ -141,6 +144,9 @@ var (
 	ServiceElsewhere = serviceStateField.Is(4)
 	NodePortAddress  = nodePortAddressField.Is(1)
 	ExternalAddress  = externalAddressField.Is(1)
+	// NestedService says that the Endpoint may be the address of a Service of this cluster.
+	NestedService    = nestedServiceField.Is(1)
+	NotNestedService = nestedServiceField.Is(0)
 	RemoteEndpoint   = RemoteEndpointField.Is(1)
 	SourceExternal   = sourceExternalField.Is(1)
 	SourceLocal      = sourceLocalField.Is(1)
@@ -150,6 +156,7 @@ var (
 	Opening          = openingField.Is(1)
 	Logged           = loggedField.Is(1)
 	NotLogged        = loggedField.Is(0)
+	BetweenClusters  = betweenClustersField.Is(1)
 )
 
 // Conntrack mark. ConnSourceField is a copy of PacketSourceField of the packet that opened the connection. It is non-zero
@@ -279,6 +286,7 @@ const (
 	CookieNetworkPolicy   CookieCategory = 2
 	CookieService         CookieCategory = 3
 	CookieEgress          CookieCategory = 4
+	CookieMulticluster    CookieCategory = 6
 	CookieTraceflow       CookieCategory = 7
 	// CookieONCache is this project's: Antrea's categories end at 8.
 	CookieONCache CookieCategory = 9

@@ -28,6 +28,8 @@ type Features struct {
 	IPv6 bool
 	// CutConnections drops packets of connections that the agent has marked with CutMark.
 	CutConnections bool
+	// Multicluster connects the Node to other clusters, and needs AntreaProxy.
+	Multicluster bool
 	// Traceflow lets packets be traced.
 	Traceflow bool
 	// RecordDenied sends packets that policies deny to the agent, for flow records.

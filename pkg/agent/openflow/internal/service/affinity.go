@@ -109,6 +109,9 @@ func (s serviceFlows) affinityFlow(f Frontend, a Affinity) (of.Flow, bool) {
 	if external(f) {
 		actions = append(actions, pipeline.ExternalAddress.Load())
 	}
+	if s.port.Nested {
+		actions = append(actions, pipeline.NestedService.Load())
+	}
 	return of.Flow{
 		Table: s.ID(pipeline.TableSessionAffinity), Priority: pipeline.PriorityNormal, Cookie: s.learnedCookie(scopeOf(f)), IdleTimeout: s.port.affinitySeconds(),
 		Match: append(match, s.Dst(pipeline.Host(a.Frontend.Addr())), s.Src(pipeline.Host(a.Client))), Actions: actions,

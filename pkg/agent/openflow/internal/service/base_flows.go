@@ -87,7 +87,7 @@ func sourceTranslationFlows(g *pipeline.Generator, f pipeline.Family) []of.Flow 
 	}
 	var flows []of.Flow
 	for _, t := range gatewayTranslations(f) {
-		flows = append(flows, g.Flow(category, pipeline.TableSNATMark, pipeline.PriorityNormal, t.match, markSNAT(g, f, append([]pipeline.FieldValue{pipeline.SNATCT}, t.marks...)...)))
+		flows = append(flows, g.Flow(category, pipeline.TableSNATMark, pipeline.PriorityNormal, t.match, g.MarkSNAT(f, t.marks...)))
 	}
 	flows = append(flows,
 		toSNAT(pipeline.PriorityNormal, pipeline.Matches(pipeline.HairpinCT.Match(), pipeline.FromGateway.Match()), f.ServiceSource, pipeline.HairpinCT),
@@ -125,20 +125,5 @@ func gatewayTranslations(f pipeline.Family) []sourceTranslation {
 
 // translateSource enters the translated connection into the second zone.
 func translateSource(f pipeline.Family, next uint8, source netip.Addr, marks ...pipeline.FieldValue) of.CT {
-	return of.CT{Commit: true, Zone: f.SNATZone, Table: next, NATTo: &of.NATTo{Source: true, First: source}, Exec: loads(append(marks, pipeline.ServiceCT, pipeline.SNATCT))}
-}
-
-// markSNAT marks the connection for source translation, and saves its source and the egress rule that admitted it, as ConntrackCommit
-// does for others.
-func markSNAT(g *pipeline.Generator, f pipeline.Family, marks ...pipeline.FieldValue) of.CT {
-	return of.CT{Commit: true, Zone: f.CTZone, Table: g.Next(pipeline.TableSNATMark), Exec: append(loads(marks),
-		pipeline.MoveBits(pipeline.PacketSourceField, pipeline.ConnSourceField), pipeline.MoveBits(pipeline.EgressConjunctionID, pipeline.EgressRuleCTLabel))}
-}
-
-func loads(values []pipeline.FieldValue) []of.Action {
-	var actions []of.Action
-	for _, v := range values {
-		actions = append(actions, v.Load())
-	}
-	return actions
+	return of.CT{Commit: true, Zone: f.SNATZone, Table: next, NATTo: &of.NATTo{Source: true, First: source}, Exec: pipeline.Loads(append(marks, pipeline.ServiceCT, pipeline.SNATCT))}
 }

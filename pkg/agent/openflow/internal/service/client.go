@@ -57,6 +57,9 @@ func (s *Services) check(g *pipeline.Generator, port *ServicePort) error {
 	if _, ok := g.FamilyOf(port.Frontends[0].Address.Addr()); !ok {
 		return fmt.Errorf("frontend %v: the Pods of this Node have no addresses of this IP version", port.Frontends[0].Address)
 	}
+	if port.Nested && !g.Features.Multicluster {
+		return errors.New("its Endpoints cannot be Services: the feature gate Multicluster must be enabled")
+	}
 	for _, f := range port.Frontends {
 		if f.NodePort && !g.Features.ProxyAll {
 			return fmt.Errorf("NodePort %d: antreaProxy.proxyAll must be true", f.Address.Port())

@@ -118,8 +118,20 @@ func (s serviceFlows) frontendFlows() []of.Flow {
 		if s.port.Affinity > 0 {
 			flows = append(flows, s.learnFlow(f))
 		}
+		if s.Features.Multicluster && !s.port.Nested && !external(f) && !s.port.v6() {
+			flows = append(flows, s.redirectFlow(f))
+		}
 	}
 	return flows
+}
+
+// redirectFlow selects an Endpoint of this Service for packets for which a nested Service has selected the address of this one. The packet counts
+// as one to an ordinary Service from here on, so that nothing leads it back, and as one to the nested Service for policies. The
+// affinity of this Service does not hold for it.
+func (s serviceFlows) redirectFlow(f Frontend) of.Flow {
+	match := append(pipeline.Matches(s.EthType, of.IPProto(s.protocol()), pipeline.ServiceSelected.Match(), pipeline.NestedService.Match(),
+		pipeline.EndpointPortField.Is(uint32(f.Address.Port())).Match()), matchEndpoint(f.Address.Addr())...)
+	return s.Flow(pipeline.CookieService, pipeline.TableEndpointDNAT, pipeline.PriorityHigh, match, pipeline.NotNestedService.Load(), of.Group{ID: s.groups[scopeOf(f)]})
 }
 
 // clients returns the matches for the clients of a frontend, one element for each group of them.
@@ -139,7 +151,10 @@ func (s serviceFlows) selectFlow(priority uint16, f Frontend, to scope, match ..
 	if s.port.Affinity > 0 {
 		state = pipeline.ServiceSelectedLearn
 	}
-	actions := loads([]pipeline.FieldValue{pipeline.RewriteMAC, state})
+	actions := pipeline.Loads([]pipeline.FieldValue{pipeline.RewriteMAC, state})
+	if s.port.Nested {
+		actions = append(actions, pipeline.NestedService.Load())
+	}
 	if external(f) {
 		actions = append(actions, pipeline.ExternalAddress.Load())
 	}
@@ -186,6 +201,9 @@ func (s serviceFlows) learnFlow(f Frontend) of.Flow {
 	specs = append(append(specs, endpoint...), learnLoad(pipeline.ServiceSelected), learnLoad(pipeline.RewriteMAC), learnCopy(pipeline.ServiceGroupIDField))
 	if external(f) {
 		specs = append(specs, learnLoad(pipeline.ExternalAddress))
+	}
+	if s.port.Nested {
+		specs = append(specs, learnLoad(pipeline.NestedService))
 	}
 	priority := uint16(pipeline.PriorityLow)
 	if f.NodePort {
@@ -291,13 +309,13 @@ func endpointFlow(g *pipeline.Generator, f pipeline.Family, k endpointKey) of.Fl
 	addr := k.address.Addr()
 	if k.protocol == 0 {
 		return g.Flow(pipeline.CookieService, pipeline.TableSNATMark, pipeline.PriorityLow,
-			pipeline.Matches(f.EthType, of.CTState("+new+trk"), f.Src(pipeline.Host(addr)), f.Dst(pipeline.Host(addr))), markSNAT(g, f, pipeline.SNATCT, pipeline.HairpinCT))
+			pipeline.Matches(f.EthType, of.CTState("+new+trk"), f.Src(pipeline.Host(addr)), f.Dst(pipeline.Host(addr))), g.MarkSNAT(f, pipeline.HairpinCT))
 	}
 	match := append(pipeline.Matches(f.EthType, of.IPProto(k.protocol), pipeline.ServiceSelected.Match(), pipeline.EndpointPortField.Is(uint32(k.address.Port())).Match()),
 		matchEndpoint(addr)...)
 	return g.Flow(pipeline.CookieService, pipeline.TableEndpointDNAT, pipeline.PriorityNormal, match, of.CT{
 		Commit: true, Zone: f.CTZone, Table: g.FirstOf(pipeline.StageEgressSecurity), NATTo: &of.NATTo{First: addr, FirstPort: k.address.Port()},
-		Exec: loads([]pipeline.FieldValue{pipeline.ServiceCT}),
+		Exec: pipeline.Loads([]pipeline.FieldValue{pipeline.ServiceCT}),
 	})
 }
 

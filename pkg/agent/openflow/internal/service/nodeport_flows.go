@@ -31,7 +31,7 @@ func nodePortFlows(g *pipeline.Generator, f pipeline.Family) []of.Flow {
 func decidedTranslationFlows(g *pipeline.Generator, f pipeline.Family) (flows []of.Flow) {
 	for _, t := range gatewayTranslations(f) {
 		match := append(t.match, pipeline.NodePortAddress.Match())
-		marked := markSNAT(g, f, append([]pipeline.FieldValue{pipeline.SNATCT}, t.marks...)...)
+		marked := g.MarkSNAT(f, t.marks...)
 		marked.Table = 0
 		marked.Exec = append(marked.Exec, pipeline.MoveBits(pipeline.IngressConjunctionID, pipeline.IngressRuleCTLabel))
 		flows = append(flows,

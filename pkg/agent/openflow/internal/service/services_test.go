@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,9 +48,17 @@ func TestServiceFlowsGolden(t *testing.T) {
 			oftest.ClusterPort(oftest.LocalEndpoint), oftest.ClusterPort6(oftest.LocalEndpoint6, oftest.RemoteEndpoint6),
 			oftest.With(oftest.ClusterPort6(oftest.LocalEndpoint6), oftest.Named("six"), oftest.Over(corev1.ProtocolUDP), oftest.WithAffinity(time.Minute)),
 		}},
+		{"service_nested.txt", []service.ServicePort{
+			oftest.With(oftest.ClusterPort(oftest.HostEndpoint), oftest.Nesting, oftest.WithAffinity(time.Hour)),
+			oftest.With(oftest.ExternalLocal(), oftest.Named("default/own"), oftest.At(service.Frontend{Address: netip.MustParseAddrPort("10.96.0.11:443")},
+				service.Frontend{Address: oftest.LoadBalancerIP, Local: true, External: true})),
+			oftest.With(oftest.ClusterPort6(oftest.LocalEndpoint6), oftest.Named("six"), oftest.Over(corev1.ProtocolUDP)),
+		}},
 	} {
 		t.Run(test.file, func(t *testing.T) {
-			c, fake := oftest.NewTestClientOf(t, oftest.ProxyAllFeatures, oftest.DualStackNode)
+			features := oftest.ProxyAllFeatures
+			features.Multicluster = strings.HasPrefix(test.file, "service_nested")
+			c, fake := oftest.NewTestClientOf(t, features, oftest.DualStackNode)
 			base := fake.Flows()
 			for _, p := range test.ports {
 				require.NoError(t, c.InstallService(p))

@@ -50,6 +50,9 @@ type ServicePort struct {
 	// Kubernetes API documents it (core/v1, ExternalTrafficPolicy and InternalTrafficPolicy): clients try again until the Node has an Endpoint, or
 	// a load balancer has noticed that it has none.
 	Elsewhere bool
+	// Nested: Endpoints may be addresses of other Services of this cluster, and connections go to these Services' Endpoints. It needs
+	// Features.Multicluster.
+	Nested bool
 	// SourceRanges are the clients that restricted frontends serve, as networks of the port's IP version. Packets of other clients to
 	// these frontends are dropped.
 	SourceRanges []netip.Prefix

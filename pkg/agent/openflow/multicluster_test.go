@@ -1,0 +1,184 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow_test
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+// behindGateway is oftest.OtherCluster for a Node whose gateway Node is the remote one.
+func behindGateway() openflow.Cluster {
+	c := oftest.OtherCluster
+	c.Peer = oftest.RemotePeer
+	return c
+}
+
+func TestClusterFlowsGolden(t *testing.T) {
+	for file, set := range map[string]func(openflow.Client) error{
+		"clusters.txt":         func(c openflow.Client) error { return c.SetClusters(netip.Addr{}, []openflow.Cluster{behindGateway()}) },
+		"clusters_gateway.txt": setClusters(oftest.NodeIP),
+		"clusters_closed.txt": func(c openflow.Client) error {
+			closed := oftest.OtherCluster
+			closed.Peer = netip.Addr{}
+			return c.SetClusters(netip.Addr{}, []openflow.Cluster{closed})
+		},
+	} {
+		t.Run(file, func(t *testing.T) {
+			c, fake := oftest.NewTestClientOf(t, oftest.MulticlusterFeatures, oftest.DualStackNode)
+			base := fake.Flows()
+			require.NoError(t, set(c))
+			want := fake.Flows()
+			oftest.RequireGolden(t, file, oftest.Render(oftest.TableNames(c), oftest.NewFlows(base, want)))
+			require.NoError(t, oftest.Replay(c))
+			require.Equal(t, want, fake.Flows())
+			require.NoError(t, c.SetClusters(netip.Addr{}, nil))
+			require.Equal(t, base, fake.Flows(), "nothing is left behind")
+		})
+	}
+}
+
+// A change is one bundle, and the same state again is none.
+func TestSetClustersSendsDifferences(t *testing.T) {
+	c, fake := oftest.NewTestClient(t, oftest.MulticlusterFeatures)
+	r := &oftest.Recorder{}
+	c.SetInterceptor(r)
+	r.Changes = nil
+	require.NoError(t, setClusters(oftest.NodeIP)(c))
+	require.NoError(t, setClusters(oftest.NodeIP)(c))
+	require.Equal(t, []coherency.Change{{All: true}}, r.Changes)
+	before := fake.Flows()
+	fake.FailNext(oftest.ErrRefused)
+	require.ErrorIs(t, c.SetClusters(netip.Addr{}, nil), oftest.ErrRefused)
+	require.Equal(t, before, fake.Flows())
+	require.NoError(t, c.SetClusters(netip.Addr{}, nil))
+	require.NotEqual(t, before, fake.Flows())
+}
+
+func TestSetClustersRefuses(t *testing.T) {
+	addr, networks := netip.MustParseAddr, func(texts ...string) (list []netip.Prefix) { return oftest.Prefixes(texts...) }
+	edit := func(change func(*openflow.Cluster)) []openflow.Cluster {
+		c := oftest.OtherCluster
+		c.Networks = slices.Clone(c.Networks)
+		change(&c)
+		return []openflow.Cluster{c}
+	}
+	for _, test := range []struct {
+		name     string
+		gateway  netip.Addr
+		clusters []openflow.Cluster
+		want     string
+	}{
+		{"no name", netip.Addr{}, edit(func(c *openflow.Cluster) { c.Name = "" }), "must have a name"},
+		{"no network", netip.Addr{}, edit(func(c *openflow.Cluster) { c.Networks = nil }), "and a network"},
+		{"gateway of IPv6", oftest.RemoteGW6, nil, "must be an IPv4 address"},
+		{"other gateway of IPv6", netip.Addr{}, edit(func(c *openflow.Cluster) { c.Gateway = oftest.RemoteGW6 }), "must be IPv4 addresses"},
+		{"no peer on the gateway Node", oftest.NodeIP, edit(func(c *openflow.Cluster) { c.Peer = netip.Addr{} }), "must be IPv4 addresses"},
+		{"network of IPv6", netip.Addr{}, edit(func(c *openflow.Cluster) { c.Networks = networks("fd00::/64") }), "must be an IPv4 network"},
+		{"host bits", netip.Addr{}, edit(func(c *openflow.Cluster) { c.Networks = networks("10.100.0.1/16") }), "without host bits"},
+		{"gateway in the network", netip.Addr{}, edit(func(c *openflow.Cluster) { c.Gateway = addr("10.100.0.9") }), "overlaps"},
+		{"local Pods", netip.Addr{}, edit(func(c *openflow.Cluster) { c.Networks = networks("10.0.0.0/8") }), "overlaps the local Pod network"},
+		{"gateway is a local Pod", netip.Addr{}, edit(func(c *openflow.Cluster) { c.Gateway = oftest.PodBIP }), "overlaps the local Pod network"},
+		{"two with one gateway", netip.Addr{}, append(edit(func(c *openflow.Cluster) { c.Name = "east"; c.Networks = networks("10.101.0.0/16") }), oftest.OtherCluster), "192.168.88.2/32 of cluster east"},
+		{"two with one network", netip.Addr{}, append(edit(func(c *openflow.Cluster) { c.Name = "east"; c.Gateway = addr("192.168.89.2") }), oftest.OtherCluster), "10.100.0.0/16 of cluster east"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c, fake := oftest.NewTestClient(t, oftest.MulticlusterFeatures)
+			base := fake.Flows()
+			require.ErrorContains(t, c.SetClusters(test.gateway, test.clusters), test.want)
+			require.Equal(t, base, fake.Flows())
+		})
+	}
+	t.Run("gate off", func(t *testing.T) {
+		c, _ := oftest.NewTestClient(t, oftest.ONCacheFeatures)
+		require.ErrorContains(t, setClusters(oftest.NodeIP)(c), "feature gates Multicluster")
+		nested := oftest.ClusterPort(oftest.LocalEndpoint)
+		nested.Nested = true
+		require.ErrorContains(t, c.InstallService(nested), "feature gate Multicluster")
+	})
+	t.Run("IPv6 only", func(t *testing.T) {
+		c, _ := oftest.NewTestClientOf(t, oftest.MulticlusterFeatures, oftest.Ipv6Node)
+		require.ErrorContains(t, setClusters(oftest.NodeIP)(c), "IPv4 addresses")
+	})
+}
+
+// The ways of single packets, on a switch that decides as the agent's does. TestWireClusters also translates.
+func TestClusterWalks(t *testing.T) {
+	// back is the way back through the port by which the packet has come. Traces name it in words.
+	back := []int{-1}
+	const virtual = "dl_dst=aa:bb:cc:dd:ee:f0"
+	fromTunnel := func(src, dst string) string {
+		return strings.NewReplacer(oftest.RemotePodIP.String(), src, oftest.PodAIP.String(), dst, "dl_dst=aa:bb:cc:dd:ee:ff", virtual).Replace(oftest.RemoteToPodA)
+	}
+	fromPod := func(dst string) string {
+		return strings.Replace(oftest.PodAToRemote, oftest.RemotePodIP.String(), dst, 1)
+	}
+	for _, test := range []struct {
+		name    string
+		gateway bool
+		packet  string
+		ct      []string
+		outputs []int
+		final   []string
+		epoch   uint32
+	}{
+		{"Pod to another cluster", false, fromPod("10.100.7.9"), []string{oftest.CTNew}, []int{oftest.TunnelPort}, []string{virtual, "tun_dst=192.168.77.102", "nw_ttl=63"}, 0},
+		{"Pod to another cluster, on the gateway Node", true, fromPod("10.100.7.9"), []string{oftest.CTNew, oftest.CTNew, oftest.CTNew}, []int{oftest.TunnelPort}, []string{virtual, "tun_dst=192.168.88.2"}, 0},
+		{"Pod to another cluster, established, on the gateway Node", true, fromPod("10.100.7.9") + ",ct_mark=0x33", []string{oftest.CTEstablished, oftest.CTEstablished}, []int{oftest.TunnelPort}, []string{virtual}, 0},
+		{"another Node's Pod to another cluster", true, fromTunnel("10.10.1.20", "10.100.7.9"), []string{oftest.CTNew, oftest.CTNew, oftest.CTNew}, back, []string{virtual, "tun_dst=192.168.88.2", "nw_src=192.168.77.101"}, 0},
+		{"the same on a Node that is no gateway Node", false, fromTunnel("10.10.1.20", "10.100.7.9"), []string{oftest.CTNew}, nil, nil, 0},
+		{"Pod to another cluster, established", false, fromPod("10.100.7.9") + ",ct_mark=0x13", []string{oftest.CTEstablished}, []int{oftest.TunnelPort}, []string{virtual}, 0},
+		{"Pod to a Pod of this cluster, established", false, oftest.PodAToRemote + ",ct_mark=3", []string{oftest.CTEstablished}, []int{oftest.TunnelPort}, nil, 7},
+		{"Pod to another cluster, connection older than the role, on the gateway Node", true, fromPod("10.100.7.9") + ",ct_mark=0x13", []string{oftest.CTEstablished}, nil, nil, 0},
+		{"another Node's packet for a Pod elsewhere, on the gateway Node", true, strings.Replace(fromTunnel("10.10.1.20", "10.10.1.21"), virtual, "dl_dst=aa:bb:cc:dd:ee:ff", 1), []string{oftest.CTNew}, nil, nil, 0},
+		{"answer to another cluster", false, fromPod("192.168.88.2") + ",ct_mark=1", []string{oftest.CTReply}, []int{oftest.TunnelPort}, []string{virtual, "tun_dst=192.168.77.102"}, 0},
+		{"answer of another Node's Pod to another cluster", true, fromTunnel("10.10.1.20", "192.168.88.2") + ",ct_mark=0x11", []string{oftest.CTReply}, back, []string{virtual, "tun_dst=192.168.88.2"}, 0},
+		{"connection to the gateway of another cluster", false, fromPod("192.168.88.2"), []string{oftest.CTNew}, []int{oftest.GWPort}, []string{"dl_dst=0a:00:00:00:00:01"}, 0},
+		{"request from another cluster", true, fromTunnel("192.168.88.2", "10.10.0.11"), []string{oftest.CTNew}, []int{oftest.PodAPort}, []string{"dl_dst=0a:00:00:00:00:11"}, 0},
+		{"request from another cluster to another Node's Pod", true, fromTunnel("192.168.88.2", "10.10.1.20"), []string{oftest.CTNew}, back, []string{"dl_dst=aa:bb:cc:dd:ee:ff", "tun_dst=192.168.77.102"}, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := oftest.NewBridge(t, oftest.MulticlusterFeatures)
+			b.InstallAll()
+			if test.gateway {
+				require.NoError(t, setClusters(oftest.NodeIP)(b.C))
+			} else {
+				require.NoError(t, b.C.SetClusters(netip.Addr{}, []openflow.Cluster{behindGateway()}))
+			}
+			w := b.Trace(test.packet, test.ct...)
+			if strings.Contains(w.Text, "    IN_PORT\n") {
+				w.Outputs = append(w.Outputs, back...)
+			}
+			require.Equal(t, test.outputs, w.Outputs, w.Text)
+			for _, part := range test.final {
+				require.Contains(t, w.FinalFlow(), part, w.Text)
+			}
+			if test.outputs != nil {
+				require.Equal(t, test.epoch, w.Epoch(), w.Text)
+			}
+		})
+	}
+}
+
+// The agent's answer to a rejected packet from another cluster belongs to no connection.
+func TestClusterRejection(t *testing.T) {
+	c, fake := oftest.NewTestClient(t, oftest.MulticlusterFeatures)
+	require.NoError(t, c.SetClusters(netip.Addr{}, []openflow.Cluster{behindGateway()}))
+	var found []of.Flow
+	for _, f := range fake.Flows() {
+		if strings.Contains(f.Key(), "reg0=0x2000/0x2000,nw_dst=192.168.88.2") {
+			found = append(found, f)
+		}
+	}
+	require.Len(t, found, 1)
+}
