@@ -11,6 +11,7 @@ import (
 	"github.com/gopacket/gopacket/layers"
 	"github.com/stretchr/testify/require"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
 )
@@ -46,6 +47,8 @@ func TestEgressRefuses(t *testing.T) {
 		{name: "other source port", packet: func(p *harness.Packet) { p.SrcPort++ }, reason: "no_entry", ticket: true},
 		{name: "other destination port", packet: func(p *harness.Packet) { p.DstPort++ }, reason: "no_entry", ticket: true},
 		{name: "to the internet", packet: func(p *harness.Packet) { p.Dst = netip.MustParseAddr("203.0.113.10") }, reason: "not_remote"},
+		{name: "to a Service of another cluster", packet: func(p *harness.Packet) { p.Dst = otherClusterService }, reason: "not_remote"},
+		{name: "answer to the gateway of another cluster", packet: func(p *harness.Packet) { p.Dst = otherClusterGateway }, reason: "not_remote"},
 		{name: "spoofed source MAC", packet: func(p *harness.Packet) { p.SrcMAC = harness.PeerMAC }, reason: "spoof"},
 		{name: "not to the gateway's MAC", packet: func(p *harness.Packet) { p.DstMAC = harness.PeerMAC }, reason: "spoof"},
 		{name: "another Pod's five-tuple", skb: func(s *harness.SKB) { s.Ifindex = 1 }, reason: "spoof"},
@@ -104,6 +107,9 @@ type ingressCase struct {
 	ticket bool
 }
 
+// The gateway of another cluster, and a Service there, are in no Pod network of this cluster.
+var otherClusterGateway, otherClusterService = netip.MustParseAddr("192.168.88.2"), netip.MustParseAddr("10.100.7.9")
+
 // TestIngressRefuses lists tunnel packets of a learned flow that must take the slow path, untouched.
 func TestIngressRefuses(t *testing.T) {
 	other := netip.MustParseAddr("192.168.77.66")
@@ -117,6 +123,9 @@ func TestIngressRefuses(t *testing.T) {
 		{name: "inner VLAN", inner: func(p *harness.Packet) { p.VLAN = true }, reason: "not_ip"},
 		{name: "another flow", inner: func(p *harness.Packet) { p.SrcPort++ }, reason: "no_entry", ticket: true},
 		{name: "inner source outside the Node's Pod network", inner: func(p *harness.Packet) { p.Src = netip.MustParseAddr("10.10.3.2") }, reason: "not_remote"},
+		{name: "between clusters", inner: func(p *harness.Packet) { p.DstMAC = config.MulticlusterMAC }, reason: "outer_header"},
+		{name: "from the gateway of another cluster", inner: func(p *harness.Packet) { p.Src = otherClusterGateway }, reason: "not_remote"},
+		{name: "from a Service of another cluster", inner: func(p *harness.Packet) { p.Src = otherClusterService }, reason: "not_remote"},
 		{name: "injected by another host", outer: func(o *harness.Outer) { o.Src = other }, reason: "outer_source"},
 		{name: "to another address of the Node", outer: func(o *harness.Outer) { o.Dst = other }, reason: "not_tunnel"},
 		{name: "to another MAC", outer: func(o *harness.Outer) { o.DstMAC = harness.PeerMAC }, reason: "outer_header"},
