@@ -30,7 +30,7 @@ func (c *Cluster) installAddons(ctx context.Context) error {
 		return err
 	}
 	values := map[string]string{
-		"PodCIDR": podCIDR.String(), "DNSAddress": dnsAddress.String(),
+		"PodCIDR": c.networks.Pods.String(), "DNSAddress": c.networks.DNS.String(),
 		"API":            c.API(),
 		"KubeProxyImage": images.KubeProxy + ":" + c.version, "CoreDNSImage": images.CoreDNS + ":" + coreDNS,
 	}
@@ -93,12 +93,12 @@ func (c *Cluster) waitRegistered(ctx context.Context) error {
 	if err := c.Kubectl(ctx, nil, "label", "node", first, "node-role.kubernetes.io/control-plane="); err != nil {
 		return err
 	}
-	return c.Kubectl(ctx, nil, append([]string{"annotate", "node", first}, networkAnnotations()...)...)
+	return c.Kubectl(ctx, nil, append([]string{"annotate", "node", first}, c.networks.annotations()...)...)
 }
 
-func networkAnnotations() []string {
+func (n Networks) annotations() []string {
 	return []string{
-		fmt.Sprintf("cluster.local/pods=--cluster-cidr=%s", podCIDR), fmt.Sprintf("cluster.local/services=--service-cluster-ip-range=%s", serviceCIDR),
+		fmt.Sprintf("cluster.local/pods=--cluster-cidr=%s", n.Pods), fmt.Sprintf("cluster.local/services=--service-cluster-ip-range=%s", n.Services),
 	}
 }
 

@@ -16,17 +16,6 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/progress"
 )
 
-var (
-	// gateway is this host's address on the Nodes' network, which also serves the API.
-	gateway = netip.MustParseAddr("172.18.0.1")
-
-	podCIDR     = netip.MustParsePrefix("10.244.0.0/16")
-	serviceCIDR = netip.MustParsePrefix("10.96.0.0/12")
-	// dnsAddress is the ClusterIP of CoreDNS, apiAddress the ClusterIP of the API.
-	dnsAddress = netip.MustParseAddr("10.96.0.10")
-	apiAddress = netip.MustParseAddr("10.96.0.1")
-)
-
 // DefaultNodeMemory is enough for a Node's programs and some 20 Pods.
 const DefaultNodeMemory = 3 << 30
 
@@ -38,6 +27,8 @@ type Options struct {
 	Disk string
 	// WithoutKubeProxy leaves Services to the network plugin.
 	WithoutKubeProxy bool
+	// Index gives clusters that are connected to each other networks of their own; see Networks.
+	Index int
 	// NodeMemory is the memory of a Node in bytes.
 	NodeMemory uint64
 	// StateDir is an existing directory for data and keys, LogDir one for logs.
@@ -55,6 +46,7 @@ type Cluster struct {
 	Kubeconfig, KubeconfigInside string
 
 	o            Options
+	networks     Networks
 	disk         string
 	version      string // of Kubernetes
 	programs     programs
@@ -64,7 +56,11 @@ type Cluster struct {
 
 // Start starts a cluster and returns when all Nodes have registered. They are not ready before a network plugin is installed.
 func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
-	c := &Cluster{o: o, disk: o.Disk, Kubeconfig: filepath.Join(o.StateDir, "kubeconfig"), KubeconfigInside: filepath.Join(o.StateDir, "kubeconfig.inside")}
+	networks, err := NetworksOf(o.Index)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{o: o, networks: networks, disk: o.Disk, Kubeconfig: filepath.Join(o.StateDir, "kubeconfig"), KubeconfigInside: filepath.Join(o.StateDir, "kubeconfig.inside")}
 	defer func() {
 		if err != nil {
 			c.Close()
@@ -73,7 +69,7 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	if err := c.build(ctx); err != nil {
 		return nil, err
 	}
-	if c.segment, err = machine.NewSegment(netip.PrefixFrom(gateway, 16)); err != nil {
+	if c.segment, err = machine.NewSegment(netip.PrefixFrom(networks.Gateway, nodeBits)); err != nil {
 		return nil, err
 	}
 	if err := c.startControlPlane(ctx); err != nil {
@@ -105,37 +101,39 @@ func (c *Cluster) build(ctx context.Context) (err error) {
 func (c *Cluster) startControlPlane(ctx context.Context) (err error) {
 	c.controlPlane, err = controlplane.Start(ctx, controlplane.Options{
 		StateDir: c.o.StateDir, LogDir: c.o.LogDir, Progress: c.o.Progress,
-		Addresses: []string{gateway.String(), apiAddress.String()},
-		Full:      &controlplane.Full{Segment: c.segment, PodCIDRs: []netip.Prefix{podCIDR}, ServiceCIDRs: []netip.Prefix{serviceCIDR}},
+		Addresses: []string{c.networks.Gateway.String(), c.networks.API.String()},
+		Full:      &controlplane.Full{Segment: c.segment, PodCIDRs: []netip.Prefix{c.networks.Pods}, ServiceCIDRs: []netip.Prefix{c.networks.Services}},
 	})
 	if err != nil {
 		return err
 	}
-	api, err := c.segment.Publish(fmt.Sprintf("%s:%d", gateway, c.controlPlane.Port()), 0)
+	api, err := c.segment.Publish(fmt.Sprintf("%s:%d", c.networks.Gateway, c.controlPlane.Port()), 0)
 	if err != nil {
 		return err
 	}
-	if err := c.controlPlane.WriteKubeconfig(c.KubeconfigInside, gateway.String()); err != nil {
+	if err := c.controlPlane.WriteKubeconfig(c.KubeconfigInside, c.networks.Gateway.String()); err != nil {
 		return err
 	}
 	return c.controlPlane.WriteAdminKubeconfig(c.Kubeconfig, api)
 }
 
 // API is the address at which programs of the Nodes find the Kubernetes API without a Service.
-func (c *Cluster) API() string { return fmt.Sprintf("https://%s:%d", gateway, c.controlPlane.Port()) }
+func (c *Cluster) API() string {
+	return fmt.Sprintf("https://%s:%d", c.networks.Gateway, c.controlPlane.Port())
+}
 
 // NetNS is the path of the network namespace in which this host's programs reach Nodes by their addresses.
 func (c *Cluster) NetNS() string { return c.segment.NetNS() }
 
 // newNode describes a Node: "node-1" has the address that follows the gateway's.
 func (c *Cluster) newNode(index int) *Node {
-	address := gateway
+	address := c.networks.Gateway
 	for range index + 1 {
 		address = address.Next()
 	}
 	name := fmt.Sprintf("node-%d", index+1)
 	return &Node{
-		Name: name, cluster: c, address: netip.PrefixFrom(address, 16),
+		Name: name, cluster: c, address: netip.PrefixFrom(address, nodeBits),
 		stateDir: filepath.Join(c.o.StateDir, name), logDir: filepath.Join(c.o.LogDir, name),
 	}
 }

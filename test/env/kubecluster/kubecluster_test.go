@@ -73,13 +73,38 @@ func TestDigest(t *testing.T) {
 // Antrea's tests find the networks in the output of `kubectl cluster-info dump` with these expressions: the value ends at the closing quote.
 func TestNetworksAreFound(t *testing.T) {
 	var dump string
-	for _, annotation := range networkAnnotations() {
+	networks, err := NetworksOf(0)
+	require.NoError(t, err)
+	for _, annotation := range networks.annotations() {
 		key, value, _ := strings.Cut(annotation, "=")
 		dump += fmt.Sprintf("\"%s\": \"%s\",\n", key, value)
 	}
-	for flag, network := range map[string]netip.Prefix{"cluster-cidr": podCIDR, "service-cluster-ip-range": serviceCIDR} {
+	for flag, network := range map[string]netip.Prefix{"cluster-cidr": networks.Pods, "service-cluster-ip-range": networks.Services} {
 		found := regexp.MustCompile(flag + `=([^"]+)`).FindStringSubmatch(dump)
 		require.Len(t, found, 2, dump)
 		require.Equal(t, network.String(), found[1])
+	}
+}
+
+// Clusters that are connected to each other have no network and no address in common.
+func TestNetworksAreDistinct(t *testing.T) {
+	var all []Networks
+	for index := range maxIndex + 1 {
+		n, err := NetworksOf(index)
+		require.NoError(t, err)
+		require.Equal(t, n.Services.Masked(), n.Services)
+		require.True(t, n.Services.Contains(n.DNS) && n.Services.Contains(n.API))
+		for _, other := range all {
+			require.NotEqual(t, other.Gateway, n.Gateway)
+			for _, network := range []netip.Prefix{other.Pods, other.Services} {
+				require.False(t, network.Overlaps(n.Pods) || network.Overlaps(n.Services), "%v and %v", other, n)
+			}
+		}
+		require.False(t, n.Pods.Overlaps(n.Services))
+		all = append(all, n)
+	}
+	for _, index := range []int{-1, maxIndex + 1} {
+		_, err := NetworksOf(index)
+		require.ErrorContains(t, err, "must be 0 to 8")
 	}
 }

@@ -61,14 +61,14 @@ const (
 func (n *Node) writeConfiguration() error {
 	for name, data := range map[string]string{
 		containerdFile: fmt.Sprintf(containerdConfig, images.Pause),
-		kubeletFile:    fmt.Sprintf(kubeletConfig, n.file(caFile), dnsAddress),
+		kubeletFile:    fmt.Sprintf(kubeletConfig, n.file(caFile), n.cluster.networks.DNS),
 		caFile:         string(n.cluster.controlPlane.CA()),
 	} {
 		if err := os.WriteFile(n.file(name), []byte(data), 0o600); err != nil {
 			return err
 		}
 	}
-	return n.cluster.controlPlane.WriteUserKubeconfig(n.file(kubeconfigFile), gateway.String(), "system:node:"+n.Name, "system:nodes")
+	return n.cluster.controlPlane.WriteUserKubeconfig(n.file(kubeconfigFile), n.cluster.networks.Gateway.String(), "system:node:"+n.Name, "system:nodes")
 }
 
 func (n *Node) file(name string) string { return filepath.Join(n.stateDir, name) }

@@ -120,7 +120,7 @@ func (n *Node) machineOptions() machine.NodeOptions {
 			Directories: []string{filepath.Dir(n.cluster.programs.kubelet)}, StateDir: n.stateDir, LogDir: n.logDir,
 			GuestCommand: o.GuestCommand, Progress: o.Progress.Of(n.Name),
 		},
-		Name: n.Name, Segment: n.cluster.segment, Addresses: []netip.Prefix{n.address}, Gateways: []netip.Addr{gateway},
+		Name: n.Name, Segment: n.cluster.segment, Addresses: []netip.Prefix{n.address}, Gateways: []netip.Addr{n.cluster.networks.Gateway},
 		Disk: n.cluster.disk, Changes: n.file("disk"), Memory: o.NodeMemory,
 	}
 }

@@ -13,8 +13,11 @@ import (
 )
 
 // kind is the kind of the daemon that `up` starts. Clusters of different names are different daemons, so that tests do not use a user's cluster.
-func kind() string {
-	if name := os.Getenv("CLUSTER_NAME"); name != "" {
+func kind() string { return kindOf(os.Getenv("CLUSTER_NAME")) }
+
+// kindOf is the kind of the cluster with a name, which may be empty.
+func kindOf(name string) string {
+	if name != "" {
 		return "cluster-" + name
 	}
 	return "cluster"

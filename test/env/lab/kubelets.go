@@ -22,10 +22,12 @@ import (
 type kubeletFlags struct {
 	images    string
 	kubeProxy bool
+	index     int
 }
 
 func (f *kubeletFlags) add(set *pflag.FlagSet) {
 	set.BoolVar(&f.kubeProxy, "kube-proxy", true, "install kube-proxy; without it the network plugin must handle all Services (antreaProxy.proxyAll)")
+	set.IntVar(&f.index, "index", 0, "the number of a cluster that `connect` connects to others: each has networks of its own")
 	set.StringVar(&f.images, "images", "bin/images", "directory with the archives of container images, and of the Nodes' own, that `make test-images` writes")
 }
 
@@ -45,7 +47,7 @@ func serveKubelets(ctx context.Context, nodes int, f kubeletFlags, place *daemon
 		return err
 	}
 	c, err := kubecluster.Start(ctx, kubecluster.Options{
-		Nodes: nodes, WithoutKubeProxy: !f.kubeProxy, Disk: disk, NodeMemory: kubecluster.DefaultNodeMemory, StateDir: place.Dir(), LogDir: place.LogDir(),
+		Nodes: nodes, Index: f.index, WithoutKubeProxy: !f.kubeProxy, Disk: disk, NodeMemory: kubecluster.DefaultNodeMemory, StateDir: place.Dir(), LogDir: place.LogDir(),
 		GuestCommand: []string{exe, "guest"}, Progress: p,
 	})
 	if err != nil {

@@ -5,7 +5,7 @@
 //
 // Files: run.go (a program in a machine with a Kubernetes API, bed.go), vm.go (a program under a distribution's kernel), kernellog.go (what
 // the machine's kernel complains about), up.go (the cluster that stays), processes.go (its Nodes are processes of one machine), kubelets.go (its Nodes are
-// machines with kubelets), orders.go (these reboot, and Nodes are added), instance.go (what other commands know about the cluster that is up),
+// machines with kubelets), orders.go (these reboot, and Nodes are added), connect.go (two clusters share a network), instance.go (what other commands know about the cluster that is up),
 // use.go and print.go (these commands), prepare.go (builds in advance), cli.go (signals and exit codes).
 package main
 
@@ -26,7 +26,7 @@ without a name.`,
 		&cobra.Group{ID: groupRun, Title: "One program:"})
 	for group, commands := range map[string][]*cobra.Command{
 		groupCluster:  {upCommand(), downCommand(), statusCommand(), execCommand(), shellCommand(), kubectlCommand(), kubeconfigCommand()},
-		groupKubelets: {insideCommand(), readyCommand(), rebootCommand(), addNodeCommand(), apiCommand()},
+		groupKubelets: {insideCommand(), readyCommand(), rebootCommand(), addNodeCommand(), connectCommand(), apiCommand()},
 		groupRun:      {runCommand(), vmCommand(), kindCommand()},
 		"":            {prepareCommand(), programCommand(), serveCommand(), processesCommand(), kernelLogCommand(), guestCommand()},
 	} {
