@@ -24,7 +24,7 @@ var floors = [][]string{
 	{"announce", "dependency", "monitor", "oncache/coherency", "recovery", "supportbundle", "tunnelprobe"},
 	{"memberlist", "openflow", "upkeep"},
 	{"affinity", "auditlog", "cniserver", "controller/egress", "controller/noderoute", "controller/serviceexternalip", "fqdn", "meterloss", "metrics", "querier", "round", "route", "servicereject", "wireguard"},
-	{".", "controller/networkpolicy", "nodeportlocal", "oncache", "policyreject", "proxy", "start"},
+	{".", "controller/multicluster", "controller/networkpolicy", "nodeportlocal", "oncache", "policyreject", "proxy", "start"},
 	{"cleanup", "explain", "flowexporter", "stats"},
 	{"apiserver", "controller/traceflow"},
 }

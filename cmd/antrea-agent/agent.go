@@ -204,6 +204,7 @@ func pipelineFeatures(o *options) openflow.Features {
 		TrafficControl: o.gates.Enabled(features.TrafficControl),
 		ONCache:        o.gates.Enabled(features.ONCache),
 		CutConnections: o.cutsConnections(),
+		Multicluster:   o.connectsClusters(),
 		Traceflow:      o.gates.Enabled(features.Traceflow),
 		RecordDenied:   o.config.ExportsFlows(o.gates),
 		PacketInRate:   uint32(o.config.PacketInRate),

@@ -25,6 +25,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/egress"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/egress/assign"
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/multicluster"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/noderoute"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/serviceexternalip"
@@ -105,6 +106,8 @@ type controllers struct {
 	egressEvents  *assign.KubeEvents
 	externalIPs   *serviceexternalip.Controller
 	nodePortLocal *nodeportlocal.Controller
+	// clusters is nil unless other clusters are connected.
+	clusters *multicluster.Controller
 	// traceflow is nil without Traceflow.
 	traceflow *traceflow.Controller
 }
@@ -146,7 +149,7 @@ func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed, net
 	if err := c.addProxy(o, n, cache); err != nil {
 		return nil, err
 	}
-	err := errors.Join(c.addMembers(o, n), c.addEgress(o, n), c.addExternalIPs(o, n), c.addNodePortLocal(o, n), c.addFlowExporter(o, n, cache), c.addTraceflow(o, n, cache))
+	err := errors.Join(c.addMembers(o, n), c.addEgress(o, n), c.addExternalIPs(o, n), c.addNodePortLocal(o, n), c.addFlowExporter(o, n, cache), c.addClusters(o, n), c.addTraceflow(o, n, cache))
 	if err != nil {
 		return nil, err
 	}
@@ -329,7 +332,7 @@ func (c *controllers) addProxy(o *options, n *node, cache *onCache) (err error) 
 		NodeName: n.name, IPv4: n.Network.IPv4Enabled, IPv6: n.Network.IPv6Enabled, PodNetworks: podNetworks(n.Node),
 		ServiceProxyName: settings.ServiceProxyName, SkipServices: settings.SkipServices, LoadBalancerIPs: *settings.ProxyLoadBalancerIPs,
 		NodeHints: o.gates.Enabled(features.PreferSameTrafficDistribution), EndUDP: o.gates.Enabled(features.CleanupStaleUDPSvcConntrack),
-		ProxyAll: o.proxiesAll(), RewritePort: o.rewritePort(), NodeAddresses: n.Node.Addresses, NeededServices: neededServices(),
+		ProxyAll: o.proxiesAll(), RewritePort: o.rewritePort(), NodeAddresses: n.Node.Addresses, NeededServices: neededServices(), Multicluster: o.connectsClusters(),
 		Gateways: slices.DeleteFunc([]netip.Addr{n.Node.Gateway.IPv4, n.Node.Gateway.IPv6}, func(a netip.Addr) bool { return !a.IsValid() }),
 	}
 	if cache.manager != nil {
@@ -380,6 +383,9 @@ func (c *controllers) ordered(n *node) *start.Agent {
 	}
 	if c.egress != nil {
 		a.Installers = append(a.Installers, start.Installer{Name: "Egresses", Controller: c.egress})
+	}
+	if c.clusters != nil {
+		a.Installers = append(a.Installers, start.Installer{Name: "Clusters", Controller: c.clusters})
 	}
 	if c.proxy != nil {
 		a.Services, a.Affinity = c.proxy, c.affinity.Run

@@ -100,6 +100,9 @@ func (c *controllers) followDependencies(s *dependency.Sources) start.Part {
 		if c.proxy != nil {
 			c.proxy.SetNeeded(sourceName, now)
 		}
+		if c.clusters != nil {
+			c.clusters.SetNeeded(now)
+		}
 		if c.occupied != nil {
 			c.occupied.SetNeeded(now)
 		}

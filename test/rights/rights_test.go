@@ -62,6 +62,7 @@ var (
 			client("AddressGroups", "addressgroups.controlplane.antrea.io watch"),
 			client("EgressGroups", "egressgroups.controlplane.antrea.io watch"),
 			egressInformers,
+			clusterInformers,
 			client("ReportStats", "nodestatssummaries.controlplane.antrea.io create"),
 			client("ReportPolicyStatus", "networkpolicies/status.controlplane.antrea.io create"),
 		},
@@ -89,6 +90,11 @@ var (
 
 	egressInformers = library{module + "pkg/client/crd.NewEgressObjects", []string{
 		"egresses.crd.antrea.io list", "egresses.crd.antrea.io watch", "externalippools.crd.antrea.io list", "externalippools.crd.antrea.io watch",
+	}}
+
+	clusterInformers = library{module + "pkg/agent/controller/multicluster.New", []string{
+		"gateways.multicluster.crd.antrea.io list", "gateways.multicluster.crd.antrea.io watch",
+		"clusterinfoimports.multicluster.crd.antrea.io list", "clusterinfoimports.multicluster.crd.antrea.io watch",
 	}}
 
 	traceflowInformer = library{module + "pkg/client/crd.Informer", []string{"traceflows.crd.antrea.io list", "traceflows.crd.antrea.io watch"}}

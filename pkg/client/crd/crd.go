@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -75,15 +76,15 @@ func Missing(err error, resource schema.GroupVersionResource) error {
 
 // Informer returns an informer for the resource. While its CRD is missing it has nothing, says so once, and asks again ever more slowly.
 func Informer(client dynamic.Interface, resource schema.GroupVersionResource) (cache.SharedIndexInformer, error) {
-	return informer(client, resource, "Objects of this kind have no effect until their CRD is installed: "+chartInstalls)
+	return informer(client, resource, metav1.NamespaceAll, "Objects of this kind have no effect until their CRD is installed: "+chartInstalls)
 }
 
 // chartInstalls says how the CRDs of the chart are installed.
 const chartInstalls = "Helm does not do that in an upgrade, kubectl apply -f build/charts/antrea/crds does"
 
 // informer returns an informer that says the consequence of a missing CRD.
-func informer(client dynamic.Interface, resource schema.GroupVersionResource, consequence string) (cache.SharedIndexInformer, error) {
-	informer := dynamicinformer.NewDynamicSharedInformerFactory(client, 0).ForResource(resource).Informer()
+func informer(client dynamic.Interface, resource schema.GroupVersionResource, namespace, consequence string) (cache.SharedIndexInformer, error) {
+	informer := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, 0, namespace, nil).ForResource(resource).Informer()
 	var said atomic.Bool
 	err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
 		if missing := Missing(err, resource); !apierrors.IsNotFound(err) {

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
@@ -30,38 +30,16 @@ type EgressObjects struct {
 
 // NewEgressObjects returns informers that do nothing before Run.
 func NewEgressObjects(client dynamic.Interface) (*EgressObjects, error) {
-	make := func(resource schema.GroupVersionResource, decode cache.TransformFunc) (cache.SharedIndexInformer, error) {
-		made, err := informer(client, resource, "No Egress has an effect until this CRD is installed")
-		if err != nil {
-			return nil, err
-		}
-		if err := made.SetTransform(decode); err != nil {
-			return nil, fmt.Errorf("watch %s: %w", resource.GroupResource(), err)
-		}
-		return made, nil
-	}
-	egresses, err := make(Egresses, typed[v1beta1.Egress])
+	const consequence = "No Egress has an effect until this CRD is installed"
+	egresses, err := TypedInformer[v1beta1.Egress](client, Egresses, metav1.NamespaceAll, consequence)
 	if err != nil {
 		return nil, err
 	}
-	pools, err := make(ExternalIPPools, typed[v1beta1.ExternalIPPool])
+	pools, err := TypedInformer[v1beta1.ExternalIPPool](client, ExternalIPPools, metav1.NamespaceAll, consequence)
 	if err != nil {
 		return nil, err
 	}
 	return &EgressObjects{Egresses: egresses, ExternalIPPools: pools}, nil
-}
-
-// typed turns an object of the Kubernetes API into a *T. An object that cannot be decoded is left as it is.
-func typed[T any](object any) (any, error) {
-	u, ok := object.(*unstructured.Unstructured)
-	if !ok {
-		return object, nil
-	}
-	u.SetManagedFields(nil)
-	if content, err := Read[T](u); err == nil {
-		return content, nil
-	}
-	return object, nil
 }
 
 // Run watches until ctx ends. While a CRD is missing, its informer has not synced.
@@ -84,14 +62,4 @@ func (o *EgressObjects) Synced() error {
 		}
 	}
 	return nil
-}
-
-// Stored returns the typed objects of a store of EgressObjects.
-func Stored[T any](informer cache.SharedIndexInformer) (objects []*T) {
-	for _, stored := range informer.GetStore().List() {
-		if object, ok := stored.(*T); ok {
-			objects = append(objects, object)
-		}
-	}
-	return objects
 }

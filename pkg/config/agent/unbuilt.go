@@ -25,11 +25,36 @@ func unbuiltSwitches(c *AgentConfig) []unbuiltSwitch {
 	return []unbuiltSwitch{
 		{"enableBridgingMode", c.EnableBridgingMode, "Pods would not be connected to the Node's network: leave it out if they may have addresses of the Pod network only"},
 		{"multicast.enable", c.Multicast.Enable, ""},
-		{"multicluster.enableGateway", c.Multicluster.EnableGateway, ""},
-		{"multicluster.enableStretchedNetworkPolicy", c.Multicluster.EnableStretchedNetworkPolicy,
-			"rules for Pods of other clusters would not be enforced: leave it out if there are none"},
+		{"multicluster.enableStretchedNetworkPolicy", c.Multicluster.EnableStretchedNetworkPolicy, stretchedRemedy(c)},
 		{"multicluster.enablePodToPodConnectivity", c.Multicluster.EnablePodToPodConnectivity, ""},
 		{"secondaryNetwork.ovsBridges", len(c.SecondaryNetwork.OVSBridges) > 0, ""},
+	}
+}
+
+// stretchedRemedy says what to do about policies that recognize Pods of other clusters.
+func stretchedRemedy(c *AgentConfig) string {
+	const remedy = "rules for Pods of other clusters would not be enforced: leave it out if there are none"
+	if c.ONCache.RewritesPackets() {
+		return remedy + "; no version can combine it with oncache.tunnel rewrite, which uses the field of the tunnel's header by which such a Pod is recognized"
+	}
+	return remedy
+}
+
+// ConnectsClusters reports whether this Node exchanges packets with other clusters.
+func (c *AgentConfig) ConnectsClusters(gates featuregate.FeatureGate) bool {
+	return c.Multicluster.EnableGateway && gates.Enabled(features.Multicluster) && c.TrafficEncapMode == EncapModeEncap &&
+		c.TrafficEncryptionMode == EncryptionNone && gates.Enabled(features.AntreaProxy) && *c.AntreaProxy.Enable
+}
+
+// multiclusterWithoutEffect says why no other cluster is connected, empty if that was not asked for, or happens.
+func multiclusterWithoutEffect(c *AgentConfig, gates featuregate.FeatureGate) string {
+	switch {
+	case !c.Multicluster.EnableGateway || c.ConnectsClusters(gates):
+		return ""
+	case !gates.Enabled(features.Multicluster):
+		return fmt.Sprintf("multicluster.enableGateway needs the feature gate %s", features.Multicluster)
+	default:
+		return "multicluster.enableGateway: other clusters are not connected, which needs trafficEncapMode encap, trafficEncryptionMode none and AntreaProxy"
 	}
 }
 
@@ -42,6 +67,9 @@ func (c *AgentConfig) WithoutEffect(gates featuregate.FeatureGate) []string {
 	}
 	if c.NodePortLocal.Enable && !gates.Enabled(features.NodePortLocal) {
 		lines = append(lines, fmt.Sprintf("nodePortLocal.enable needs the feature gate %s", features.NodePortLocal))
+	}
+	if line := multiclusterWithoutEffect(c, gates); line != "" {
+		lines = append(lines, line)
 	}
 	for _, s := range unbuiltSwitches(c) {
 		gate := features.OfKey(s.name)

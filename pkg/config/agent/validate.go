@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/component-base/featuregate"
 
 	"github.com/antrea-oncache/antrea/pkg/config"
@@ -101,6 +102,7 @@ func validateMode(c *AgentConfig, gates featuregate.FeatureGate) (errs []error) 
 	if c.TrafficEncryptionMode != EncryptionNone && c.TrafficEncapMode != EncapModeEncap {
 		errs = append(errs, fmt.Errorf("trafficEncryptionMode: %q needs trafficEncapMode encap, but that is %q: set one of them to its default", c.TrafficEncryptionMode, c.TrafficEncapMode))
 	}
+	errs = append(errs, validateMulticluster(c, gates)...)
 	if c.NoSNAT && c.TrafficEncapMode != EncapModeNoEncap {
 		errs = append(errs, fmt.Errorf("noSNAT: true needs trafficEncapMode noEncap, but that is %q: leave noSNAT out", c.TrafficEncapMode))
 	}
@@ -108,6 +110,21 @@ func validateMode(c *AgentConfig, gates featuregate.FeatureGate) (errs []error) 
 		// kube-proxy would translate connections behind the bridge, which then sees only the addresses of Services.
 		errs = append(errs, fmt.Errorf("trafficEncapMode: %q needs AntreaProxy, or policies about what Pods send would not hold for Services: set antreaProxy.enable and the gate AntreaProxy",
 			c.TrafficEncapMode))
+	}
+	return errs
+}
+
+// validateMulticluster refuses encryption between clusters, which this version does not have, and a Namespace that cannot exist.
+func validateMulticluster(c *AgentConfig, gates featuregate.FeatureGate) (errs []error) {
+	if !gates.Enabled(features.Multicluster) {
+		return nil
+	}
+	if mode := c.Multicluster.TrafficEncryptionMode; mode != "" && !strings.EqualFold(mode, EncryptionNone) {
+		errs = append(errs, fmt.Errorf("multicluster.trafficEncryptionMode: %q is not supported by this version; supported: %s; traffic between clusters would not be encrypted: set it to %s if that is acceptable",
+			mode, EncryptionNone, EncryptionNone))
+	}
+	if namespace := c.Multicluster.Namespace; namespace != "" && len(validation.IsDNS1123Label(namespace)) > 0 {
+		errs = append(errs, fmt.Errorf("multicluster.namespace: %q is not the name of a Namespace; allowed: for example kube-system", namespace))
 	}
 	return errs
 }

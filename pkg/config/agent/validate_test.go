@@ -92,6 +92,10 @@ func TestValidateRefuses(t *testing.T) {
 		{"gre", "tunnelType: gre", []string{`tunnelType: "gre" is not supported by this version; supported: geneve, vxlan`}},
 		{"bridging", "enableBridgingMode: true", []string{"enableBridgingMode: true is not supported by this version; supported: false"}},
 		{"health check address", "antreaProxy: {serviceHealthCheckServerBindAddress: 10256}", []string{`antreaProxy.serviceHealthCheckServerBindAddress: "10256" is not an address with a port`}},
+		{"encryption between clusters", "featureGates: {Multicluster: true}\nmulticluster: {trafficEncryptionMode: wireGuard}", []string{`multicluster.trafficEncryptionMode: "wireGuard" is not supported`, "would not be encrypted"}},
+		{"Namespace of multi-cluster", "featureGates: {Multicluster: true}\nmulticluster: {namespace: a/b}", []string{`multicluster.namespace: "a/b" is not the name of a Namespace`}},
+		{"stretched policies with rewritten packets", "featureGates: {Multicluster: true}\nmulticluster: {enableStretchedNetworkPolicy: true}\noncache: {tunnel: rewrite}",
+			[]string{"multicluster.enableStretchedNetworkPolicy: true is not supported", "no version can combine it with oncache.tunnel rewrite"}},
 		{"stretched policies", "featureGates: {Multicluster: true}\nmulticluster: {enableStretchedNetworkPolicy: true}", []string{"multicluster.enableStretchedNetworkPolicy: true is not supported", "would not be enforced"}},
 		{"noSNAT", "noSNAT: true", []string{`noSNAT: true needs trafficEncapMode noEncap, but that is "encap"`}},
 
@@ -138,8 +142,8 @@ func TestSettingsWithoutEffect(t *testing.T) {
 	require.Equal(t, []string{
 		"flowExporter.enable needs the feature gate FlowExporter",
 		"nodePortLocal.enable needs the feature gate NodePortLocal",
-		"multicast.enable needs the feature gate Multicast",
 		"multicluster.enableGateway needs the feature gate Multicluster",
+		"multicast.enable needs the feature gate Multicast",
 		"secondaryNetwork.ovsBridges needs the feature gate SecondaryNetwork",
 		"hostNetworkAcceleration.enable: true is for trafficEncapMode noEncap and hybrid",
 	}, c.WithoutEffect(gates))
@@ -151,6 +155,15 @@ func TestSettingsWithoutEffect(t *testing.T) {
 	require.Equal(t, []string{
 		"hostNetworkAcceleration.enable: this version does not have the feature",
 		"featureGates.Egress: Egresses need trafficEncapMode encap, without it Pods keep their Node's address outside",
+	}, c.WithoutEffect(gates))
+
+	c, err = validate("trafficEncapMode: noEncap\nfeatureGates: {Multicluster: true, Egress: false}\nmulticluster: {enableGateway: true, enablePodToPodConnectivity: true}")
+	require.NoError(t, err)
+	gates, err = features.New(c.FeatureGates)
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"multicluster.enableGateway: other clusters are not connected, which needs trafficEncapMode encap, trafficEncryptionMode none and AntreaProxy",
+		"multicluster.enablePodToPodConnectivity: this version does not have the feature",
 	}, c.WithoutEffect(gates))
 
 	c, err = validate("hostNetworkMode: nftables\nantreaProxy: {defaultLoadBalancerMode: dsr}")

@@ -1,0 +1,235 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package multicluster
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
+	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/noderoute"
+	"github.com/antrea-oncache/antrea/pkg/agent/dependency"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+)
+
+// recorder is host and switch. It checks that the host knows the gateways to which flows lead.
+type recorder struct {
+	mu        sync.Mutex
+	t         *testing.T
+	addresses []netip.Addr
+	source    netip.Addr
+	clusters  []openflow.Cluster
+	// ended has the zones in which connections to west ended.
+	ended []uint16
+	fail  error
+}
+
+func (r *recorder) SetNodeAddresses(name string, addresses []netip.Addr) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if name != holder {
+		r.t.Errorf("addresses of %s", name)
+	}
+	r.addresses = addresses
+	r.check()
+	return nil
+}
+
+func (r *recorder) SetClusters(source netip.Addr, clusters []openflow.Cluster) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.fail; err != nil {
+		r.fail = nil
+		return err
+	}
+	r.source, r.clusters = source, clusters
+	r.check()
+	return nil
+}
+
+func (r *recorder) End(zone uint16, ended func(*conntrack.Connection) bool) error {
+	to := func(server string) *conntrack.Connection {
+		return &conntrack.Connection{Reply: conntrack.Tuple{Source: addr(server)}}
+	}
+	if ended(to("10.96.0.9")) {
+		r.t.Errorf("a connection within the cluster ends")
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if ended(to("10.112.0.9")) {
+		r.ended = append(r.ended, zone)
+	}
+	return nil
+}
+
+func (r *recorder) check() {
+	for _, c := range r.clusters {
+		known := !c.Peer.IsValid()
+		for _, a := range r.addresses {
+			known = known || a == c.Gateway
+		}
+		if !known {
+			r.t.Errorf("flows lead to %v, but the host knows %v", c.Gateway, r.addresses)
+		}
+	}
+}
+
+func (r *recorder) state() (netip.Addr, []openflow.Cluster, []netip.Addr) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.source, r.clusters, r.addresses
+}
+
+// bench is a controller of Node n1 with its surroundings.
+type bench struct {
+	*recorder
+	*Controller
+	problems *problem.Recorder
+	objects  dynamic.Interface
+}
+
+func newBench(t *testing.T, fail error, objects ...runtime.Object) *bench {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	kube := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
+	reader := noderoute.NewReader()
+	require.NoError(t, reader.Follow(kube.Core().V1().Nodes()))
+	b := &bench{recorder: &recorder{t: t, fail: fail}, problems: problem.NewRecorder()}
+	b.objects = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+		v1alpha1.Gateways: "GatewayList", v1alpha1.ClusterInfoImports: "ClusterInfoImportList",
+	})
+	for _, o := range objects {
+		b.create(o)
+	}
+	var err error
+	b.Controller, err = New(Config{NodeName: "n1", Namespace: "kube-system", Objects: b.objects, Nodes: reader, Flows: b.recorder, Host: b.recorder, End: b.End, Problems: b.problems})
+	require.NoError(t, err)
+	b.SetNeeded([]dependency.Address{{Addr: addr("172.18.0.1"), Kind: dependency.Host, What: "a next hop of the Node"}})
+	b.Controller.setNode("n1", noderoute.Accepted{Addresses: []netip.Addr{addr("172.18.0.2")}})
+	b.Controller.setNode("n2", noderoute.Accepted{Addresses: []netip.Addr{addr("172.18.0.3")}})
+	kube.Start(ctx.Done())
+	done := make(chan struct{})
+	go func() { defer close(done); b.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done; kube.Shutdown() })
+	return b
+}
+
+func resourceOf(o *unstructured.Unstructured) schema.GroupVersionResource {
+	if o.GetKind() == v1alpha1.GatewayKind {
+		return v1alpha1.Gateways
+	}
+	return v1alpha1.ClusterInfoImports
+}
+
+func (b *bench) create(object runtime.Object) {
+	o := object.(*unstructured.Unstructured)
+	_, err := b.objects.Resource(resourceOf(o)).Namespace(o.GetNamespace()).Create(context.Background(), o, metav1.CreateOptions{})
+	require.NoError(b.t, err)
+}
+
+func (b *bench) update(object runtime.Object) {
+	o := object.(*unstructured.Unstructured)
+	_, err := b.objects.Resource(resourceOf(o)).Namespace(o.GetNamespace()).Update(context.Background(), o, metav1.UpdateOptions{})
+	require.NoError(b.t, err)
+}
+
+func (b *bench) remove(resource schema.GroupVersionResource, name string) {
+	require.NoError(b.t, b.objects.Resource(resource).Namespace("kube-system").Delete(context.Background(), name, metav1.DeleteOptions{}))
+}
+
+// becomes waits until the switch leads to these clusters, as the gateway Node or not.
+func (b *bench) becomes(gateway bool, clusters ...openflow.Cluster) {
+	b.t.Helper()
+	require.Eventually(b.t, func() bool {
+		source, have, _ := b.state()
+		return source.IsValid() == gateway && (&decision{source: source, clusters: have}).sameWays(&decision{source: source, clusters: clusters})
+	}, 20*time.Second, time.Millisecond)
+}
+
+// first is the first problem.
+func (b *bench) first() problem.Problem {
+	if problems, _ := b.problems.List(); len(problems) > 0 {
+		return problems[0]
+	}
+	return problem.Problem{}
+}
+
+func encode(t *testing.T, kind string, object any) *unstructured.Unstructured {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	require.NoError(t, err)
+	u := &unstructured.Unstructured{Object: fields}
+	u.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(kind))
+	return u
+}
+
+func TestController(t *testing.T) {
+	gateway := func(node, internal string) *unstructured.Unstructured {
+		return encode(t, v1alpha1.GatewayKind, gatewayOf(node, "192.0.2.1", internal))
+	}
+	closed := clusterTo("west", "10.112.0.0/12", "172.19.0.2", "172.19.0.2")
+	closed.Peer = netip.Addr{}
+	imported := func(services, ip string) *unstructured.Unstructured {
+		return encode(t, v1alpha1.ClusterInfoImportKind, importOf("west", services, ip, 1))
+	}
+	direct := clusterTo("west", "10.112.0.0/12", "172.19.0.2", "172.19.0.2")
+	b := newBench(t, errors.New("the switch is away"), gateway("n1", "172.18.0.2"), imported("10.112.0.0/12", "172.19.0.2"))
+	<-b.Synced()
+	b.becomes(true, direct)
+
+	require.Empty(t, b.recorder.ended, "after a restart, the role may be the same as before")
+	b.remove(v1alpha1.Gateways, "n1")
+	b.becomes(false, closed)
+	b.create(gateway("n2", "172.18.0.3"))
+	b.becomes(false, clusterTo("west", "10.112.0.0/12", "172.19.0.2", "172.18.0.3"))
+	require.Eventually(t, func() bool {
+		b.recorder.mu.Lock()
+		defer b.recorder.mu.Unlock()
+		return slices.Equal(b.recorder.ended, []uint16{openflow.ConntrackZoneIPv4, openflow.ConntrackZoneSNAT})
+	}, 20*time.Second, time.Millisecond)
+	b.update(imported("10.112.0.0/12", "172.19.0.9"))
+	b.becomes(false, clusterTo("west", "10.112.0.0/12", "172.19.0.9", "172.18.0.3"))
+	require.Eventually(t, func() bool {
+		_, _, addresses := b.state()
+		return len(addresses) == 3 && addresses[1] == addr("172.19.0.9")
+	}, 20*time.Second, time.Millisecond, "the former gateway's address is removed")
+
+	b.update(imported("10.96.0.0/16", "172.19.0.9"))
+	b.becomes(false)
+	require.Equal(t, ReasonClusterRefused, b.first().Reason)
+	b.SetNeeded([]dependency.Address{{Addr: addr("172.19.0.9"), Kind: dependency.Server, What: "the name server"}})
+	b.update(imported("10.112.0.0/12", "172.19.0.9"))
+	require.Eventually(t, func() bool {
+		return b.first().Message == "it has no effect: its gateway address 172.19.0.9 is the name server of this cluster"
+	},
+		20*time.Second, time.Millisecond)
+	b.SetNeeded(nil)
+	b.becomes(false, clusterTo("west", "10.112.0.0/12", "172.19.0.9", "172.18.0.3"))
+	require.Eventually(t, func() bool { return b.first() == problem.Problem{} }, 20*time.Second, time.Millisecond)
+	b.remove(v1alpha1.ClusterInfoImports, "west-clusterinfo")
+	b.becomes(false)
+}
+
+// The start ends without any object.
+func TestStartWithoutCRDs(t *testing.T) {
+	b := newBench(t, nil)
+	<-b.Synced()
+	b.becomes(false)
+}
