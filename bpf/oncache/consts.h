@@ -19,6 +19,7 @@ typedef __u32 __attribute__((__may_alias__)) word4;
 #define MARK_EPOCH_MASK 0x3ff00000u
 #define MARK_STAMP 0x20000000u /* set in every stamp, and in no epoch */
 #define STAMP_NUMBER_MASK 0x1ffu
+#define MARK_OPENING 0x20000000u /* beside an epoch: Open vSwitch has let the packet open a connection */
 #define MARK_TICKET_MASK 0x000f3f00u
 #define MARK_OURS (MARK_EPOCH_MASK | MARK_TICKET_MASK)
 
@@ -43,6 +44,7 @@ typedef __u32 __attribute__((__may_alias__)) word4;
 #define SERVICE_ADDRESSES 65536 /* with an Endpoint that is a Pod; the others stay on Open vSwitch */
 #define NODE_SLOTS 8192		/* remote Nodes: Kubernetes supports 5,000 */
 #define KEYS 65536		/* source ports; 0 means none */
+#define OPENINGS 65536		/* client, server and port, of local Pods */
 
 /* Header lengths in bytes. IP and tunnel headers of the packets that we handle have no options or extensions. */
 #define L2_LEN 14

@@ -7,15 +7,17 @@
 #include "condition.h"
 #include "parse.h"
 
-/* parse_learned reads a packet that has a ticket, and finds out whether anything may be learned from its kind. */
-static __always_inline enum onc_reason parse_learned(struct __sk_buff *skb, __u32 off, __be16 type, struct packet *p)
+/* parse_learned reads a packet that has a ticket, and finds out whether anything may be learned from its kind; from a
+ * SYN only openings. */
+static __always_inline enum onc_reason parse_learned(struct __sk_buff *skb, __u32 off, __be16 type, struct packet *p,
+						     bool opening)
 {
 	enum onc_reason reason = parse_type(skb, off, type, p);
 
 	if (reason)
 		return reason;
 	/* A packet merged into the one with the ticket: the flow has just ended. */
-	return opens_or_ends(p) && !is_syn_ack(p) ? ONC_TCP_FLAGS : ONC_OK;
+	return opens_or_ends(p) && !is_syn_ack(p) && !(opening && is_syn(p)) ? ONC_TCP_FLAGS : ONC_OK;
 }
 
 /* now_valid fills v with the present state on which an entry learned now depends. Each generation is read before the

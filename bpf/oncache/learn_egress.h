@@ -10,6 +10,7 @@
 #include "learn.h"
 #include "maps.h"
 #include "node.h"
+#include "openings.h"
 #include "parse.h"
 #include "rewriting.h"
 #include "template.h"
@@ -39,6 +40,8 @@ static __always_inline enum onc_reason learn_egress(struct __sk_buff *skb, const
 		return ONC_TCP_FLAGS;
 	if (!admit(l, &fresh->v, other, as_valid(other, &fresh->v), fresh->to.port))
 		return ONC_SHARE;
+	if (has_openings && is_syn_ack(l->p))
+		prove_opening(l->back, &fresh->v, true);
 	own = own_egress(l->p, &fresh->to, &same);
 	if (rewrites && own)
 		forget_old_key(own);
@@ -63,7 +66,7 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	off = skb->protocol == bpf_htons(ETH_P_IPV6) ? OUTER6_LEN : OUTER4_LEN;
 	if ((void *)(long)skb->data + off > (void *)(long)skb->data_end)
 		return ONC_MALFORMED;
-	reason = parse_learned(skb, off, ether_type((void *)(long)skb->data + off), &p);
+	reason = parse_learned(skb, off, ether_type((void *)(long)skb->data + off), &p, has_openings);
 	if (reason)
 		return reason;
 	reason = redeem(mark, ONC_EGRESS, &p, &back, &t, &fresh.to);
@@ -79,12 +82,14 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	node = get_node(node_slot);
 	if (!ep || !node)
 		return ONC_NO_ENDPOINT;
-	reason = now_valid(&fresh.v, c, t.endpoint, ep, node_slot, node, mark);
+	reason = now_valid(&fresh.v, c, t.endpoint, ep, node_slot, node, teaching_mark(&p, mark));
 	if (reason)
 		return reason;
 	if (!sent_by(&p, ep))
 		return ONC_NO_ENDPOINT;
 	if (!learn_template(skb, c, node, fresh.v.node_gen))
 		return ONC_TEMPLATE;
+	if (has_openings && is_syn(&p))
+		return learn_opening(c, &p, (struct onc_entry *)&fresh, false, fresh.to.port, &back.key6);
 	return learn_egress(skb, &(struct lesson){c, &p, &back, &p, ONC_EGRESS, skb->len - off}, &t, &fresh);
 }

@@ -12,6 +12,7 @@
 #include "learn.h"
 #include "maps.h"
 #include "node.h"
+#include "openings.h"
 #include "parse.h"
 #include "ticket.h"
 #include "translation.h"
@@ -55,6 +56,8 @@ static __always_inline enum onc_reason learn_ingress(const struct lesson *l, con
 	}
 	if (!admit(l, &fresh->v, other, as_valid(other, &fresh->v), fresh->to.port))
 		return ONC_SHARE;
+	if (has_openings && is_syn_ack(l->p) && !fresh->to.port)
+		prove_opening(l->back, &fresh->v, false);
 	own = own_ingress(l->p, fresh, &same);
 	return enter_ingress(l, own, fresh, same);
 }
@@ -76,7 +79,7 @@ static __noinline enum onc_reason ingress_init(struct __sk_buff *skb, const stru
 	if (skb->vlan_present)
 		return ONC_NOT_IP;
 	pull(skb, L2_LEN + IP6_LEN + TCP_LEN);
-	reason = parse_learned(skb, L2_LEN, skb->protocol, &p);
+	reason = parse_learned(skb, L2_LEN, skb->protocol, &p, has_openings && !gateway);
 	if (reason)
 		return reason;
 	reason = redeem(mark, ONC_INGRESS, &p, &back, &t, &fresh.to);
@@ -102,7 +105,7 @@ static __noinline enum onc_reason ingress_init(struct __sk_buff *skb, const stru
 	node = get_node(node_slot);
 	if (!ep || !node)
 		return ONC_NO_ENDPOINT;
-	reason = now_valid(&fresh.v, c, endpoint_slot, ep, node_slot, node, mark);
+	reason = now_valid(&fresh.v, c, endpoint_slot, ep, node_slot, node, teaching_mark(&p, mark));
 	/* The host has not opened it. */
 	if (gateway && reason == ONC_NOT_ESTABLISHED)
 		note_rare(&p);
@@ -112,6 +115,8 @@ static __noinline enum onc_reason ingress_init(struct __sk_buff *skb, const stru
 	if ((void *)(eth + 1) > (void *)(long)skb->data_end || ep->ifindex != skb->ifindex || !received_by(&p, ep) ||
 	    !same_mac(eth->h_dest, ep->mac))
 		return ONC_NO_ENDPOINT;
+	if (has_openings && is_syn(&p))
+		return learn_opening(c, &p, (struct onc_entry *)&fresh, true, fresh.to.port, &back.key6);
 	__builtin_memcpy(fresh.macs, eth, sizeof(fresh.macs));
 	return learn_ingress(&(struct lesson){c, &p, &back, &back, ONC_INGRESS, skb->len - L2_LEN}, &t, gateway,
 			     &fresh);

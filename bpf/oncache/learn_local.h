@@ -147,7 +147,7 @@ static __noinline enum onc_reason ingress_init_local(struct __sk_buff *skb, __u3
 	if (!c || skb->vlan_present)
 		return ONC_NOT_IP;
 	pull(skb, L2_LEN + IP6_LEN + TCP_LEN);
-	reason = parse_learned(skb, L2_LEN, skb->protocol, &p);
+	reason = parse_learned(skb, L2_LEN, skb->protocol, &p, false);
 	if (reason)
 		return reason;
 	reason = redeem_local(mark, &p, &back, &t, &fresh.to);

@@ -15,6 +15,9 @@
  * compiled for either value from there on: each further branch would leave instructions in the hits of both. */
 const volatile bool rewrites = false;
 
+/* oncache.openings: programs learn openings (openings.h). Set and removed in the same way. */
+const volatile bool has_openings = false;
+
 /* Where struct sk_buff of the running kernel has ip_summed: the byte, and the position in it. 0: the kernel does not
  * say, or has no way to read it (summed.h). Also set by the agent. */
 const volatile __u32 summed_at = 0;
@@ -163,6 +166,17 @@ struct {
 	__type(key, __u32);
 	__type(value, struct onc_restore);
 } restores SEC(".maps");
+
+/* The verdicts of Open vSwitch about new connections of a client to a port of a server. The key is of what the client
+ * sends, in the form of struct onc_passed, with port 0; pad[0] is 1 if the server is the local Pod. An LRU map:
+ * connections whose opening is gone are opened by Open vSwitch. The agent makes it small for programs without openings.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, OPENINGS);
+	__type(key, struct onc_flow6);
+	__type(value, struct onc_entry);
+} openings SEC(".maps");
 
 /* Packets on the way through Open vSwitch, by ticket number. */
 struct {

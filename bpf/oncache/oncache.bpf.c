@@ -11,6 +11,7 @@
 #include "learn_egress.h"
 #include "learn_ingress.h"
 #include "learn_local.h"
+#include "openings.h"
 #include "rewriting.h"
 #include "stamp.h"
 
@@ -23,6 +24,8 @@ static __always_inline int egress_verdict(struct __sk_buff *skb, bool gateway, b
 	if (concerns_flow(reason)) {
 		if (reason != ONC_END || egress_end(skb, gateway))
 			egress_miss(skb, c, forget_reason(reason, skb->len), gateway);
+		else if (has_openings && !gateway)
+			ask_by_egress(skb);
 		return TC_NEXT;
 	}
 	count(ONC_EGRESS, reason);
@@ -95,6 +98,8 @@ static __always_inline int ingress_verdict(struct __sk_buff *skb, bool rewriting
 	if (concerns_flow(reason)) {
 		if (reason != ONC_END || ingress_end(skb))
 			ingress_miss(skb, c, forget_reason(reason, skb->len));
+		else if (has_openings)
+			ask_by_ingress(skb);
 		return TC_NEXT;
 	}
 	count(ONC_INGRESS, reason);

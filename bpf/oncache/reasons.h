@@ -68,6 +68,11 @@ enum onc_reason {
 	ONC_RESTORED, /* rewritten packet for which Open vSwitch decides: encapsulated again */
 	ONC_NO_KEY,   /* no key was free for the packet's flow */
 
+	/* SYNs, with openings. Egress and Ingress count the first in addition to ONC_TCP_FLAGS. */
+	ONC_WOULD_OPEN,	     /* Open vSwitch let the last one of the same client, server and port pass */
+	ONC_OPENING_LEARNED, /* opening written */
+	ONC_OPENING_RENEWED, /* opening confirmed for another lease */
+
 	ONC_REASONS
 };
 

@@ -113,9 +113,9 @@ static __always_inline void note_datagram(struct onc_ticket *t, const struct pac
 /* issue writes a ticket and marks the packet with its number. While a ticket is kept, only packets of its flow get the
  * number: behind Open vSwitch, nothing would tell a packet to another peer from one that was translated. One CPU at a
  * time writes or reads a ticket; a packet that finds another one doing so goes without. known: the flow has an entry.
- * hash is the flow's.
+ * hash is the flow's. It reports whether the packet has the number.
  */
-static __always_inline void issue(struct __sk_buff *skb, enum onc_program program, const struct packet *p, __u32 hash,
+static __always_inline bool issue(struct __sk_buff *skb, enum onc_program program, const struct packet *p, __u32 hash,
 				  __u32 endpoint, bool known)
 {
 	__u32 slot = slot_of(hash), state, lost = 0;
@@ -124,17 +124,17 @@ static __always_inline void issue(struct __sk_buff *skb, enum onc_program progra
 	bool same;
 
 	if (!t)
-		return;
+		return false;
 	state = *(const volatile __u32 *)&t->program;
 	if (state == TICKET_BUSY)
-		return;
+		return false;
 	same = same_flow(t, p);
 	if (same && lost_lately(t, now) >= LOST_TICKETS && state != TICKET_REDEEMED &&
 	    (known || note_at(hash) != NOTE_RARE) && bpf_get_prandom_u32() % RARE_PACKETS)
-		return;
+		return false;
 	if (!is_kept(t, state, now) || (!same && may_take(t, known))) {
 		if (__sync_val_compare_and_swap(&t->program, state, TICKET_BUSY) != state)
-			return;
+			return false;
 		if (same) {
 			lost = lost_before(t, state, hash, lost_lately(t, now));
 			t->vain++;
@@ -150,9 +150,10 @@ static __always_inline void issue(struct __sk_buff *skb, enum onc_program progra
 	} else if (same) {
 		note_datagram(t, p, now);
 	} else {
-		return;
+		return false;
 	}
 	skb->mark = (skb->mark & ~MARK_OURS) | ticket_mark(slot);
+	return true;
 }
 
 /* cancel takes back the ticket of the flow with this hash if it has one that is not redeemed. Its packet keeps the

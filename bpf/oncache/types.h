@@ -87,7 +87,9 @@ struct onc_keys {
 	__u32 due;    /* when tell must be told next, if it is not 0 */
 };
 
-/* How every flow entry begins. */
+/* How every flow entry begins, and an opening: packets is then the number of SYNs that it covered; bytes and seen are
+ * 0.
+ */
 struct onc_entry {
 	struct onc_validity v;
 	struct onc_seen seen;

@@ -203,6 +203,7 @@ func pipelineFeatures(o *options) openflow.Features {
 		EgressShaping:  o.hasEgress() && o.gates.Enabled(features.EgressTrafficShaping),
 		TrafficControl: o.gates.Enabled(features.TrafficControl),
 		ONCache:        o.gates.Enabled(features.ONCache),
+		Openings:       o.gates.Enabled(features.ONCache) && o.config.ONCache.Openings,
 		CutConnections: o.cutsConnections(),
 		Multicluster:   o.connectsClusters(),
 		Traceflow:      o.gates.Enabled(features.Traceflow),

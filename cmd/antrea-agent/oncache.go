@@ -110,6 +110,7 @@ func newManager(o *options, n *node, pods *podfeed.Feed) (*oncache.Manager, erro
 		TunnelCsum:        network.TunnelCsum,
 		Rewrite:           o.config.ONCache.RewritesPackets(),
 		RewritePort:       uint16(o.config.ONCache.RewritePort),
+		Openings:          o.config.ONCache.Openings,
 		Mirrored:          func() (func(string) bool, error) { return oncache.Mirrored(n.bridge, config.DefaultTunPortName) },
 		DatapathExists:    datapathExists(o.config.OVSDatapathType),
 		ConntrackZoneIPv4: openflow.ConntrackZoneIPv4, ConntrackZoneIPv6: openflow.ConntrackZoneIPv6,
@@ -142,7 +143,9 @@ func formerCacheOf(o *options) round.FormerCache {
 	former := formerCache
 	if o.gates.Enabled(features.ONCache) && o.config.ONCache.Mode == datapath.ModeEnforce.String() && !o.config.TunnelCsum && !o.encrypts() {
 		former.Agrees = func(epochs map[netip.Addr]uint16) (bool, error) {
-			return datapath.Agrees(oncache.DefaultPinPath, o.config.ONCache.MaxFlows, o.config.ONCache.RewritesPackets(), epochs)
+			return datapath.Agrees(datapath.Options{
+				PinPath: oncache.DefaultPinPath, MaxFlows: o.config.ONCache.MaxFlows, Rewrite: o.config.ONCache.RewritesPackets(), Openings: o.config.ONCache.Openings,
+			}, epochs)
 		}
 	}
 	return former

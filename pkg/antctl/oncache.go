@@ -21,7 +21,8 @@ var oncacheDefinition = Definition{
 	Long: "Print a summary of the ONCache fast path of this Node, or one of its views:\n" +
 		"  flows      cached flows, one row per direction, the busiest first\n" +
 		"  nodes      remote Nodes, and whether flows may go to them\n" +
-		"  endpoints  local Pods that may use the cache",
+		"  endpoints  local Pods that may use the cache\n" +
+		"  openings   verdicts of Open vSwitch about new TCP connections, with oncache.openings",
 	Example: "  antctl get oncache\n  antctl get oncache --watch\n  antctl get oncache flows -n ns1 -p pod1\n  antctl get oncache flows --ip 10.10.1.2 --limit 20\n  antctl get oncache nodes -o json",
 	Args:    []Arg{{Name: "view"}},
 	Watch:   true,
@@ -40,6 +41,8 @@ var oncacheDefinition = Definition{
 			return List(oncacheNodeColumns...)
 		case "endpoints":
 			return List(oncacheEndpointColumns...)
+		case "openings":
+			return List(oncacheOpeningColumns...)
 		default:
 			return Layout[api.Status]{func(s api.Status) Result { return Result{Data: s, Table: oncacheSummary(s)} }}
 		}
@@ -111,6 +114,17 @@ var oncacheNodeColumns = []Column[api.NodeInfo]{
 		return fmt.Sprint(n.Slot)
 	}},
 	{"ON-OVS", func(n api.NodeInfo) string { return cmp.Or(n.OnOVS, "-") }},
+}
+
+var oncacheOpeningColumns = []Column[api.OpeningInfo]{
+	{"CLIENT", func(o api.OpeningInfo) string { return o.Client }},
+	{"SERVER", func(o api.OpeningInfo) string { return o.Server }},
+	{"LOCAL-POD", func(o api.OpeningInfo) string { return o.Pod }},
+	{"REMOTE-NODE", func(o api.OpeningInfo) string { return o.Node }},
+	{"STATE", func(o api.OpeningInfo) string { return o.State }},
+	{"COVERED", func(o api.OpeningInfo) string { return fmt.Sprint(o.Covered) }},
+	{"LEASE", func(o api.OpeningInfo) string { return seconds(max(o.LeaseSeconds, 0)) }},
+	{"AGE", func(o api.OpeningInfo) string { return seconds(o.AgeSeconds) }},
 }
 
 var oncacheEndpointColumns = []Column[api.EndpointInfo]{
@@ -191,8 +205,21 @@ func oncacheSummary(s api.Status) Table {
 	}
 	counts("  missed: ", func(d api.DirectionStats) map[string]uint64 { return d.MissReasons })
 	counts("  not cacheable: ", func(d api.DirectionStats) map[string]uint64 { return d.Uncacheable })
-	t.Rows = append(t.Rows, upkeepRows(s)...)
+	t.Rows = append(append(t.Rows, openingRows(s.Openings)...), upkeepRows(s)...)
 	return t
+}
+
+// openingRows are about openings, if the Node has them.
+func openingRows(o *api.Openings) [][]string {
+	if o == nil {
+		return nil
+	}
+	return [][]string{
+		{"openings", fmt.Sprint(o.Entries), "-"},
+		{"  connections covered", fmt.Sprint(o.Covered), "-"},
+		{"  learned", fmt.Sprint(o.Learned), "-"},
+		{"  renewed", fmt.Sprint(o.Renewed), "-"},
+	}
 }
 
 func nodeRows(s api.Status) [][]string {

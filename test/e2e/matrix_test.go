@@ -124,6 +124,7 @@ func TestGeneveGateOnChanges(t *testing.T) {
 		area{"Unavailable", testUnavailable},
 		area{"OpenVSwitch", testOpenVSwitch},
 		area{"OpenVSwitchAway", testOpenVSwitchAway},
+		area{"Openings", testOpenings},
 		area{"GateSwitch", testGateSwitch}, // last: it changes the cluster's gate
 	)
 }

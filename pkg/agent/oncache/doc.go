@@ -28,6 +28,7 @@
 //	shares.go                      dividing the cache among the Pods
 //	bridge.go                      mirrors of the bridge, and the state that it keeps for the cache
 //	sysctl.go, upkeep.go           conntrack's window tracking, and the repair of what others change
+//	openings.go, redirects.go      openings, as antctl shows them, and changes of Services that concern them
 //	status.go, reasons.go, metrics.go, dump.go  what antctl, /metrics and support bundles show
 package oncache
 

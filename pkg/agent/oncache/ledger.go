@@ -59,6 +59,8 @@ type ledger struct {
 	evictions api.Evictions
 	// rewrites reports whether a Node may be told keys.
 	rewrites func(name string) bool
+	// openings: Open vSwitch marks packets of Pods that open connections.
+	openings bool
 	// failures are shared with the Manager. delays records how long Pods could not learn.
 	failures *failures
 	delays   prometheus.Histogram
@@ -117,9 +119,9 @@ func (l *ledger) Begin(c coherency.Change) ([]coherency.Mark, func(error)) {
 	}()
 	removed := l.named(c.RemovedInterfaces)
 	changed := l.named(c.Interfaces)
-	// A stale megaflow may still send to the Node's old address. Only a new epoch of every endpoint keeps the cache
-	// from learning that.
-	if c.All || l.changesNodes(c) {
+	// A stale megaflow may still send to the Node's old address, or to a Pod whose address has become a Service's. Only a new epoch of
+	// every endpoint keeps the cache from learning that.
+	if c.All || l.changesNodes(c) || l.redirects(c) {
 		changed = slices.Collect(maps.Values(l.endpoints))
 	}
 	changed = except(changed, removed)
@@ -219,7 +221,7 @@ func (l *ledger) nextMark(e *endpoint) coherency.Mark {
 	if epoch != 0 {
 		l.dp.NoteEpoch(e.slot, uint32(epoch))
 	}
-	return coherency.Mark{InterfaceName: e.pod.InterfaceName, OFPort: e.pod.OFPort, Epoch: epoch}
+	return coherency.Mark{InterfaceName: e.pod.InterfaceName, OFPort: e.pod.OFPort, Epoch: epoch, Openings: l.openings && !e.pod.Gateway}
 }
 
 // publish makes an epoch current and voids all entries of the endpoint.

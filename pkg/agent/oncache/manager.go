@@ -68,6 +68,8 @@ type Config struct {
 	// rewritten packets, of TCP and UDP.
 	Rewrite     bool
 	RewritePort uint16
+	// Openings: the programs learn openings.
+	Openings bool
 	// TunnelDevice is the name of the kernel's device for the tunnel.
 	TunnelDevice string
 	// Mirrored returns a function that reports whether a mirror of Open vSwitch copies an interface's packets; nil for
@@ -206,7 +208,7 @@ func (m *Manager) start(ctx context.Context) error {
 	}
 	m.ledger = newLedger(m.dp, time.Now, m.wakeMarks, former, rand.Uint32N(datapath.MaxEpoch))
 	m.ledger.failures = m.failures
-	m.ledger.rewrites = m.rewriters.has
+	m.ledger.rewrites, m.ledger.openings = m.rewriters.has, m.config.Openings
 	m.rewriters.follow(m.ledger.setRewrites)
 	m.store.Subscribe(m.pods.changed)
 	// The gateway comes first, so that it has a slot however many Pods there are.
@@ -234,7 +236,7 @@ func (m *Manager) reservedPort() uint16 {
 }
 
 func (c *Config) options() datapath.Options {
-	o := datapath.Options{PinPath: c.PinPath, MaxFlows: c.MaxFlows, Hook: c.Hook, Rewrite: c.Rewrite}
+	o := datapath.Options{PinPath: c.PinPath, MaxFlows: c.MaxFlows, Hook: c.Hook, Rewrite: c.Rewrite, Openings: c.Openings}
 	if c.IPv6 {
 		o.MaxFlows6 = c.MaxFlows
 	}

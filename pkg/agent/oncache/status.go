@@ -62,6 +62,9 @@ func (m *Manager) Status() (*api.Status, error) {
 	if err := m.readMaps(s); err != nil {
 		return nil, err
 	}
+	if s.Openings, err = m.openingStats(counters); err != nil {
+		return nil, err
+	}
 	updates := m.tracking.Stats()
 	s.Conntrack = api.Conntrack{Segments: updates.Passed, Idle: updates.Idle, Failed: updates.Failed}
 	s.PodsOnOVS = m.pods.podsOnOVS()

@@ -99,6 +99,7 @@ func TestInterceptorIsTold(t *testing.T) {
 	nodeB := coherency.Node{Name: "node-b", Reach: reach.ThroughTunnel(oftest.RemotePeer), PodCIDRs: []netip.Prefix{oftest.RemoteCIDR}}
 	moved := nodeB
 	moved.Reach.Address = netip.MustParseAddr("192.168.77.103")
+	clusterIP := []netip.Addr{oftest.ClusterIP.Addr()}
 	for _, test := range []struct {
 		name   string
 		before func(openflow.Client) error
@@ -131,11 +132,11 @@ func TestInterceptorIsTold(t *testing.T) {
 		}, coherency.Change{Nodes: []coherency.Node{moved}}},
 		{"removed Node", oftest.InstallRemoteNode, func(c openflow.Client) error { return c.UninstallNodeFlows("node-b") },
 			coherency.Change{RemovedNodes: []string{"node-b"}}},
-		{"new Service", oftest.InstallPodA, oftest.InstallClusterPort, coherency.Change{Services: map[netip.Addr]bool{oftest.ClusterIP.Addr(): true}}},
+		{"new Service", oftest.InstallPodA, oftest.InstallClusterPort, coherency.Change{Frontends: clusterIP, Services: map[netip.Addr]bool{oftest.ClusterIP.Addr(): true}}},
 		{"Service with another Endpoint", oftest.InstallClusterPort, func(c openflow.Client) error { return c.InstallService(oftest.ClusterPort(oftest.ElsewhereEndpoint)) },
-			coherency.Change{}},
+			coherency.Change{Frontends: clusterIP}},
 		{"Service without a Pod", oftest.InstallClusterPort, func(c openflow.Client) error { return c.InstallService(oftest.ClusterPort(oftest.HostEndpoint)) },
-			coherency.Change{Services: map[netip.Addr]bool{oftest.ClusterIP.Addr(): false}}},
+			coherency.Change{Frontends: clusterIP, Services: map[netip.Addr]bool{oftest.ClusterIP.Addr(): false}}},
 		{"removed Service", oftest.InstallClusterPort, func(c openflow.Client) error { return c.UninstallService(oftest.ClusterPort().Name) },
 			coherency.Change{Services: map[netip.Addr]bool{oftest.ClusterIP.Addr(): false}}},
 		{"other clusters", nil, setClusters(oftest.NodeIP), coherency.Change{All: true}},

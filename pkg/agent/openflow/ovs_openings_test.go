@@ -108,3 +108,98 @@ func TestFormerEpochsOfOpenings(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[uint32]uint16{oftest.PodAPort: 7}, hits.written)
 }
+
+// openingsOfPodA asks for marks with openings in each bundle, as the cache does.
+func openingsOfPodA() *oftest.Recorder {
+	return &oftest.Recorder{Marks: []coherency.Mark{{InterfaceName: "pod-a", OFPort: oftest.PodAPort, Epoch: 7, Openings: true}}}
+}
+
+// TestSourcePorts: a Pod with a rule about source ports has no marks of openings from the bundle on that installs the rule, in either direction,
+// whatever the rule's effect, until the last one is gone. Other Pods have theirs.
+func TestSourcePorts(t *testing.T) {
+	const opening, rule, other = 0x207, 3, 4
+	from := policy.Service{Protocol: of.IPProtoTCP, SourcePort: 1000, SourceMask: 0xfff8}
+	ordered := func(r *policy.Rule, action policy.Action) *policy.Rule {
+		r.Name, r.Effect = "rule", policy.Effect{Order: policy.Order{Stage: policy.StageTiers, Tier: 250, Policy: 5}, Action: action}
+		return r
+	}
+	for name, applied := range map[string]*policy.Rule{
+		"egress drop":   ordered(oftest.Egress(rule, oftest.PolicyPodA, oftest.Prefixes("10.99.0.0/16"), from), policy.Drop),
+		"ingress allow": ordered(oftest.Ingress(rule, oftest.PolicyPodA, oftest.Prefixes("10.99.0.0/16"), from), policy.Allow),
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newOpeningsBridge(t)
+			b.C.SetInterceptor(openingsOfPodA())
+			require.EqualValues(t, opening, b.Trace(oftest.PodAToRemote, oftest.CTNew).Epoch())
+			requireNone := func() {
+				for _, packet := range []string{oftest.PodAToRemote, oftest.RemoteToPodA} {
+					require.EqualValues(t, oftest.EpochUnset, b.Trace(packet, oftest.CTNew).Epoch(), packet)
+				}
+				require.EqualValues(t, 7, b.Trace(oftest.PodAToRemote+",ct_mark=3", oftest.CTEstablished).Epoch())
+			}
+			require.NoError(t, b.C.UpdatePolicyRules([]*policy.Rule{applied}, nil))
+			requireNone()
+			require.NoError(t, b.C.InstallMarkFlows(openingsOfPodA().Marks), "outside of a change")
+			requireNone()
+			second := *applied
+			second.FlowID = other
+			require.NoError(t, b.C.UpdatePolicyRules([]*policy.Rule{&second}, []uint32{rule}))
+			requireNone()
+			require.NoError(t, b.C.UpdatePolicyRules(nil, []uint32{other}))
+			require.EqualValues(t, opening, b.Trace(oftest.PodAToRemote, oftest.CTNew).Epoch())
+			require.EqualValues(t, opening, b.Trace(oftest.RemoteToPodA, oftest.CTNew).Epoch())
+		})
+	}
+	t.Run("of another Pod", func(t *testing.T) {
+		b := newOpeningsBridge(t)
+		b.C.SetInterceptor(openingsOfPodA())
+		require.NoError(t, b.C.UpdatePolicyRules([]*policy.Rule{ordered(oftest.Ingress(rule, oftest.PolicyPodB, nil, from), policy.Drop)}, nil))
+		require.EqualValues(t, opening, b.Trace(oftest.PodAToRemote, oftest.CTNew).Epoch())
+	})
+}
+
+// TestSourcePortsOfUnknownBundles: while the switch may have a rule, marks that are sent without a change do not ignore it.
+func TestSourcePortsOfUnknownBundles(t *testing.T) {
+	c, fake := oftest.NewTestClient(t, openingsFeatures)
+	require.NoError(t, oftest.InstallPodA(c))
+	c.SetInterceptor(openingsOfPodA())
+	openings := func() (n int) {
+		for _, flow := range fake.Flows() {
+			if strings.Contains(flow.String(), "0x207") {
+				n++
+			}
+		}
+		return n
+	}
+	install := func() error { return c.InstallMarkFlows(openingsOfPodA().Marks) }
+	require.NoError(t, install())
+	require.Equal(t, 2, openings())
+	rule := oftest.Ingress(3, oftest.PolicyPodA, nil, policy.Service{Protocol: of.IPProtoTCP, SourcePort: 1000, SourceMask: 0xffff})
+	fake.FailNext(of.ErrDisconnected)
+	require.Error(t, c.UpdatePolicyRules([]*policy.Rule{rule}, nil))
+	require.NoError(t, install())
+	require.Zero(t, openings())
+	require.NoError(t, c.UpdatePolicyRules(nil, nil))
+	require.NoError(t, install())
+	require.Equal(t, 2, openings())
+}
+
+// TestPeersConcernOpenings: a change of nothing but the peers of a rule with an order concerns no established connection, but openings.
+func TestPeersConcernOpenings(t *testing.T) {
+	rule := func(peers ...string) *policy.Rule {
+		r := oftest.Ingress(3, oftest.PolicyPodA, oftest.Prefixes(peers...))
+		r.Name, r.Effect = "rule", policy.Effect{Order: policy.Order{Stage: policy.StageTiers, Tier: 250, Policy: 5}, Action: policy.Drop}
+		return r
+	}
+	for _, openings := range []bool{false, true} {
+		features := openingsFeatures
+		features.Openings = openings
+		c, _ := oftest.NewTestClient(t, features)
+		require.NoError(t, c.UpdatePolicyRules([]*policy.Rule{rule("10.10.1.0/24")}, nil))
+		r := &oftest.Recorder{}
+		c.SetInterceptor(r)
+		require.NoError(t, c.UpdatePolicyRules([]*policy.Rule{rule("10.10.1.0/24", "10.10.2.0/24")}, nil))
+		require.Len(t, r.Changes, 1)
+		require.Equal(t, openings, len(r.Changes[0].Interfaces) == 1, "%+v", r.Changes)
+	}
+}

@@ -55,6 +55,8 @@ type Status struct {
 
 	Evictions Evictions `json:"evictions"`
 	Conntrack Conntrack `json:"conntrack"`
+	// Openings is set with oncache.openings.
+	Openings *Openings `json:"openings,omitempty"`
 	// OpenVSwitchAway is set while Open vSwitch cannot confirm entries.
 	OpenVSwitchAway *Absence `json:"openVSwitchAway,omitempty"`
 	// Programs counts packets by program and reason, without zeros.
@@ -104,6 +106,31 @@ type DirectionStats struct {
 	// Learned is the number of entries written, Renewed of those confirmed.
 	Learned uint64 `json:"learned"`
 	Renewed uint64 `json:"renewed"`
+}
+
+// Openings are verdicts of Open vSwitch about new TCP connections. So far none is used.
+type Openings struct {
+	Entries int    `json:"entries"`
+	Learned uint64 `json:"learned"`
+	Renewed uint64 `json:"renewed"`
+	// Covered are connections for which there was an opening when they began.
+	Covered uint64 `json:"covered"`
+}
+
+// OpeningInfo is one opening.
+type OpeningInfo struct {
+	// Client and Server are a local Pod and a Pod of the remote Node, Server with its port.
+	Client string `json:"client"`
+	Server string `json:"server"`
+	Pod    string `json:"pod"` // namespace/name of the local Pod
+	Node   string `json:"node"`
+	// State is "active", or why the opening does not hold.
+	State string `json:"state"`
+	// Covered is the number of connections for which it was there when they began.
+	Covered uint64 `json:"covered"`
+	// LeaseSeconds is the remaining lease, AgeSeconds the time since it was learned.
+	LeaseSeconds float64 `json:"leaseSeconds"`
+	AgeSeconds   float64 `json:"ageSeconds"`
 }
 
 // FlowInfo is one entry of the cache: one direction of a connection.

@@ -36,6 +36,9 @@ type Change struct {
 	// Services are addresses of Services for which the change matters as follows: from now on, connections of Pods to them may
 	// (true) or cannot (false) be opened to an Endpoint in the Pod network. That affects no flow that is established.
 	Services map[netip.Addr]bool
+	// Frontends are the addresses of Services that the change concerns and does not remove. That affects no flow that is established, but new
+	// connections to Pods, if Pods have these addresses.
+	Frontends []netip.Addr
 	// All is set when the change may affect any flow.
 	All bool
 	// Replay is set when the bundle also sends again everything that the switch should have already. If the switch accepts it, any flow
@@ -51,7 +54,8 @@ type Mark struct {
 	OFPort        uint32
 	Epoch         uint16
 	// Openings: bit 29 of the packet mark and the epoch are also written into packets between the interface and the tunnel that open a TCP
-	// connection, or another one. It must be false for a Pod with rules about more than addresses, protocol and destination port.
+	// connection, or another one, unless there are rules about source ports for the Pod: what they decide about one connection says nothing
+	// about the next.
 	Openings bool
 }
 

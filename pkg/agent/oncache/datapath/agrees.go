@@ -18,13 +18,13 @@ import (
 // Agrees reports whether the programs that an earlier agent has left running have hits, and whether everything that makes hits was
 // learned under the epochs that Open vSwitch writes now, by Pod address. The epochs differ if the earlier agent ended after it had
 // changed the flows of a Pod and before it told the programs. Maps of another layout or size cannot be examined, and never agree.
-// maxFlows and rewrite are options of Load.
-func Agrees(pinPath string, maxFlows uint32, rewrite bool, written map[netip.Addr]uint16) (agree bool, err error) {
-	pins, err := filepath.Glob(filepath.Join(pinPath, "*", "maps", object.BpfMapControl))
+// opts are the options of the present agent's Load, with or without IPv6.
+func Agrees(opts Options, written map[netip.Addr]uint16) (agree bool, err error) {
+	pins, err := filepath.Glob(filepath.Join(opts.PinPath, "*", "maps", object.BpfMapControl))
 	if err != nil {
 		return false, fmt.Errorf("look for pinned maps: %w", err)
 	}
-	known, err := ownLayouts(maxFlows, rewrite)
+	known, err := ownLayouts(opts)
 	if err != nil {
 		return false, err
 	}
@@ -53,9 +53,9 @@ func disagrees(e *object.BpfOncEndpoint, written map[netip.Addr]uint16) bool {
 }
 
 // ownLayouts returns the layouts of this version's maps, without IPv6 and with it.
-func ownLayouts(maxFlows uint32, rewrite bool) (layouts []string, err error) {
-	for _, maxFlows6 := range []uint32{0, maxFlows} {
-		spec, err := newSpec(maxFlows, maxFlows6, rewrite)
+func ownLayouts(opts Options) (layouts []string, err error) {
+	for _, opts.MaxFlows6 = range []uint32{0, opts.MaxFlows} {
+		spec, err := newSpec(opts)
 		if err != nil {
 			return nil, err
 		}

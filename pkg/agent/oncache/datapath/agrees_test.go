@@ -21,7 +21,7 @@ func TestAgrees(t *testing.T) {
 	written := map[netip.Addr]uint16{harness.PodIP: harness.Epoch, harness.PodIP6: harness.Epoch}
 	agrees := func(maxFlows uint32, written map[netip.Addr]uint16) bool {
 		t.Helper()
-		agree, err := datapath.Agrees(w.PinPath, maxFlows, false, written)
+		agree, err := datapath.Agrees(datapath.Options{PinPath: w.PinPath, MaxFlows: maxFlows}, written)
 		require.NoError(t, err)
 		return agree
 	}
@@ -34,7 +34,7 @@ func TestAgrees(t *testing.T) {
 		require.False(t, agrees(maxFlows, other), "Open vSwitch has no mark flows for %v", ip)
 	}
 	require.False(t, agrees(2*maxFlows, written), "maps of another size")
-	agree, err := datapath.Agrees(w.PinPath, maxFlows, true, written)
+	agree, err := datapath.Agrees(datapath.Options{PinPath: w.PinPath, MaxFlows: maxFlows, Rewrite: true}, written)
 	require.NoError(t, err)
 	require.False(t, agree, "maps of programs that rewrite nothing")
 
@@ -54,7 +54,7 @@ func TestAgrees(t *testing.T) {
 		w.SetMode(mode)
 		require.False(t, agrees(maxFlows, written), "mode %v has no hits", mode)
 	}
-	agree, err = datapath.Agrees(w.PinPath+"-that-does-not-exist", maxFlows, false, nil)
+	agree, err = datapath.Agrees(datapath.Options{PinPath: w.PinPath + "-that-does-not-exist", MaxFlows: maxFlows}, nil)
 	require.NoError(t, err)
 	require.False(t, agree)
 }

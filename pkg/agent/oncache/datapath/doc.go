@@ -14,7 +14,7 @@
 //	links/<ifindex>-<program>   TCX and netkit links; where the kernel has no TCX there are clsact filters instead
 //
 // Files: load.go, attach.go, clsact.go and foreign.go load and attach; flows.go, delete.go, counters.go,
-// reasons.go, occupancy.go and balance.go read and trim the cache; uplink.go, mode.go, hold.go, endpoints.go, stamps.go, nodes.go,
+// reasons.go, openings.go, occupancy.go and balance.go read and trim the cache; uplink.go, mode.go, hold.go, endpoints.go, stamps.go, nodes.go,
 // pod_networks.go, service_addresses.go and keys.go write what the programs are told, in memory that they share; agrees.go finds out
 // whether the programs of an earlier agent may continue, reset.go, suspend.go, former.go and leftovers.go end what it has begun;
 // reports.go, passed.go and retired.go read the programs' reports; describe.go and dump.go write everything down. The compiled programs and the types of their maps are in internal/object.

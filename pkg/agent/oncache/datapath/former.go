@@ -28,7 +28,7 @@ type Former struct {
 
 // NewFormer does nothing yet. opts are the options of the present agent's Load.
 func NewFormer(opts Options) *Former {
-	return &Former{opts.PinPath, sync.OnceValues(func() ([]string, error) { return ownLayouts(opts.MaxFlows, opts.Rewrite) })}
+	return &Former{opts.PinPath, sync.OnceValues(func() ([]string, error) { return ownLayouts(opts) })}
 }
 
 // DeleteFlow does the same as Datapath.DeleteFlow. Programs that are off have no hits, so nothing need be removed. In maps of another

@@ -38,6 +38,8 @@ type Options struct {
 	// Rewrite loads programs that rewrite packets, and restore them. Other programs have maps of another layout, so they are attached
 	// when no key is in use: see LetKeysEnd.
 	Rewrite bool
+	// Openings loads programs that learn openings.
+	Openings bool
 }
 
 // Datapath is the loaded set of maps and programs. Its methods are safe for concurrent use unless stated.
@@ -76,7 +78,7 @@ func Load(opts Options) (_ *Datapath, err error) {
 	if err := unix.ClockGetres(unix.CLOCK_MONOTONIC_COARSE, &tick); err != nil {
 		return nil, fmt.Errorf("read the resolution of CLOCK_MONOTONIC_COARSE: %w", err)
 	}
-	spec, err := newSpec(opts.MaxFlows, opts.MaxFlows6, opts.Rewrite)
+	spec, err := newSpec(opts)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +161,7 @@ func (d *Datapath) mapArrays() (err error) {
 }
 
 // newSpec is the compiled object with this configuration's sizes.
-func newSpec(maxFlows, maxFlows6 uint32, rewrite bool) (*ebpf.CollectionSpec, error) {
+func newSpec(opts Options) (*ebpf.CollectionSpec, error) {
 	spec, err := object.LoadBpf()
 	if err != nil {
 		return nil, err
@@ -169,17 +171,23 @@ func newSpec(maxFlows, maxFlows6 uint32, rewrite bool) (*ebpf.CollectionSpec, er
 		return nil, fmt.Errorf("count possible CPUs: %w", err)
 	}
 	least := uint32(512 * cpus)
-	maxFlows = max(maxFlows, least)
 	for _, name := range []string{object.BpfMapEgressFlows4, object.BpfMapIngressFlows4} {
-		spec.Maps[name].MaxEntries = maxFlows
+		spec.Maps[name].MaxEntries = max(opts.MaxFlows, least)
 	}
 	for _, name := range []string{object.BpfMapEgressFlows6, object.BpfMapIngressFlows6} {
-		spec.Maps[name].MaxEntries = max(maxFlows6, least)
+		spec.Maps[name].MaxEntries = max(opts.MaxFlows6, least)
 	}
-	if err := spec.Variables[object.BpfVarRewrites].Set(rewrite); err != nil {
-		return nil, fmt.Errorf("set %s: %w", object.BpfVarRewrites, err)
+	for name, value := range map[string]bool{object.BpfVarRewrites: opts.Rewrite, object.BpfVarHasOpenings: opts.Openings} {
+		if err := spec.Variables[name].Set(value); err != nil {
+			return nil, fmt.Errorf("set %s: %w", name, err)
+		}
 	}
-	if !rewrite {
+	if opts.Openings {
+		spec.Maps[object.BpfMapOpenings].MaxEntries = max(spec.Maps[object.BpfMapOpenings].MaxEntries, least)
+	} else {
+		spec.Maps[object.BpfMapOpenings].MaxEntries = 1
+	}
+	if !opts.Rewrite {
 		// This saves 5 MiB. It also keeps these programs, which cannot restore, away from the maps of others, whose keys may be in use.
 		spec.Maps[object.BpfMapRestores].MaxEntries = 1
 	}

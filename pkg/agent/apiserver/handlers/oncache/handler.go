@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oncache serves /oncache: the summary, or with the parameter view a list of flows, nodes or endpoints.
+// Package oncache serves /oncache: the summary, or with the parameter view a list of flows, nodes, endpoints or openings.
 package oncache
 
 import (
@@ -22,6 +22,7 @@ type Querier interface {
 	Flows(oncache.FlowFilter) ([]api.FlowInfo, error)
 	Nodes() []api.NodeInfo
 	Endpoints() []api.EndpointInfo
+	Openings() ([]api.OpeningInfo, error)
 }
 
 // HandleFunc answers from q; nil means that the feature gate ONCache is off.
@@ -46,8 +47,10 @@ func HandleFunc(q Querier) http.HandlerFunc {
 			answer = q.Nodes()
 		case "endpoints":
 			answer = q.Endpoints()
+		case "openings":
+			answer, err = q.Openings()
 		default:
-			http.Error(w, fmt.Sprintf("view %q does not exist; allowed: flows, nodes, endpoints, or none for the summary", view), http.StatusBadRequest)
+			http.Error(w, fmt.Sprintf("view %q does not exist; allowed: flows, nodes, endpoints, openings, or none for the summary", view), http.StatusBadRequest)
 			return
 		}
 		if err != nil {

@@ -26,8 +26,9 @@ func (f *fake) Flows(filter oncache.FlowFilter) ([]api.FlowInfo, error) {
 	f.filter = filter
 	return []api.FlowInfo{{Protocol: "TCP"}}, f.err
 }
-func (f *fake) Nodes() []api.NodeInfo         { return []api.NodeInfo{} }
-func (f *fake) Endpoints() []api.EndpointInfo { return []api.EndpointInfo{{Pod: "ns/a"}} }
+func (f *fake) Nodes() []api.NodeInfo                { return []api.NodeInfo{} }
+func (f *fake) Endpoints() []api.EndpointInfo        { return []api.EndpointInfo{{Pod: "ns/a"}} }
+func (f *fake) Openings() ([]api.OpeningInfo, error) { return []api.OpeningInfo{{Pod: "ns/o"}}, f.err }
 
 type fakeMode struct {
 	mode datapath.Mode
@@ -94,6 +95,7 @@ func TestHandler(t *testing.T) {
 			filter: oncache.FlowFilter{Namespace: "ns", Pod: "a", Node: "n", Address: netip.MustParseAddr("10.10.1.2"), Limit: 5}},
 		{name: "nodes", query: "view=nodes", status: 200, body: "[]"},
 		{name: "endpoints", query: "view=endpoints", status: 200, body: `"pod":"ns/a"`},
+		{name: "openings", query: "view=openings", status: 200, body: `"pod":"ns/o"`},
 		{name: "unknown view", query: "view=zzz", status: 400, body: "allowed: flows, nodes, endpoints"},
 		{name: "bad address", query: "view=flows&ip=zzz", status: 400, body: `ip "zzz"`},
 		{name: "bad limit", query: "view=flows&limit=-1", status: 400, body: `limit "-1"`},

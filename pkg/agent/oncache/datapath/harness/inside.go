@@ -42,8 +42,8 @@ func Look(t testing.TB, pinPath string) *Inside {
 }
 
 // programs says which programs a world has. rewrite: they rewrite packets. helpers: they change checksums by the kernel's helpers, as on
-// kernels that do not tell what a checksum field contains (object.FindSummed).
-type programs struct{ rewrite, helpers bool }
+// kernels that do not tell what a checksum field contains (object.FindSummed). openings: they learn openings.
+type programs struct{ rewrite, helpers, openings bool }
 
 // look is Look for other programs.
 func look(t testing.TB, pinPath string, kind programs) *Inside {
@@ -132,6 +132,7 @@ func (in *Inside) loadPrograms(t testing.TB, path string, kind programs) {
 	spec, err := load()
 	require.NoError(t, err)
 	require.NoError(t, spec.Variables[object.BpfVarRewrites].Set(kind.rewrite))
+	require.NoError(t, spec.Variables[object.BpfVarHasOpenings].Set(kind.openings))
 	if !kind.helpers {
 		require.NoError(t, object.FindSummed(spec))
 	}

@@ -44,7 +44,7 @@ type Result struct {
 }
 
 // additional are reasons that are counted in addition to another one.
-var additional = []string{"restored", "no_key"}
+var additional = []string{"restored", "no_key", "would_open"}
 
 // Run passes one packet through a program, as a device with ifindex would.
 func (w *World) Run(prog *ebpf.Program, ifindex int, mark uint32, packet []byte, tweak ...func(*SKB)) Result {

@@ -71,6 +71,15 @@ func NewStrangersWorld(t *testing.T, f Family) *World {
 	return w
 }
 
+// NewOpeningsWorld is NewStrangersWorld with programs that learn openings.
+func NewOpeningsWorld(t *testing.T, f Family) *World {
+	sandbox.RequireRoot(t)
+	d, in := opening.borrow(t)
+	w := populate(t, d, in, opening.pins, f)
+	w.strangers = true
+	return w
+}
+
 // NewWorldWith loads programs and maps of its own, flow maps of both IP versions with MaxFlows entries.
 func NewWorldWith(t testing.TB, f Family, opts datapath.Options) *World {
 	sandbox.RequireRoot(t)
@@ -78,7 +87,7 @@ func NewWorldWith(t testing.TB, f Family, opts datapath.Options) *World {
 	opts.MaxFlows6 = opts.MaxFlows
 	d, err := datapath.Load(opts)
 	RequireVerified(t, err)
-	in := look(t, opts.PinPath, programs{rewrite: opts.Rewrite})
+	in := look(t, opts.PinPath, programs{rewrite: opts.Rewrite, openings: opts.Openings})
 	t.Cleanup(func() {
 		require.NoError(t, datapath.RemoveAll(opts.PinPath))
 		require.NoError(t, in.Close())

@@ -8,6 +8,7 @@
 //   - delta.go: how the flows of a rule differ from the switch's, without visiting common peers;
 //   - state.go and users.go: which rules share a flow; overflow.go: levels for rules for which a shared flow has no room;
 //   - numbering.go: priorities of rules with an order; seats.go: which rule has which, and moves; former.go: priorities of the agent before;
+//   - sourceports.go: Pods with rules about source ports;
 //   - kinds.go: the tables and actions of a rule; flows.go: the flows of a rule; actions.go: the flows of rules with an order;
 //   - stats.go: how much traffic rules have admitted; log.go, packetin.go: packets for the
 //     agent (packages auditlog, policyreject); reject.go: answers to rejected packets.

@@ -20,15 +20,17 @@ type Policies struct {
 	// stalePoliciesDeleted is set once no policy flow of a former round is left. It is read and written within changes.
 	stalePoliciesDeleted bool
 
-	// mu protects policy, which records which rules use which flows. It changes only within a change.
-	mu     sync.Mutex
-	policy *policyState
+	// mu protects policy, which records which rules use which flows, and sourcePorts. They change only within a change.
+	mu          sync.Mutex
+	policy      *policyState
+	sourcePorts sourcePorts
 }
 
 func New(c *pipeline.Core) *Policies {
-	n := &Policies{policy: newPolicyState()}
+	n := &Policies{policy: newPolicyState(), sourcePorts: newSourcePorts()}
 	n.socket = c.Register("NetworkPolicy", n)
 	n.policies = n.socket.Cache("policyObjects")
+	n.socket.SetSourcePorts(n.concernSourcePorts)
 	return n
 }
 

@@ -76,24 +76,26 @@ func (n *Policies) update(t pipeline.Turn, install []*policy.Rule, remove []uint
 	}
 	plans := change.plans(n.policies)
 	if len(stale) == 0 && !slices.ContainsFunc(plans, func(p flowstore.Plan) bool { return !p.Empty() }) && !t.NeedsResync() {
-		n.apply(change)
-		return nil
+		return markFreed(t, n.apply(change))
 	}
 	// It is unknown which Pods the rules of former rounds were applied to.
 	all := t.Affects(stale, plans...) || returned
+	n.expectSourcePorts(change)
 	if err := t.Commit(coherency.Change{Interfaces: change.interfaces(), All: all}, stale, plans...); err != nil {
 		return fmt.Errorf("install %d and remove %d policy rules: %w", len(install), len(remove), err)
 	}
-	n.apply(change)
+	freed := n.apply(change)
 	n.stalePoliciesDeleted = n.stalePoliciesDeleted || replace
-	return nil
+	return markFreed(t, freed)
 }
 
-// apply records a change that the switch has accepted.
-func (n *Policies) apply(change *policyChange) {
+// apply records a change that the switch has accepted. It returns the interfaces that no rule about source ports concerns any more.
+func (n *Policies) apply(change *policyChange) (freed []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	freed = n.countSourcePorts(change)
 	change.apply()
+	return freed
 }
 
 // stalePolicies returns deletions of the policy flows of former rounds. These flows stay in force until the current policies are

@@ -174,9 +174,10 @@ func (c *policyChange) exchange(id uint32, delta *keyDelta, from, to Level) {
 }
 
 // affects notes the Pods whose connections a change of a rule can concern. A change of nothing but the peers of a rule with an order concerns
-// no connection that has been let through, unless such connections are cut: no other packets come to the rules.
+// no connection that has been let through, unless such connections are cut: no other packets come to the rules. With openings, the cache also
+// knows how new connections are treated.
 func (c *policyChange) affects(old, r *policy.Rule, delta *keyDelta) {
-	peersOnly := old != nil && r != nil && ordered(r) && old.Effect == r.Effect && delta.fixed == 0 && !c.g.Features.CutConnections
+	peersOnly := old != nil && r != nil && ordered(r) && old.Effect == r.Effect && delta.fixed == 0 && !c.g.Features.CutConnections && !c.g.Features.Openings
 	if peersOnly || delta.empty() && (old == nil || r == nil || old.Effect == r.Effect) {
 		return
 	}

@@ -39,8 +39,9 @@ type Core struct {
 	store         *flowstore.Store
 	// base holds the base flows by feature. It is the first cache, and therefore replayed first.
 	base *flowstore.Cache
-	// registered does not change after Initialize.
-	registered []registration
+	// registered and sourcePorts do not change after Initialize.
+	registered  []registration
+	sourcePorts func(interfaceName string) bool
 
 	// mu protects the fields below, which change only in Initialize.
 	mu       sync.Mutex

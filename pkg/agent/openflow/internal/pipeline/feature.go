@@ -92,6 +92,15 @@ func (s *Socket) CommitMarks(marks []coherency.Mark, removed []string) error {
 	return s.core.store.CommitMarks(marks, removed)
 }
 
+// SetSourcePorts sets a function that reports whether rules about source ports concern a Pod's interface, or may do so before the bundle that
+// is being sent has been accepted. Without it, none do. HasSourcePorts calls it.
+func (s *Socket) SetSourcePorts(concern func(interfaceName string) bool) {
+	s.core.sourcePorts = concern
+}
+func (s *Socket) HasSourcePorts(interfaceName string) bool {
+	return s.core.sourcePorts != nil && s.core.sourcePorts(interfaceName)
+}
+
 // SetLearned is for the feature of Services alone; see flowstore.Store.
 func (s *Socket) SetLearned(learned func() []of.Flow) { s.core.store.SetLearned(learned) }
 

@@ -21,8 +21,7 @@ type Features struct {
 	TrafficControl bool
 	// ONCache adds the table that marks packets which the cache may learn from.
 	ONCache bool
-	// Openings, with ONCache, also marks packets that open TCP connections, where a Mark asks for it. No setting of the agent switches it on: the
-	// programs cannot repeat the verdict yet.
+	// Openings, with ONCache, also marks packets that open TCP connections, where a Mark asks for it.
 	Openings bool
 	// IPv6 adds the table for neighbor discovery and multicast. Initialize sets it where Pods have IPv6 addresses.
 	IPv6 bool

@@ -156,7 +156,7 @@ func (p *installedPort) podAddresses() []netip.Addr {
 
 // coherency describes the change to ONCache: it affects no established flow.
 func (s *serviceState) coherency(c portChange) coherency.Change {
-	var change coherency.Change
+	change := coherency.Change{Frontends: c.after.frontends()}
 	for address, users := range c.pods {
 		if (users > 0) != (s.pods[address] > 0) {
 			if change.Services == nil {
@@ -166,6 +166,19 @@ func (s *serviceState) coherency(c portChange) coherency.Change {
 		}
 	}
 	return change
+}
+
+// frontends are the addresses of the port on which it is not a NodePort, each once.
+func (p *installedPort) frontends() (addresses []netip.Addr) {
+	if p == nil {
+		return nil
+	}
+	for _, f := range p.Frontends {
+		if !f.NodePort && !slices.Contains(addresses, f.Address.Addr()) {
+			addresses = append(addresses, f.Address.Addr())
+		}
+	}
+	return addresses
 }
 
 // plans returns the change as plans of the flow cache.

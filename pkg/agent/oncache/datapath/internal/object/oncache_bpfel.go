@@ -87,6 +87,15 @@ type BpfOncEndpoint struct {
 	Flags      uint32
 }
 
+type BpfOncEntry struct {
+	_       structs.HostLayout
+	V       BpfOncValidity
+	Seen    BpfOncSeen
+	Packets uint64
+	Bytes   uint64
+	Created uint64
+}
+
 type BpfOncFlow4 struct {
 	_     structs.HostLayout
 	Saddr uint32
@@ -235,7 +244,10 @@ const (
 	BpfOncReasonONC_DROPPED         BpfOncReason = 39
 	BpfOncReasonONC_RESTORED        BpfOncReason = 40
 	BpfOncReasonONC_NO_KEY          BpfOncReason = 41
-	BpfOncReasonONC_REASONS         BpfOncReason = 42
+	BpfOncReasonONC_WOULD_OPEN      BpfOncReason = 42
+	BpfOncReasonONC_OPENING_LEARNED BpfOncReason = 43
+	BpfOncReasonONC_OPENING_RENEWED BpfOncReason = 44
+	BpfOncReasonONC_REASONS         BpfOncReason = 45
 )
 
 type BpfOncRestore struct {
@@ -337,6 +349,7 @@ const (
 	BpfMapIngressFlows6              = "ingress_flows6"
 	BpfMapNodeIps                    = "node_ips"
 	BpfMapNodes                      = "nodes"
+	BpfMapOpenings                   = "openings"
 	BpfMapPassed                     = "passed"
 	BpfMapPodNetworks4               = "pod_networks4"
 	BpfMapPodNetworks6               = "pod_networks6"
@@ -352,6 +365,7 @@ const (
 	BpfProgOncacheIngressInit        = "oncache_ingress_init"
 	BpfProgOncacheJiffies            = "oncache_jiffies"
 	BpfProgOncacheTunnel             = "oncache_tunnel"
+	BpfVarHasOpenings                = "has_openings"
 	BpfVarNestedAt                   = "nested_at"
 	BpfVarNestedBit                  = "nested_bit"
 	BpfVarOncPassedType              = "onc_passed_type"
@@ -433,6 +447,7 @@ type BpfMapSpecs struct {
 	IngressFlows6 *ebpf.MapSpec `ebpf:"ingress_flows6"`
 	NodeIps       *ebpf.MapSpec `ebpf:"node_ips"`
 	Nodes         *ebpf.MapSpec `ebpf:"nodes"`
+	Openings      *ebpf.MapSpec `ebpf:"openings"`
 	Passed        *ebpf.MapSpec `ebpf:"passed"`
 	PodNetworks4  *ebpf.MapSpec `ebpf:"pod_networks4"`
 	PodNetworks6  *ebpf.MapSpec `ebpf:"pod_networks6"`
@@ -446,6 +461,7 @@ type BpfMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type BpfVariableSpecs struct {
+	HasOpenings    *ebpf.VariableSpec `ebpf:"has_openings"`
 	NestedAt       *ebpf.VariableSpec `ebpf:"nested_at"`
 	NestedBit      *ebpf.VariableSpec `ebpf:"nested_bit"`
 	OncPassedType  *ebpf.VariableSpec `ebpf:"onc_passed_type"`
@@ -491,6 +507,7 @@ type BpfMaps struct {
 	IngressFlows6 *ebpf.Map `ebpf:"ingress_flows6"`
 	NodeIps       *ebpf.Map `ebpf:"node_ips"`
 	Nodes         *ebpf.Map `ebpf:"nodes"`
+	Openings      *ebpf.Map `ebpf:"openings"`
 	Passed        *ebpf.Map `ebpf:"passed"`
 	PodNetworks4  *ebpf.Map `ebpf:"pod_networks4"`
 	PodNetworks6  *ebpf.Map `ebpf:"pod_networks6"`
@@ -516,6 +533,7 @@ func (m *BpfMaps) Close() error {
 		m.IngressFlows6,
 		m.NodeIps,
 		m.Nodes,
+		m.Openings,
 		m.Passed,
 		m.PodNetworks4,
 		m.PodNetworks6,
@@ -530,6 +548,7 @@ func (m *BpfMaps) Close() error {
 //
 // It can be passed to LoadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type BpfVariables struct {
+	HasOpenings    *ebpf.Variable `ebpf:"has_openings"`
 	NestedAt       *ebpf.Variable `ebpf:"nested_at"`
 	NestedBit      *ebpf.Variable `ebpf:"nested_bit"`
 	OncPassedType  *ebpf.Variable `ebpf:"onc_passed_type"`
