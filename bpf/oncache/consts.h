@@ -14,10 +14,11 @@ typedef __u32 __attribute__((__may_alias__)) word4;
  * EPOCH is written by Open vSwitch: this packet's connection is established, and every stage of the pipeline allowed it
  * as of this epoch of the local endpoint. TICKET is written by Egress and Ingress: the number of the ticket that
  * records the packet. On the way to Open vSwitch the bits of EPOCH hold a stamp (stamp.h), which Open vSwitch removes.
- * No stamp is an epoch, so a stamp that is left over permits nothing. */
+ * No stamp with MARK_STAMP is an epoch, so one that is left over permits nothing. A SYN with a ticket has its stamp's
+ * number alone, and teaches only if MARK_OPENING is set beside an epoch (openings/). */
 #define MARK_EPOCH_SHIFT 20
 #define MARK_EPOCH_MASK 0x3ff00000u
-#define MARK_STAMP 0x20000000u /* set in every stamp, and in no epoch */
+#define MARK_STAMP 0x20000000u /* set in no epoch, and in every stamp, except beside the ticket of a SYN */
 #define STAMP_NUMBER_MASK 0x1ffu
 #define MARK_OPENING 0x20000000u /* beside an epoch: Open vSwitch has let the packet open a connection */
 #define MARK_TICKET_MASK 0x000f3f00u

@@ -10,6 +10,18 @@
 #include "../ticket.h"
 #include "opening.h"
 
+/* may_ask: one SYN in a sixteenth of the lease asks about an opening that is void or ends soon. Otherwise SYNs that
+ * never come out of Open vSwitch, or that teach nothing, would take the slots of others. */
+static __always_inline bool may_ask(struct onc_validity *v, const struct onc_control *c)
+{
+	__u32 now = bpf_jiffies64();
+
+	if (now - v->probed < (__u32)(c->lease / 16))
+		return false;
+	v->probed = now;
+	return true;
+}
+
 /* covers reports whether the opening stands for the SYN p, and otherwise sets *asks if the SYN is to teach it. One that
  * was not answered waits for a SYN-ACK. */
 static __always_inline bool covers(struct onc_entry *o, const struct onc_control *c, const struct packet *p, __u32 hash,
@@ -24,14 +36,19 @@ static __always_inline bool covers(struct onc_entry *o, const struct onc_control
 	reason = valid(&o->v, c, ep, node, p);
 	if (reason == ONC_NOT_PROVED)
 		return false;
-	*asks = reason && (reason != ONC_LEASE || probes(&o->v, c, true));
+	*asks = reason && may_ask(&o->v, c);
+	if (*asks || (reason && (reason != ONC_LEASE || (__s64)(o->v.lease - bpf_jiffies64()) < 0)))
+		return false;
 	/* Compared last, as in flow entries. */
-	return !*asks && *(const volatile __u32 *)&o->v.tag == hash;
+	return *(const volatile __u32 *)&o->v.tag == hash;
 }
 
-/* ask counts the SYN p if an opening covers it. Otherwise the SYN gets a ticket: from the second one of its client,
- * server and port on, or a scan would take the slots of others. The stamp of such a packet must not have MARK_STAMP: a
- * stamp that Open vSwitch left in the mark would look like its verdict. */
+/* ask counts the SYN p if an opening covers it. Otherwise the SYN may get a ticket: from the second one of its client,
+ * server and port on, or a scan would take the slots of others. While such SYNs teach nothing, because they are denied
+ * for example, one in RARE_PACKETS does. The stamp beside a ticket must not have MARK_STAMP: a stamp that Open vSwitch
+ * left in the mark would look like its verdict. Without that bit it differs from the stamps of other packets by one
+ * kernel flow, and from no stamp because its number is never 0 (NextChange in datapath/stamps.go). Nor may a number
+ * that came with the packet be beside MARK_STAMP. */
 static __always_inline void ask(struct __sk_buff *skb, const struct packet *p, enum onc_program program, __u32 endpoint)
 {
 	__u32 hash, stamp = skb->mark & MARK_EPOCH_MASK & ~MARK_STAMP;
@@ -40,6 +57,7 @@ static __always_inline void ask(struct __sk_buff *skb, const struct packet *p, e
 	struct onc_entry *o;
 	bool asks = false;
 
+	skb->mark &= ~MARK_TICKET_MASK;
 	if (!c)
 		return;
 	opening_key(p, program == ONC_INGRESS, &key);
@@ -51,8 +69,11 @@ static __always_inline void ask(struct __sk_buff *skb, const struct packet *p, e
 		__sync_fetch_and_add(&o->packets, 1);
 		count(program, ONC_WOULD_OPEN);
 	}
-	if (asks && issue(skb, program, p, slot_hash(p), endpoint, false))
-		skb->mark |= stamp;
+	if (!asks || !issue(skb, program, p, slot_hash(p), endpoint, false))
+		return;
+	skb->mark |= stamp;
+	if (!o)
+		rare(hash);
 }
 
 /* opens: the packet asks to open a connection, and not as one of the host itself, which other rules let pass. */

@@ -163,25 +163,70 @@ func TestSourcePortsOfUnknownBundles(t *testing.T) {
 	c, fake := oftest.NewTestClient(t, openingsFeatures)
 	require.NoError(t, oftest.InstallPodA(c))
 	c.SetInterceptor(openingsOfPodA())
-	openings := func() (n int) {
-		for _, flow := range fake.Flows() {
-			if strings.Contains(flow.String(), "0x207") {
-				n++
-			}
-		}
-		return n
-	}
 	install := func() error { return c.InstallMarkFlows(openingsOfPodA().Marks) }
 	require.NoError(t, install())
-	require.Equal(t, 2, openings())
+	require.Equal(t, 2, openingFlows(fake))
 	rule := oftest.Ingress(3, oftest.PolicyPodA, nil, policy.Service{Protocol: of.IPProtoTCP, SourcePort: 1000, SourceMask: 0xffff})
 	fake.FailNext(of.ErrDisconnected)
 	require.Error(t, c.UpdatePolicyRules([]*policy.Rule{rule}, nil))
 	require.NoError(t, install())
-	require.Zero(t, openings())
+	require.Zero(t, openingFlows(fake))
 	require.NoError(t, c.UpdatePolicyRules(nil, nil))
+	require.Equal(t, 2, openingFlows(fake), "the change asks for marks again")
+
+	require.NoError(t, c.UpdatePolicyRules([]*policy.Rule{rule}, nil))
+	require.Zero(t, openingFlows(fake))
+	r := openingsOfPodA()
+	r.OnBegin = func() {
+		if len(r.Changes) == 2 {
+			fake.FailNext(of.ErrDisconnected)
+		}
+	}
+	c.SetInterceptor(r)
+	require.NoError(t, c.UpdatePolicyRules(nil, []uint32{rule.FlowID}), "the rule is gone; only the marks are not there")
+	require.Len(t, r.Changes, 2)
+	require.Zero(t, openingFlows(fake))
 	require.NoError(t, install())
-	require.Equal(t, 2, openings())
+	require.Equal(t, 2, openingFlows(fake))
+}
+
+func openingFlows(fake *of.Fake) (n int) {
+	for _, flow := range fake.Flows() {
+		if strings.Contains(flow.String(), "0x207") {
+			n++
+		}
+	}
+	return n
+}
+
+// TestRulesOfFormerRounds: they may be about source ports, so no Pod has marks of openings until they are replaced.
+func TestRulesOfFormerRounds(t *testing.T) {
+	fake := of.NewFake()
+	initialize := func(round openflow.RoundInfo) openflow.Client {
+		c := openflow.NewClient(fake, oftest.NoTableNames, openingsFeatures)
+		_, err := c.Initialize(t.Context(), round, oftest.TestNode, oftest.TestNetwork)
+		require.NoError(t, err)
+		require.NoError(t, oftest.InstallPodA(c))
+		c.SetInterceptor(openingsOfPodA())
+		return c
+	}
+	previous := uint16(oftest.TestRound)
+	rule := oftest.Ingress(3, oftest.PolicyPodA, nil, policy.Service{Protocol: of.IPProtoTCP, SourcePort: 1000, SourceMask: 0xffff})
+	require.NoError(t, initialize(openflow.RoundInfo{RoundNum: previous}).UpdatePolicyRules([]*policy.Rule{rule}, nil))
+
+	c := initialize(openflow.RoundInfo{RoundNum: previous + 1, PrevRoundNum: &previous})
+	install := func() error { return c.InstallMarkFlows(openingsOfPodA().Marks) }
+	require.NoError(t, install())
+	require.Zero(t, openingFlows(fake))
+	onTop := oftest.Ingress(4, oftest.PolicyPodA, oftest.Prefixes("10.10.1.0/24"))
+	require.NoError(t, c.UpdatePolicyRulesOnTop([]*policy.Rule{onTop}, nil))
+	require.Zero(t, openingFlows(fake), "it leaves them in force")
+	fake.FailNext(of.ErrDisconnected)
+	require.Error(t, c.UpdatePolicyRules(nil, nil))
+	require.NoError(t, install())
+	require.Zero(t, openingFlows(fake), "they may still be there")
+	require.NoError(t, c.UpdatePolicyRules(nil, nil))
+	require.Equal(t, 2, openingFlows(fake))
 }
 
 // TestPeersConcernOpenings: a change of nothing but the peers of a rule with an order concerns no established connection, but openings.

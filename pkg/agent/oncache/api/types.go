@@ -113,7 +113,7 @@ type Openings struct {
 	Entries int    `json:"entries"`
 	Learned uint64 `json:"learned"`
 	Renewed uint64 `json:"renewed"`
-	// Covered are connections for which there was an opening when they began.
+	// Covered are the SYNs, repeated ones too, for which there was an opening.
 	Covered uint64 `json:"covered"`
 }
 
@@ -126,7 +126,7 @@ type OpeningInfo struct {
 	Node   string `json:"node"`
 	// State is "active", or why the opening does not hold.
 	State string `json:"state"`
-	// Covered is the number of connections for which it was there when they began.
+	// Covered is the number of SYNs, repeated ones too, for which it was there.
 	Covered uint64 `json:"covered"`
 	// LeaseSeconds is the remaining lease, AgeSeconds the time since it was learned.
 	LeaseSeconds float64 `json:"leaseSeconds"`

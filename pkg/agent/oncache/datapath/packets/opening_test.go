@@ -125,6 +125,13 @@ func (o *opener) change(change func(*object.BpfOncEntry)) {
 	require.NoError(o.T, o.Maps.Openings.Put(key, value))
 }
 
+// due makes the last probe of the only opening a lease old.
+func (o *opener) due() {
+	o.T.Helper()
+	lease, now := uint32(o.Control().Lease), uint32(o.Jiffies(o.T))
+	o.change(func(v *object.BpfOncEntry) { v.V.Probed = now - lease })
+}
+
 // TestOpening: the second SYN of a client to a port asks, Open vSwitch's mark on it teaches the opening, and the server's answer proves it. From
 // then on SYNs of other ports of the client are covered, and none asks.
 func TestOpening(t *testing.T) {
@@ -268,11 +275,13 @@ func TestOpeningIsVoid(t *testing.T) {
 				o.learn()
 				require.True(t, o.covers())
 				change(o)
+				require.False(t, o.covers(), "it has just been learned, so nothing asks yet")
+				o.due()
 				o.next()
-				_, asks, covered := o.send(0)
+				r, asks, covered := o.send(0)
 				require.True(t, asks)
 				require.False(t, covered)
-				require.Equal(t, "opening_learned", o.comesOut(o.asked()|openingMark, o.syn))
+				require.Equal(t, "opening_learned", o.comesOut(r.Mark&^harness.EpochBits|openingMark, o.syn))
 				require.False(t, o.covers(), "the answer was to a connection by other rules")
 
 				change(o)
@@ -302,5 +311,50 @@ func TestOpeningLease(t *testing.T) {
 		require.False(t, o.covers())
 		o.change(func(v *object.BpfOncEntry) { v.V.Lease, v.V.Tag = now+lease, v.V.Tag+1 })
 		require.False(t, o.covers(), "the element belongs to another opening")
+	})
+}
+
+// TestSYNsThatTeachNothing: SYNs from ever new ports that never come out of Open vSwitch take few tickets from others.
+func TestSYNsThatTeachNothing(t *testing.T) {
+	tickets := func(o *opener) (n int) {
+		for range 100 {
+			o.next()
+			_, asks, covered := o.send(0)
+			require.False(t, covered)
+			if asks {
+				n++
+			}
+		}
+		return n
+	}
+	const lease = 1 << 20 // not even a sixteenth of it passes during the test
+	for name, void := range map[string]func(*opener){
+		"stale": func(o *opener) { changed(o.World, harness.PodSlot) },
+		"over": func(o *opener) {
+			now := o.Jiffies(t)
+			o.change(func(v *object.BpfOncEntry) { v.V.Lease = now - 1 })
+		},
+		"over, leases are held": func(o *opener) {
+			now := o.Jiffies(t)
+			o.change(func(v *object.BpfOncEntry) { v.V.Lease = now - 1 })
+			o.Control().HeldFrom, o.Control().HeldUntil = now-lease, now+lease
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachOpener(t, func(t *testing.T, o *opener) {
+				o.learn()
+				o.Control().Lease = lease
+				o.due()
+				void(o)
+				require.Equal(t, 1, tickets(o))
+			})
+		})
+	}
+	t.Run("no opening", func(t *testing.T) {
+		eachOpener(t, func(t *testing.T, o *opener) {
+			n := tickets(o)
+			require.Positive(t, n)
+			require.Less(t, n, 15, "one, and one in 64 of the others")
+		})
 	})
 }

@@ -118,7 +118,7 @@ func (o *Marks) plan(marks []coherency.Mark, removed []string) ([]flowstore.Plan
 			flows := markFlows(g, mark)
 			if mark.OFPort != g.Node.Gateway.OFPort {
 				flows = append(flows, localMarkFlows(g, mark)...)
-				if !o.socket.HasSourcePorts(mark.InterfaceName) {
+				if g.Features.Openings && mark.Openings && !o.socket.HasSourcePorts(mark.InterfaceName) {
 					flows = append(flows, openingMarkFlows(g, mark)...)
 				}
 			}
@@ -157,11 +157,11 @@ func markFlows(g *pipeline.Generator, mark coherency.Mark) []of.Flow {
 	return flows
 }
 
-// openingMarkFlows, for a Pod without rules about source ports, returns the flows that write the epoch and the opening bit into packets that have opened a connection between the Pod and the tunnel.
-// ConntrackCommit has chosen them. Verdict, commit and mark are one flow of the kernel. No epoch has that bit, so programs that do not know
+// openingMarkFlows, for a Pod without rules about source ports, returns the flows that write the epoch and the opening bit into packets
+// that have opened a connection between the Pod and the tunnel. ConntrackCommit has chosen them. Verdict, commit and mark are one flow of the kernel. No epoch has that bit, so programs that do not know
 // openings refuse such a packet.
 func openingMarkFlows(g *pipeline.Generator, mark coherency.Mark) []of.Flow {
-	if !g.Features.Openings || !mark.Openings || mark.Epoch == 0 {
+	if mark.Epoch == 0 {
 		return nil
 	}
 	load := pipeline.ONCacheEpochField.Is(pipeline.OpeningBit | uint32(mark.Epoch)).Load()

@@ -17,13 +17,13 @@ type Policies struct {
 	socket *pipeline.Socket
 	// policies has one object for each rule, and one for each flow that rules share.
 	policies *flowstore.Cache
-	// stalePoliciesDeleted is set once no policy flow of a former round is left. It is read and written within changes.
-	stalePoliciesDeleted bool
 
-	// mu protects policy, which records which rules use which flows, and sourcePorts. They change only within a change.
-	mu          sync.Mutex
-	policy      *policyState
-	sourcePorts sourcePorts
+	// mu protects the fields below, which change only within a change. policy records which rules use which flows. stalePoliciesDeleted is
+	// set once no policy flow of a former round is left.
+	mu                   sync.Mutex
+	policy               *policyState
+	stalePoliciesDeleted bool
+	sourcePorts          sourcePorts
 }
 
 func New(c *pipeline.Core) *Policies {

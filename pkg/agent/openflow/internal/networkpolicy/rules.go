@@ -76,24 +76,30 @@ func (n *Policies) update(t pipeline.Turn, install []*policy.Rule, remove []uint
 	}
 	plans := change.plans(n.policies)
 	if len(stale) == 0 && !slices.ContainsFunc(plans, func(p flowstore.Plan) bool { return !p.Empty() }) && !t.NeedsResync() {
-		return markFreed(t, n.apply(change))
+		markFreed(t, n.apply(t, change, replace))
+		return nil
 	}
 	// It is unknown which Pods the rules of former rounds were applied to.
 	all := t.Affects(stale, plans...) || returned
-	n.expectSourcePorts(change)
+	n.expectSourcePorts(t, change)
 	if err := t.Commit(coherency.Change{Interfaces: change.interfaces(), All: all}, stale, plans...); err != nil {
 		return fmt.Errorf("install %d and remove %d policy rules: %w", len(install), len(remove), err)
 	}
-	freed := n.apply(change)
-	n.stalePoliciesDeleted = n.stalePoliciesDeleted || replace
-	return markFreed(t, freed)
+	markFreed(t, n.apply(t, change, replace))
+	return nil
 }
 
-// apply records a change that the switch has accepted. It returns the interfaces that no rule about source ports concerns any more.
-func (n *Policies) apply(change *policyChange) (freed []string) {
+// apply records a change that the switch has accepted. It returns the Pods that no rule about source ports concerns any more: all of them if
+// the change has removed the rules of former rounds.
+func (n *Policies) apply(t pipeline.Turn, change *policyChange, replace bool) (freed coherency.Change) {
+	former := len(n.socket.FormerRounds()) > 0
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	freed = n.countSourcePorts(change)
+	freed.All = former && replace && !n.stalePoliciesDeleted
+	n.stalePoliciesDeleted = n.stalePoliciesDeleted || replace
+	if t.G.Features.Openings {
+		freed.Interfaces = n.countSourcePorts(change)
+	}
 	change.apply()
 	return freed
 }

@@ -4,9 +4,10 @@
 package networkpolicy
 
 import (
-	"fmt"
 	"maps"
 	"slices"
+
+	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
@@ -40,14 +41,19 @@ func (*sourcePorts) of(r *policy.Rule) (interfaces []string) {
 }
 
 // concernSourcePorts reports whether such rules concern the Pod, also one that the switch may get, or may have until it has accepted the change.
+// The rules of former rounds are not known, and those that log may not exclude the mark: while they may be in force, they concern all Pods.
 func (n *Policies) concernSourcePorts(interfaceName string) bool {
+	former := len(n.socket.FormerRounds()) > 0
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.sourcePorts.rules[interfaceName] > 0 || n.sourcePorts.coming[interfaceName]
+	return former && !n.stalePoliciesDeleted || n.sourcePorts.rules[interfaceName] > 0 || n.sourcePorts.coming[interfaceName]
 }
 
 // expectSourcePorts is called before the change is sent.
-func (n *Policies) expectSourcePorts(change *policyChange) {
+func (n *Policies) expectSourcePorts(t pipeline.Turn, change *policyChange) {
+	if !t.G.Features.Openings {
+		return
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, r := range change.rules {
@@ -60,7 +66,7 @@ func (n *Policies) expectSourcePorts(change *policyChange) {
 // countSourcePorts records a change that the switch has accepted, before it is applied to the state. It returns the interfaces that no
 // such rule concerns any more. The caller holds mu.
 func (n *Policies) countSourcePorts(change *policyChange) (freed []string) {
-	before, rules := map[string]bool{}, n.sourcePorts.rules
+	before, rules := n.sourcePorts.coming, n.sourcePorts.rules
 	for id, r := range change.rules {
 		for _, name := range n.sourcePorts.of(change.state.rules[id]) {
 			rules[name]--
@@ -70,7 +76,7 @@ func (n *Policies) countSourcePorts(change *policyChange) (freed []string) {
 			rules[name]++
 		}
 	}
-	clear(n.sourcePorts.coming)
+	n.sourcePorts.coming = map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		if rules[name] == 0 {
 			delete(rules, name)
@@ -81,13 +87,14 @@ func (n *Policies) countSourcePorts(change *policyChange) (freed []string) {
 }
 
 // markFreed gets marks for Pods that no rule about source ports concerns any more. It needs a change of its own: marks that are sent without a
-// change, at any time, must not meet the former rules.
-func markFreed(t pipeline.Turn, freed []string) error {
-	if len(freed) == 0 || !t.G.Features.Openings {
-		return nil
+// change, at any time, must not meet the former rules. The rules are on the switch already, so a failure is not theirs: the Pods have no marks
+// of openings until their next change.
+func markFreed(t pipeline.Turn, freed coherency.Change) {
+	if !t.G.Features.Openings || len(freed.Interfaces) == 0 && !freed.All {
+		return
 	}
-	if err := t.Commit(coherency.Change{Interfaces: freed}, nil); err != nil {
-		return fmt.Errorf("mark packets of interfaces %q, for which there are no more rules about source ports: %w", freed, err)
+	if err := t.Commit(freed, nil); err != nil {
+		klog.ErrorS(err, "Failed to mark the packets that open connections of Pods which no rule about source ports concerns any more; their openings are not learned until their next change",
+			"interfaces", freed.Interfaces, "all", freed.All)
 	}
-	return nil
 }
