@@ -37,7 +37,7 @@ func newMCDeploy(s *session, role, short string) *cobra.Command {
 		return s.mc(cmd, f.wait, func(ctx context.Context, c *multicluster.Cluster) error { return f.run(ctx, c, role) })
 	}
 	addNamespace(cmd, &f.namespace, "", "The controller's Namespace, such as "+mcNamespaces[role]+" (required)")
-	cmd.Flags().StringVar(&f.version, "antrea-version", "latest", "The version of the controller: that of antctl")
+	cmd.Flags().StringVar(&f.version, "antrea-version", "latest", "The version of the controller, which is antctl's own")
 	cmd.Flags().StringVarP(&f.file, "manifest-file", "f", "", "A manifest instead of antctl's own")
 	cmd.Flags().DurationVar(&f.wait, "wait", 2*time.Minute, "Time limit for the controller to work")
 	return cmd

@@ -77,7 +77,7 @@ func ParseManifest(manifest []byte) (objects []*unstructured.Unstructured, err e
 }
 
 // Deploy writes the objects of a manifest into a Namespace, which is made if it is missing, and waits until the controller and its webhooks
-// answer. What others have changed in objects stays, unless the manifest says otherwise.
+// answer. Changes that others have made to objects stay, unless the manifest says otherwise.
 func (c *Cluster) Deploy(ctx context.Context, namespace string, objects []*unstructured.Unstructured, mapper meta.RESTMapper) error {
 	if err := checkName("--namespace", namespace); err != nil {
 		return err
