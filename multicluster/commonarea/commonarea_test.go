@@ -6,6 +6,7 @@ package commonarea
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,6 +48,10 @@ func stored(t *testing.T, a *Area) *v1alpha1.MemberClusterAnnounce {
 func TestAnnounce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, client := newArea(t)
+		var away atomic.Bool
+		client.PrependReactor("patch", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return away.Load(), nil, errors.New("no route to host")
+		})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); a.announceForever(ctx, make(chan struct{})) }()
@@ -65,19 +70,19 @@ func TestAnnounce(t *testing.T) {
 		synctest.Wait()
 		stored(t, a)
 
-		away := true
-		client.PrependReactor("patch", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return away, nil, errors.New("no route to host")
-		})
+		away.Store(true)
 		time.Sleep(Timeout - time.Second)
+		synctest.Wait()
 		up, failure = a.State()
 		require.True(t, up, "two announces may be lost")
 		require.Equal(t, "no route to host", failure)
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		up, _ = a.State()
 		require.False(t, up)
-		away = false
+		away.Store(false)
 		time.Sleep(heartbeatInterval)
+		synctest.Wait()
 		up, _ = a.State()
 		require.True(t, up)
 		cancel()
