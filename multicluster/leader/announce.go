@@ -33,7 +33,7 @@ func (s *snapshot) removals(leaving map[string]bool) (changes []change.Change) {
 }
 
 // announceChanges holds the announces of members, deletes those that are out of date, and lets one go when the member's exports are gone.
-func (s *snapshot) announceChanges(leaving map[string]bool) (changes []change.Change) {
+func (c *core) announceChanges(s *snapshot, leaving map[string]bool) (changes []change.Change) {
 	exporting := map[string]bool{}
 	for _, e := range s.exports {
 		exporting[e.Spec.ClusterID] = true
@@ -44,7 +44,7 @@ func (s *snapshot) announceChanges(leaving map[string]bool) (changes []change.Ch
 		case a.DeletionTimestamp != nil && !exporting[a.ClusterID]:
 			changes = append(changes, release(announces, a, finalizer)...)
 		case a.DeletionTimestamp != nil:
-		case s.isStale(a):
+		case c.isStale(a, s.now):
 			changes = append(changes, change.ToDelete(announces, a))
 		case !slices.Contains(a.Finalizers, finalizer):
 			changes = append(changes, withFinalizers(announces, a, append(slices.Clone(a.Finalizers), finalizer))...)
@@ -54,11 +54,12 @@ func (s *snapshot) announceChanges(leaving map[string]bool) (changes []change.Ch
 }
 
 // isStale reports whether a member has not announced itself for so long that it is gone for good. One without a time that can be read counts from
-// its creation.
-func (s *snapshot) isStale(a *v1alpha1.MemberClusterAnnounce) bool {
+// its creation. After an outage of the leader the times of all members are old until they reach it again, so an announce must also have stayed
+// as it is while this program ran.
+func (c *core) isStale(a *v1alpha1.MemberClusterAnnounce, now time.Time) bool {
 	touched, err := time.Parse(time.RFC3339, a.Annotations[v1alpha1.TouchAnnotation])
 	if err != nil {
 		touched = a.CreationTimestamp.Time
 	}
-	return s.now.Sub(touched) > staleAfter
+	return now.Sub(touched) > staleAfter && now.Sub(c.heard[a.ClusterID].at) > unheardFor
 }

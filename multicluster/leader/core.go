@@ -23,6 +23,9 @@ const (
 	staleAfter = 24 * time.Hour
 )
 
+// unheardFor is the time that members have to reach a leader that was away before it takes any of them for gone.
+const unheardFor = time.Hour
+
 // The objects that are written.
 var (
 	clusterSets     = change.Type{Resource: v1alpha2.ClusterSets, Kind: v1alpha2.ClusterSetKind}
@@ -60,7 +63,7 @@ func (c *core) plan(s *snapshot) []change.Change {
 	c.listen(s)
 	leaving := s.leaving()
 	imports, accepted := s.importChanges(leaving)
-	changes := slices.Concat(s.removals(leaving), imports, s.exportChanges(accepted), s.announceChanges(leaving))
+	changes := slices.Concat(s.removals(leaving), imports, s.exportChanges(accepted), c.announceChanges(s, leaving))
 	if s.set == nil {
 		return changes
 	}

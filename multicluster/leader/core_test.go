@@ -269,6 +269,31 @@ func TestMembers(t *testing.T) {
 	require.Zero(t, w.status().TotalClusters)
 }
 
+// TestOutageOfTheLeader: a leader that was away for more than a day deletes nothing of members that reach it again within the hour, also if their
+// clocks are a day behind, and deletes the rest afterwards.
+func TestOutageOfTheLeader(t *testing.T) {
+	w := newWorld(t)
+	w.announce("west")
+	w.announce("east")
+	w.exportService("west", "default", "nginx", 80, "10.100.7.9")
+	w.exportService("east", "default", "nginx", 80, "10.200.7.9")
+	w.settle()
+	w.api.Now = w.api.Now.Add(2 * staleAfter)
+	w.core = newCore()
+	w.settle()
+	require.Equal(t, []string{"10.200.7.9", "10.100.7.9"}, w.addresses("default", "nginx"), "no member can have announced itself yet")
+	w.api.Now = w.api.Now.Add(unheardFor)
+	w.settle()
+	require.Equal(t, 2, w.api.Len(announces))
+	now := w.api.Now
+	w.api.Now = now.Add(-2 * staleAfter)
+	w.announce("west")
+	w.api.Now = now.Add(time.Second)
+	w.settle()
+	require.Equal(t, 1, w.api.Len(announces))
+	require.Equal(t, []string{"10.100.7.9"}, w.addresses("default", "nginx"))
+}
+
 // TestRandomExports: after random exports, withdrawals and departures, with a core that stops in the middle of its writes, forgets everything, and
 // sees an old state, each import agrees with its exports, and no import or export is left when all members have left.
 func TestRandomExports(t *testing.T) {
