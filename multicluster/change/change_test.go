@@ -6,6 +6,12 @@ package change
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,17 +97,68 @@ func TestFailureHoldsUpNoOthers(t *testing.T) {
 	})
 }
 
-// TestUnreachableAPI: after a request without an answer there are no further ones.
+// TestUnreachableAPI: after a request that finds no API there are no further ones, in this round.
 func TestUnreachableAPI(t *testing.T) {
-	w, client := newWriter()
-	asked := 0
-	client.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
-		asked++
-		return true, nil, context.DeadlineExceeded
+	synctest.Test(t, func(t *testing.T) {
+		w, client := newWriter()
+		asked := 0
+		client.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+			asked++
+			return true, nil, &url.Error{Op: "Post", URL: "https://leader", Err: &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}}
+		})
+		changes := []Change{ToCreate(infos, info("a", "")), ToCreate(infos, info("b", "")), ToCreate(infos, info("c", ""))}
+		_, err := w.Write(t.Context(), changes)
+		require.ErrorIs(t, err, syscall.ECONNREFUSED)
+		require.Equal(t, 1, asked)
+		_, err = w.Write(t.Context(), changes)
+		require.ErrorContains(t, err, "kube-system/b: ", "the failure of a does not keep b from being tried")
+		require.Equal(t, 2, asked)
+		client.ReactionChain = client.ReactionChain[1:]
+		time.Sleep(backoff.Max)
+		_, err = w.Write(t.Context(), changes)
+		require.NoError(t, err)
 	})
-	_, err := w.Write(t.Context(), []Change{ToCreate(infos, info("a", "")), ToCreate(infos, info("b", "")), ToCreate(infos, info("c", ""))})
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.Equal(t, 1, asked)
+}
+
+// TestObjectsWithoutAnswer: however many objects have requests without an answer, the changes of the others are made, each of the former is tried
+// again, and no round is long.
+func TestObjectsWithoutAnswer(t *testing.T) {
+	for _, n := range []int{1, mostUnanswered - 1, mostUnanswered, 20} {
+		synctest.Test(t, func(t *testing.T) {
+			w, client := newWriter()
+			asked := map[string]int{}
+			client.PrependReactor("create", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				name := action.(clienttesting.CreateAction).GetObject().(metav1.Object).GetName()
+				if !strings.HasPrefix(name, "hangs") {
+					return false, nil, nil
+				}
+				asked[name]++
+				time.Sleep(requestTimeout)
+				return true, nil, &url.Error{Op: "Post", URL: "https://leader", Err: context.DeadlineExceeded}
+			})
+			var changes []Change
+			for i := range n {
+				changes = append(changes, ToCreate(infos, info(fmt.Sprint("hangs", i), "")))
+			}
+			good := ToCreate(infos, info("good", ""))
+			for round := range 5 * n {
+				wanted := slices.Clone(changes)
+				if _, err := client.Resource(v1alpha1.ClusterInfoImports).Namespace("kube-system").Get(t.Context(), "good", metav1.GetOptions{}); err != nil {
+					require.LessOrEqual(t, round, n/mostUnanswered+1)
+					wanted = append(wanted, good)
+				}
+				began := time.Now()
+				again, err := w.Write(t.Context(), wanted)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.LessOrEqual(t, time.Since(began), mostUnanswered*requestTimeout)
+				time.Sleep(again)
+			}
+			require.Len(t, asked, n)
+			for name, times := range asked {
+				require.Greater(t, times, 1, name)
+			}
+		})
+	}
 }
 
 // TestExistingObject: the watch may lag behind a write. Only an object that stays invisible is reported.

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,7 +24,10 @@ import (
 )
 
 const (
-	requestTimeout = 10 * time.Second
+	// requestTimeout is longer than the time that the Kubernetes API waits for a webhook (10 s), so that the API says which one does not answer.
+	requestTimeout = 15 * time.Second
+	// mostUnanswered is the number of requests without an answer after which a round ends: the API may be away, or hang with some objects.
+	mostUnanswered = 3
 	// quietly is the number of attempts to create an object that exists which are not reported: a watch shows what was written a little later.
 	quietly = 3
 	// mostReported bounds the errors of one Write that are returned.
@@ -62,20 +67,54 @@ func (c Change) identity() identity {
 }
 
 // Write makes all changes, in their order, apart from those that have failed and have to wait: it returns the time until the first of these, 0 if
-// there are none, and why they failed. A change of an object that has changed since is left out: the watch shows it.
+// there are none, and why they failed. Those that have failed come after the others. A change of an object that has changed since is left out: the
+// watch shows it. Write ends early if the API cannot be reached or too many requests have no answer.
 func (w *Writer) Write(ctx context.Context, changes []Change) (again time.Duration, err error) {
 	wanted := map[identity]bool{}
 	for _, c := range changes {
 		wanted[c.identity()] = true
 	}
 	maps.DeleteFunc(w.failed, func(id identity, _ *failure) bool { return !wanted[id] })
+	unanswered := 0
+	for _, c := range w.inTurn(changes) {
+		if f := w.failed[c.identity()]; f != nil && time.Now().Before(f.until) {
+			continue
+		}
+		failure, status := w.try(ctx, c), apierrors.APIStatus(nil)
+		if failure == nil || errors.As(failure, &status) {
+			continue
+		}
+		if unanswered++; unanswered == mostUnanswered || isUnreachable(failure) || ctx.Err() != nil {
+			break
+		}
+	}
+	return w.report(changes)
+}
+
+// inTurn returns the changes that have not failed, and then those that have, in the order of their next attempts. So a change
+// that ends a round delays each of the others once.
+func (w *Writer) inTurn(changes []Change) []Change {
+	turn := func(c Change) time.Time {
+		if f := w.failed[c.identity()]; f != nil {
+			return f.until
+		}
+		return time.Time{}
+	}
+	return slices.SortedStableFunc(slices.Values(changes), func(a, b Change) int { return turn(a).Compare(turn(b)) })
+}
+
+// isUnreachable reports whether there was no connection to the API, so that all other requests would fail as well.
+func isUnreachable(err error) bool {
+	var op *net.OpError
+	var dns *net.DNSError
+	return errors.As(err, &op) && op.Op == "dial" || errors.As(err, &dns)
+}
+
+// report returns the time until the first of the failed changes has to be tried again, and why they failed.
+func (w *Writer) report(changes []Change) (again time.Duration, err error) {
 	var errs []error
-	unreachable := false
 	for _, c := range changes {
 		f := w.failed[c.identity()]
-		if !unreachable && (f == nil || !time.Now().Before(f.until)) {
-			f = w.try(ctx, c)
-		}
 		if f == nil {
 			continue
 		}
@@ -85,9 +124,6 @@ func (w *Writer) Write(ctx context.Context, changes []Change) (again time.Durati
 		if f.err != nil {
 			errs = append(errs, f.err)
 		}
-		// All requests to an API that does not answer would wait in vain.
-		status := apierrors.APIStatus(nil)
-		unreachable = unreachable || f.err != nil && !errors.As(f.err, &status)
 	}
 	if more := len(errs) - mostReported; more > 0 {
 		errs = append(errs[:mostReported], fmt.Errorf("and %d more", more))
@@ -95,8 +131,8 @@ func (w *Writer) Write(ctx context.Context, changes []Change) (again time.Durati
 	return again, errors.Join(errs...)
 }
 
-// try makes a change; it returns nil if there is nothing to be done again.
-func (w *Writer) try(ctx context.Context, c Change) *failure {
+// try makes a change and keeps why it failed; it returns nil if there is nothing to be done again.
+func (w *Writer) try(ctx context.Context, c Change) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	err := w.make(ctx, c)
@@ -118,7 +154,7 @@ func (w *Writer) try(ctx context.Context, c Change) *failure {
 	if f.err = nil; !apierrors.IsAlreadyExists(err) || f.attempts > quietly {
 		f.err = fmt.Errorf("%s: %w", c, err)
 	}
-	return f
+	return err
 }
 
 func (w *Writer) make(ctx context.Context, c Change) error {
