@@ -16,6 +16,7 @@ import (
 	mcs "github.com/antrea-oncache/antrea/multicluster/apis/mcs/v1alpha1"
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
 	"github.com/antrea-oncache/antrea/multicluster/change"
+	"github.com/antrea-oncache/antrea/multicluster/endpoints"
 )
 
 // origin is the object that several clusters export.
@@ -126,18 +127,34 @@ func (s *snapshot) merge(w *wanted, name string, existing *v1alpha1.ResourceImpo
 		}
 		return out
 	}
-	slices.SortFunc(exports, func(a, b *v1alpha1.ResourceExport) int { return cmp.Compare(a.Spec.ClusterID, b.Spec.ClusterID) })
-	out.Spec.Endpoints = &v1alpha1.Endpoints{}
+	out.Spec.Endpoints = &v1alpha1.Endpoints{Subsets: w.mergeSubsets(o, exports)}
+	if len(out.Spec.Endpoints.Subsets) == 0 {
+		return nil
+	}
+	return out
+}
+
+// mergeSubsets returns the subsets of exports of one origin, in the order of the clusters, without exports whose Services are not imported. Where
+// members would refuse the sum, the younger export is left out.
+func (w *wanted) mergeSubsets(o origin, exports []*v1alpha1.ResourceExport) []v1alpha1.EndpointSubset {
+	var sum, out []v1alpha1.EndpointSubset
+	var accepted []*v1alpha1.ResourceExport
 	for _, e := range exports {
 		service := v1alpha1.ExportName(e.Spec.ClusterID, o.namespace, o.name, v1alpha1.ServiceKind)
 		if err, known := w.verdicts[service]; !known || err != nil {
 			w.verdicts[e.Name] = fmt.Errorf("ResourceExport %s is not imported", service)
 			continue
 		}
-		out.Spec.Endpoints.Subsets = append(out.Spec.Endpoints.Subsets, e.Spec.Endpoints.Subsets...)
+		with := slices.Concat(sum, e.Spec.Endpoints.Subsets)
+		if err := endpoints.Check(with); err != nil {
+			w.verdicts[e.Name] = fmt.Errorf("%s: the sum with older exports is refused: %w", v1alpha1.ConvergeFailureMessage, err)
+			continue
+		}
+		sum, accepted = with, append(accepted, e)
 	}
-	if len(out.Spec.Endpoints.Subsets) == 0 {
-		return nil
+	slices.SortFunc(accepted, func(a, b *v1alpha1.ResourceExport) int { return cmp.Compare(a.Spec.ClusterID, b.Spec.ClusterID) })
+	for _, e := range accepted {
+		out = append(out, e.Spec.Endpoints.Subsets...)
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
+	"github.com/antrea-oncache/antrea/multicluster/endpoints"
 )
 
 var errNoPayload = errors.New("it has no payload of its kind")
@@ -17,7 +18,8 @@ func converges(kind string) bool {
 	return kind == v1alpha1.ServiceKind || kind == v1alpha1.EndpointsKind || kind == v1alpha1.ClusterInfoKind
 }
 
-// check refuses an export that cannot be imported. The webhook refuses the same, and more; an export may be older than the webhook.
+// check refuses an export that cannot be imported, or that members would refuse: what it is merged with would be lost with it. The webhook
+// refuses most of it, and more; an export may be older than the webhook.
 func check(e *v1alpha1.ResourceExport) error {
 	want := v1alpha1.ExportName(e.Spec.ClusterID, e.Spec.Namespace, e.Spec.Name, e.Spec.Kind)
 	if e.Spec.Kind == v1alpha1.ClusterInfoKind {
@@ -40,6 +42,14 @@ func check(e *v1alpha1.ResourceExport) error {
 		return errNoPayload
 	case e.Spec.Kind == v1alpha1.ClusterInfoKind && e.Spec.ClusterInfo.ClusterID != e.Spec.ClusterID:
 		return fmt.Errorf("spec.clusterInfo.clusterID is %.100q, but spec.clusterID is %.100q", e.Spec.ClusterInfo.ClusterID, e.Spec.ClusterID)
+	case e.Spec.Kind == v1alpha1.ServiceKind:
+		var ports []v1alpha1.EndpointPort
+		for _, p := range portsOf(e) {
+			ports = append(ports, v1alpha1.EndpointPort{Name: p.Name, Port: p.Port, Protocol: p.Protocol})
+		}
+		return endpoints.CheckPorts(ports)
+	case e.Spec.Kind == v1alpha1.EndpointsKind:
+		return endpoints.Check(e.Spec.Endpoints.Subsets)
 	}
 	return nil
 }

@@ -8,20 +8,17 @@ import (
 	"fmt"
 	"net/netip"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	mcs "github.com/antrea-oncache/antrea/multicluster/apis/mcs/v1alpha1"
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
+	"github.com/antrea-oncache/antrea/multicluster/endpoints"
 )
 
-// Bounds of what the leader may send. EndpointSlices have at most 1,000 endpoints and 100 ports in Kubernetes.
+// Bounds of what the leader may send; the bounds of Endpoints are in package endpoints.
 const (
 	maxServiceName = 63
 	maxImports     = 10_000
-	maxPorts       = 100
-	maxAddresses   = 1000
-	maxPortSets    = 16
 	// A Service network may have a mask of minServiceBits to 32 bits: a shorter one would draw the traffic of half the Internet to a Gateway.
 	minServiceBits = 8
 )
@@ -62,41 +59,7 @@ func checkService(r *v1alpha1.ResourceImport) error {
 	for i, p := range spec.Ports {
 		ports[i] = v1alpha1.EndpointPort{Name: p.Name, Port: p.Port, Protocol: p.Protocol}
 	}
-	return checkPorts(ports)
-}
-
-// checkPorts refuses ports that Kubernetes would not accept for a Service.
-func checkPorts(ports []v1alpha1.EndpointPort) error {
-	if len(ports) == 0 || len(ports) > maxPorts {
-		return fmt.Errorf("it has %d ports, allowed: 1 to %d", len(ports), maxPorts)
-	}
-	type number struct {
-		protocol corev1.Protocol
-		port     int32
-	}
-	names, numbers := map[string]bool{}, map[number]bool{}
-	for _, p := range ports {
-		switch p.Protocol {
-		case corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP:
-		default:
-			return fmt.Errorf("port %d has protocol %.20q, allowed: TCP, UDP, SCTP", p.Port, p.Protocol)
-		}
-		if p.Port < 1 || p.Port > 65535 {
-			return fmt.Errorf("it has port %d, allowed: 1 to 65535", p.Port)
-		}
-		if p.Name == "" && len(ports) > 1 {
-			return fmt.Errorf("port %d has no name, and there are others", p.Port)
-		}
-		if problems := validation.IsDNS1123Label(p.Name); p.Name != "" && len(problems) > 0 {
-			return fmt.Errorf("port %d has name %.100q: %s", p.Port, p.Name, problems[0])
-		}
-		n := number{p.Protocol, p.Port}
-		if names[p.Name] || numbers[n] {
-			return fmt.Errorf("two ports have name %q, or are %s %d", p.Name, p.Protocol, p.Port)
-		}
-		names[p.Name], numbers[n] = true, true
-	}
-	return nil
+	return endpoints.CheckPorts(ports)
 }
 
 // checkEndpoints refuses Endpoints of which no EndpointSlices can be made.
@@ -107,31 +70,7 @@ func checkEndpoints(r *v1alpha1.ResourceImport) error {
 	if r.Spec.Endpoints == nil {
 		return errNoPayload
 	}
-	addresses := 0
-	for _, subset := range r.Spec.Endpoints.Subsets {
-		if err := checkPorts(subset.Ports); err != nil {
-			return err
-		}
-		for _, a := range subset.Addresses {
-			if _, err := unicast(a.IP); err != nil {
-				return err
-			}
-		}
-		addresses += len(subset.Addresses)
-	}
-	if groups := byPorts(r.Spec.Endpoints.Subsets); len(groups) > maxPortSets || addresses > maxAddresses {
-		return fmt.Errorf("it has %d addresses and %d lists of ports, allowed: %d and %d", addresses, len(groups), maxAddresses, maxPortSets)
-	}
-	return nil
-}
-
-// unicast reads an IPv4 address that a host outside of this one can have.
-func unicast(text string) (netip.Addr, error) {
-	addr, err := netip.ParseAddr(text)
-	if err != nil || !addr.Is4() || !addr.IsGlobalUnicast() {
-		return netip.Addr{}, fmt.Errorf("%.100q is not an IPv4 address of a host", text)
-	}
-	return addr, nil
+	return endpoints.Check(r.Spec.Endpoints.Subsets)
 }
 
 // network reads an IPv4 prefix that has no bits beyond its mask.

@@ -21,6 +21,7 @@ import (
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha2"
 	"github.com/antrea-oncache/antrea/multicluster/change"
 	"github.com/antrea-oncache/antrea/multicluster/change/changetest"
+	"github.com/antrea-oncache/antrea/multicluster/endpoints"
 )
 
 const (
@@ -330,7 +331,7 @@ func (w *world) message() string {
 // TestNonsenseLeavesWhatWas: a leader that sends what cannot be used takes nothing away, and harms no other import.
 func TestNonsenseLeavesWhatWas(t *testing.T) {
 	many := endpointsImport("default", "nginx", 80)
-	for i := range maxAddresses + 1 {
+	for i := range endpoints.MaxAddresses + 1 {
 		many.Spec.Endpoints.Subsets = append(many.Spec.Endpoints.Subsets, endpointsImport("", "", 80, fmt.Sprintf("10.200.%d.%d", i/250, i%250)).Spec.Endpoints.Subsets...)
 	}
 	empty := endpointsImport("default", "nginx", 80)

@@ -4,11 +4,8 @@
 package member
 
 import (
-	"cmp"
 	"fmt"
 	"hash/fnv"
-	"maps"
-	"slices"
 	"strings"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -17,6 +14,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
 	"github.com/antrea-oncache/antrea/multicluster/change"
+	"github.com/antrea-oncache/antrea/multicluster/endpoints"
 )
 
 const (
@@ -24,39 +22,6 @@ const (
 	skipMirror = "endpointslice.kubernetes.io/skip-mirror"
 	managedBy  = "antrea-mc-controller"
 )
-
-// group is a list of ports and the addresses that have it.
-type group struct {
-	ports     []v1alpha1.EndpointPort
-	addresses []string
-}
-
-// byPorts returns the subsets with equal lists of ports as one, without duplicates, in the order of the ports.
-func byPorts(subsets []v1alpha1.EndpointSubset) []group {
-	groups := map[string]*group{}
-	for _, subset := range subsets {
-		if len(subset.Addresses) == 0 {
-			continue
-		}
-		ports := slices.SortedFunc(slices.Values(subset.Ports), func(a, b v1alpha1.EndpointPort) int {
-			return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(string(a.Protocol), string(b.Protocol)), cmp.Compare(a.Port, b.Port))
-		})
-		id := fmt.Sprint(ports)
-		if groups[id] == nil {
-			groups[id] = &group{ports: ports}
-		}
-		for _, a := range subset.Addresses {
-			groups[id].addresses = append(groups[id].addresses, a.IP)
-		}
-	}
-	var out []group
-	for _, id := range slices.Sorted(maps.Keys(groups)) {
-		g := groups[id]
-		slices.Sort(g.addresses)
-		out = append(out, group{g.ports, slices.Compact(g.addresses)})
-	}
-	return out
-}
 
 // wantsEndpoints reports whether the derived Service has endpoints of an import, and whether they must not be changed.
 func (s *snapshot) wantsEndpoints(a *accepted, k key) (wanted, kept bool) {
@@ -81,9 +46,9 @@ func (s *snapshot) endpointsChanges(a *accepted) (changes []change.Change) {
 		}
 		want := &Endpoints{ObjectMeta: derivedMeta(derivedKey(k))}
 		want.Labels = map[string]string{skipMirror: "true"}
-		for _, g := range byPorts(a.endpoints[k]) {
-			subset := v1alpha1.EndpointSubset{Ports: g.ports}
-			for _, ip := range g.addresses {
+		for _, g := range endpoints.ByPorts(a.endpoints[k]) {
+			subset := v1alpha1.EndpointSubset{Ports: g.Ports}
+			for _, ip := range g.Addresses {
 				subset.Addresses = append(subset.Addresses, v1alpha1.EndpointAddress{IP: ip})
 			}
 			want.Subsets = append(want.Subsets, subset)
@@ -118,7 +83,7 @@ func (s *snapshot) sliceChanges(a *accepted) (changes []change.Change) {
 		if wanted, _ := s.wantsEndpoints(a, k); !wanted {
 			continue
 		}
-		for _, g := range byPorts(a.endpoints[k]) {
+		for _, g := range endpoints.ByPorts(a.endpoints[k]) {
 			want := endpointSlice(derivedKey(k), g)
 			e := existing[keyOf(want)]
 			delete(existing, keyOf(want))
@@ -142,18 +107,18 @@ func (s *snapshot) sliceChanges(a *accepted) (changes []change.Change) {
 }
 
 // endpointSlice returns the EndpointSlice of a Service for one list of ports, which its name is made of.
-func endpointSlice(service key, g group) *discoveryv1.EndpointSlice {
+func endpointSlice(service key, g endpoints.Group) *discoveryv1.EndpointSlice {
 	hash := fnv.New32a()
-	fmt.Fprint(hash, g.ports)
+	fmt.Fprint(hash, g.Ports)
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta:  derivedMeta(key{Namespace: service.Namespace, Name: fmt.Sprintf("%s-%08x", service.Name, hash.Sum32())}),
 		AddressType: discoveryv1.AddressTypeIPv4,
 	}
 	slice.Labels = map[string]string{discoveryv1.LabelServiceName: service.Name, discoveryv1.LabelManagedBy: managedBy}
-	for _, p := range g.ports {
+	for _, p := range g.Ports {
 		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: ptr.To(p.Name), Port: ptr.To(p.Port), Protocol: ptr.To(p.Protocol)})
 	}
-	for _, ip := range g.addresses {
+	for _, ip := range g.Addresses {
 		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{ip}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true)}})
 	}
 	return slice

@@ -16,6 +16,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
 	"github.com/antrea-oncache/antrea/multicluster/change"
+	"github.com/antrea-oncache/antrea/multicluster/endpoints"
 )
 
 const maxPodCIDRs = 100
@@ -62,7 +63,7 @@ func (t *territory) claim(clusterID string, info *v1alpha1.ClusterInfo) error {
 	if len(info.GatewayInfos) != 1 {
 		return fmt.Errorf("it has %d gatewayInfos, allowed: 1", len(info.GatewayInfos))
 	}
-	gateway, err := unicast(info.GatewayInfos[0].GatewayIP)
+	gateway, err := endpoints.Unicast(info.GatewayInfos[0].GatewayIP)
 	if err != nil {
 		return fmt.Errorf("gatewayIP: %w", err)
 	}
