@@ -264,8 +264,12 @@ func makeDirectory(directory string) (made bool, err error) {
 	return made, nil
 }
 
-// writeFile makes a file that only the user can read, or none: it has its name once it is complete.
+// writeFile makes a file that only the user can read, or none: it has its name once it is complete. It replaces regular files only: a rename over
+// /dev/null or /dev/stdout would take the device from everyone.
 func writeFile(name string, content func(io.Writer) error) error {
+	if err := checkReplaceable(name); err != nil {
+		return err
+	}
 	partial, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".partial-")
 	if err != nil {
 		return err
@@ -279,4 +283,17 @@ func writeFile(name string, content func(io.Writer) error) error {
 		_ = os.Remove(partial.Name())
 	}
 	return err
+}
+
+func checkReplaceable(name string) error {
+	info, err := os.Lstat(name)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s exists and is not a regular file (its mode is %s); give the name of a file", name, info.Mode())
+	}
+	return nil
 }
