@@ -14,8 +14,8 @@ import (
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
 )
 
-// export judges a ResourceExport. A member writes its own ones only. Others who have the right to write one, such as administrators,
-// are trusted. All members have to be able to import a new payload.
+// export judges a ResourceExport. A member writes its own ones only, and other ServiceAccounts of the Namespace none. Others who have the right
+// to write one, such as administrators, are trusted. All members have to be able to import a new payload.
 func (c Config) export(r review[v1alpha1.ResourceExport]) (string, error) {
 	clusterID, refusal, err := c.member(r)
 	if err != nil || refusal != "" {
@@ -52,7 +52,9 @@ func (c Config) member(r review[v1alpha1.ResourceExport]) (clusterID, refusal st
 		return "", "", nil
 	case !id.found:
 		return "", "ServiceAccount not found", nil
-	case id.bound && id.clusterID == "":
+	case !id.bound:
+		return "", fmt.Sprintf("ServiceAccount %q is not permitted to write or delete ResourceExports: it has no %s annotation", who.name, v1alpha1.ClusterIDAnnotation), nil
+	case id.clusterID == "":
 		return "", "ClusterID annotation on ServiceAccount is empty", nil
 	}
 	return id.clusterID, "", nil

@@ -80,6 +80,7 @@ func TestExportsOfMembers(t *testing.T) {
 		immutable = "Spec.Namespace, Spec.Name and Spec.Kind are immutable"
 		kind      = "Member cluster is not authorized to export this kind"
 		name      = "Invalid ResourceExport name for this member cluster"
+		unbound   = `ServiceAccount "plain" is not permitted to write or delete ResourceExports: it has no multicluster.antrea.io/cluster-id annotation`
 	)
 	for _, d := range []decision{
 		{name: "Service", user: east, wanted: of("Service")},
@@ -130,7 +131,10 @@ func TestExportsOfMembers(t *testing.T) {
 		{name: "unknown account", user: gone, wanted: of("Service"), want: "ServiceAccount not found"},
 		{name: "deleted by an unknown account", user: gone, former: of("Service", deleted), want: "ServiceAccount not found"},
 		{name: "going, deleted by an unknown account", user: gone, former: of("Service", removed)},
-		{name: "by an account that is not a member's", user: plain, wanted: of("Service", label("sourceClusterID", "west"))},
+		{name: "by an account that is not a member's", user: plain, wanted: of("Service"), want: unbound},
+		{name: "changed by an account that is not a member's", user: plain, wanted: of("Service", finalizers()), former: of("Service"), want: unbound},
+		{name: "deleted by an account that is not a member's", user: plain, former: of("Service"), want: unbound},
+		{name: "created by the controller", user: controller, wanted: of("Service"), want: `ServiceAccount "antrea-mc-controller" is not permitted`},
 		{name: "by an account elsewhere", user: "system:serviceaccount:default:east-token", wanted: of("Service", finalizers())},
 		{name: "by a strange name", user: "system:serviceaccount:", wanted: of("Service"), want: "has the beginning of the name of one"},
 		{name: "by an administrator", user: admin, wanted: of("Service", finalizers())},
