@@ -6,6 +6,7 @@ package webhook
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // announce judges a MemberClusterAnnounce: a member writes its own one only. Administrators, and Kubernetes when it deletes the
-// Namespace, can delete one.
+// Namespace, can delete one. Administrators can also remove the finalizers that hold it then.
 func (c Config) announce(r review[v1alpha1.MemberClusterAnnounce]) (string, error) {
 	who, refusal := callerOf(r.AdmissionRequest)
 	if refusal != "" {
@@ -23,6 +24,8 @@ func (c Config) announce(r review[v1alpha1.MemberClusterAnnounce]) (string, erro
 	switch {
 	case who.namespace != c.Namespace && deletion:
 		return "", nil
+	case who == caller{} && released(r):
+		return changedAnnounce(r.former, r.wanted, true), nil
 	case who == caller{}:
 		return fmt.Sprintf("user %q is not a ServiceAccount: a MemberClusterAnnounce is written with a member's token", r.UserInfo.Username), nil
 	case who.namespace != c.Namespace:
@@ -35,12 +38,21 @@ func (c Config) announce(r review[v1alpha1.MemberClusterAnnounce]) (string, erro
 	}
 	switch r.Operation {
 	case admissionv1.Create:
+		if refusal := addedFinalizer(nil, r.wanted.Finalizers, v1alpha1.AnnounceFinalizer(r.wanted.ClusterID)); refusal != "" {
+			return refusal, nil
+		}
 		return c.newAnnounce(r.wanted)
 	case admissionv1.Update:
 		return changedAnnounce(r.former, r.wanted, c.isController(who)), nil
 	default:
 		return "", nil
 	}
+}
+
+// released reports whether an announce that is being deleted loses finalizers and gets no new ones.
+func released(r review[v1alpha1.MemberClusterAnnounce]) bool {
+	return r.Operation == admissionv1.Update && r.former.DeletionTimestamp != nil && len(r.wanted.Finalizers) < len(r.former.Finalizers) &&
+		addedFinalizer(r.former.Finalizers, r.wanted.Finalizers) == ""
 }
 
 // boundAnnounce refuses what is not the caller's own.
@@ -106,6 +118,18 @@ func changedAnnounce(former, wanted *v1alpha1.MemberClusterAnnounce, byControlle
 	case !byController && slices.Contains(former.Finalizers, finalizer) && !slices.Contains(wanted.Finalizers, finalizer):
 		// Without it the leader would keep what the member has exported.
 		return fmt.Sprintf("the finalizer %s can only be removed by the leader", finalizer)
+	case !byController:
+		return addedFinalizer(former.Finalizers, wanted.Finalizers, finalizer)
+	}
+	return ""
+}
+
+// addedFinalizer refuses new finalizers other than the known ones: the leader does not remove them, so they would hold the object forever.
+func addedFinalizer(former, wanted []string, known ...string) string {
+	for _, finalizer := range wanted {
+		if !slices.Contains(former, finalizer) && !slices.Contains(known, finalizer) {
+			return fmt.Sprintf("Member cluster is not authorized to add the finalizer %.100q; allowed: %s", finalizer, strings.Join(known, ", "))
+		}
 	}
 	return ""
 }

@@ -25,9 +25,12 @@ func account(name string) string { return "system:serviceaccount:antrea-multiclu
 
 func TestAnnounces(t *testing.T) {
 	const notPermitted = `is not permitted for ServiceAccount "east-token" (expected multicluster.antrea.io/cluster-id annotation to match)`
-	finalized := func(a *v1alpha1.MemberClusterAnnounce) {
-		a.Finalizers = []string{"memberclusterannounce.finalizer.antrea.io/east"}
+	const leaders = "memberclusterannounce.finalizer.antrea.io/east"
+	held := func(finalizers ...string) func(*v1alpha1.MemberClusterAnnounce) {
+		return func(a *v1alpha1.MemberClusterAnnounce) { a.Finalizers = finalizers }
 	}
+	finalized := held(leaders)
+	going := func(a *v1alpha1.MemberClusterAnnounce) { now := metav1.Now(); a.DeletionTimestamp = &now }
 	of := func(id string, edits ...func(*v1alpha1.MemberClusterAnnounce)) string {
 		return encoded(t, announceOf(id, edits...))
 	}
@@ -64,6 +67,20 @@ func TestAnnounces(t *testing.T) {
 		{name: "finalizer added by the controller", user: controller, wanted: of("east", finalized), former: of("east")},
 		{name: "finalizer removed by the controller", user: controller, wanted: of("east"), former: of("east", finalized)},
 		{name: "finalizer removed by the member", user: east, wanted: of("east"), former: of("east", finalized), want: "can only be removed by the leader"},
+		{name: "new with the leader's finalizer", user: account("new-token"), wanted: of("new", held("memberclusterannounce.finalizer.antrea.io/new"))},
+		{name: "new with another member's finalizer", user: account("new-token"), wanted: of("new", finalized), want: "Member cluster is not authorized to add the finalizer"},
+		{name: "new with a finalizer", user: account("new-token"), wanted: of("new", held("x/y")),
+			want: `to add the finalizer "x/y"; allowed: memberclusterannounce.finalizer.antrea.io/new`},
+		{name: "finalizer added by the member", user: east, wanted: of("east", held(leaders, "x/y")), former: of("east", finalized), want: `to add the finalizer "x/y"`},
+		{name: "touched with an old finalizer", user: east, wanted: of("east", held(leaders, "x/y")), former: of("east", held(leaders, "x/y"))},
+		{name: "an old finalizer removed by the member", user: east, wanted: of("east", finalized), former: of("east", held(leaders, "x/y"))},
+		{name: "going, released by an administrator", user: admin, wanted: of("east", going), former: of("east", held(leaders, "x/y"), going)},
+		{name: "going, finalizer replaced by an administrator", user: admin, wanted: of("east", held("z"), going), former: of("east", held(leaders, "x/y"), going), want: "is not a ServiceAccount"},
+		{name: "going, touched by an administrator", user: admin, wanted: of("east", finalized, going), former: of("east", finalized, going), want: "is not a ServiceAccount"},
+		{name: "going, released under another ID", user: admin, wanted: of("west", going), former: of("east", finalized, going), want: "ClusterID cannot be changed"},
+		{name: "going, released by an account elsewhere", user: "system:serviceaccount:default:x", wanted: of("east", going), former: of("east", finalized, going), want: "is not in Namespace"},
+		{name: "going, released by the member", user: east, wanted: of("east", going), former: of("east", finalized, going), want: "can only be removed by the leader"},
+		{name: "released by an administrator", user: admin, wanted: of("east"), former: of("east", held("x/y")), want: "is not a ServiceAccount"},
 		{name: "deleted", user: east, former: of("east")},
 		{name: "deleted by another member", user: account("west-token"), former: of("east"), want: `is not permitted for ServiceAccount "west-token"`},
 		{name: "deleted by the controller", user: controller, former: of("east")},

@@ -154,12 +154,17 @@ func exportName(spec *v1alpha1.ResourceExportSpec, clusterID string) string {
 	return ""
 }
 
-// finalizedExport refuses new exports without the finalizer: the leader would not see them go. Label identities do not need it.
+// finalizedExport refuses new exports without the finalizer: the leader would not see them go. Label identities do not need it. Others
+// are not added.
 func finalizedExport(former, wanted *v1alpha1.ResourceExport) string {
 	if former == nil && wanted.Spec.Kind != v1alpha1.LabelIdentityKind && !finalized(wanted) {
 		return "Member cluster is not authorized to create a ResourceExport without the ResourceExport finalizer"
 	}
-	return ""
+	var before []string
+	if former != nil {
+		before = former.Finalizers
+	}
+	return addedFinalizer(before, wanted.Finalizers, v1alpha1.ResourceExportFinalizer, v1alpha1.LegacyResourceExportFinalizer)
 }
 
 func finalized(export *v1alpha1.ResourceExport) bool {

@@ -80,6 +80,7 @@ func TestExportsOfMembers(t *testing.T) {
 		immutable = "Spec.Namespace, Spec.Name and Spec.Kind are immutable"
 		kind      = "Member cluster is not authorized to export this kind"
 		name      = "Invalid ResourceExport name for this member cluster"
+		ours      = "resourceexport.antrea.io/finalizer"
 		unbound   = `ServiceAccount "plain" is not permitted to write or delete ResourceExports: it has no multicluster.antrea.io/cluster-id annotation`
 	)
 	for _, d := range []decision{
@@ -113,6 +114,12 @@ func TestExportsOfMembers(t *testing.T) {
 			want: "Member cluster is not authorized to spoof ClusterInfo.ClusterID"},
 		{name: "no finalizer", user: east, wanted: of("Service", finalizers()), want: "Member cluster is not authorized to create a ResourceExport without the ResourceExport finalizer"},
 		{name: "another finalizer", user: east, wanted: of("Service", finalizers("x")), want: "without the ResourceExport finalizer"},
+		{name: "one more finalizer", user: east, wanted: of("Service", finalizers(ours, "x")),
+			want: `to add the finalizer "x"; allowed: resourceexport.antrea.io/finalizer, resourceexport.finalizers.antrea.io`},
+		{name: "a finalizer of a label", user: east, wanted: of("LabelIdentity", finalizers("x")), want: `to add the finalizer "x"`},
+		{name: "one more finalizer later", user: east, wanted: of("Service", finalizers(ours, "x")), former: of("Service"), want: `to add the finalizer "x"`},
+		{name: "an old finalizer stays", user: east, wanted: of("Service", finalizers(ours, "x")), former: of("Service", finalizers(ours, "x"))},
+		{name: "one more finalizer by an administrator", user: admin, wanted: of("Service", finalizers(ours, "x")), former: of("Service")},
 		{name: "the former finalizer", user: east, wanted: of("Service", finalizers("resourceexport.finalizers.antrea.io"))},
 		{name: "finalizer replaced", user: east, wanted: of("Service"), former: of("Service", finalizers("resourceexport.finalizers.antrea.io"))},
 		{name: "finalizer removed", user: east, wanted: of("Service", finalizers()), former: of("Service"), want: "Member cluster is not authorized to remove the ResourceExport finalizer"},
