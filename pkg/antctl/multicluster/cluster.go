@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -52,30 +53,45 @@ func isMade(object metav1.Object) bool {
 	return object.GetAnnotations()[v1alpha1.CreatedByAntctlAnnotation] == "true"
 }
 
-// await asks done until it is true. When the time has passed, it returns an error that contains the last reason.
+// await asks done until it is true. When the time has passed, it returns an error that contains the last reason or error. Only errors that
+// do not pass end it before.
 func (c *Cluster) await(ctx context.Context, what string, done func(context.Context) (ok bool, reason string, err error)) error {
+	start := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, c.Patience)
 	defer cancel()
-	reason := "the Kubernetes API has not answered"
+	last := errors.New("the Kubernetes API has not answered")
 	for {
 		ok, state, err := done(ctx)
 		switch {
 		case ok:
 			return nil
 		case err == nil:
-			reason = state
-		case ctx.Err() == nil:
+			last = errors.New(state)
+		case ctx.Err() != nil: // The error is the end of the time.
+		case isFinal(err):
 			return fmt.Errorf("waiting for %s: %w", what, err)
+		default:
+			last = err
 		}
 		select {
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.Canceled) {
 				return fmt.Errorf("waiting for %s: %w", what, ctx.Err())
 			}
-			return fmt.Errorf("waited %v for %s: %s", c.Patience, what, reason)
+			// The command's own time may be shorter.
+			return fmt.Errorf("waited %v for %s: %w", min(c.Patience, time.Since(start).Round(time.Millisecond)), what, last)
 		case <-time.After(c.Interval):
 		}
 	}
+}
+
+// finalError is an error that does not pass.
+type finalError struct{ error }
+
+// isFinal reports whether an error does not pass by itself, as an overloaded or restarting Kubernetes API does.
+func isFinal(err error) bool {
+	var final finalError
+	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || errors.As(err, &final)
 }
 
 // undo takes back what a command has done.

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -121,9 +122,36 @@ func TestAwait(t *testing.T) {
 	f.impatient()
 	err := f.await(t.Context(), "it", func(context.Context) (bool, string, error) { return false, "it sleeps", nil })
 	require.EqualError(t, err, "waited 20ms for it: it sleeps")
+	refused := errors.New("connection refused")
+	err = f.await(t.Context(), "it", func(context.Context) (bool, string, error) { return false, "", refused })
+	require.EqualError(t, err, "waited 20ms for it: connection refused")
+	require.ErrorIs(t, err, refused)
 	f.Patience = time.Minute
-	err = f.await(t.Context(), "it", func(context.Context) (bool, string, error) { return false, "", errors.New("gone") })
-	require.EqualError(t, err, "waiting for it: gone")
+	short, done := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer done()
+	err = f.await(short, "it", func(context.Context) (bool, string, error) { return false, "it sleeps", nil })
+	require.ErrorContains(t, err, "for it: it sleeps")
+	require.NotContains(t, err.Error(), "waited 1m0s", "it has waited for less")
+	asked = 0
+	require.NoError(t, f.await(t.Context(), "it", func(context.Context) (bool, string, error) {
+		if asked++; asked < 3 {
+			return false, "", apierrors.NewServiceUnavailable("it starts")
+		}
+		return true, "", nil
+	}), "the Kubernetes API starts again")
+	resource := schema.GroupResource{Resource: "secrets"}
+	for _, final := range []error{
+		apierrors.NewNotFound(resource, "x"), apierrors.NewForbidden(resource, "x", errors.New("no")), apierrors.NewUnauthorized("no"), finalError{errors.New("its type is x")},
+	} {
+		asked = 0
+		err = f.await(t.Context(), "it", func(context.Context) (bool, string, error) {
+			if asked++; asked == 1 {
+				return false, "", fmt.Errorf("reading: %w", final)
+			}
+			return true, "", nil
+		})
+		require.EqualError(t, err, "waiting for it: reading: "+final.Error())
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	err = f.await(ctx, "it", func(context.Context) (bool, string, error) { cancel(); return false, "it sleeps", nil })
 	require.ErrorIs(t, err, context.Canceled)

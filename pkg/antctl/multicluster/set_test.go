@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -128,7 +129,12 @@ func TestJoinIsTakenBack(t *testing.T) {
 		"no ClusterSet": {func(f *fakeCluster) { _ = f.fail("create", "clustersets") }, "making ClusterSet kube-system/cs: create of clustersets fails"},
 		"not ready":     {func(f *fakeCluster) { f.connect("False"); f.impatient() }, "waited 20ms for the connection of ClusterSet kube-system/cs with the leader north: the condition Ready is False: R M"},
 		"no status":     {(*fakeCluster).impatient, "its status does not mention the leader; is antrea-mc-controller running"},
-		"it vanishes":   {func(f *fakeCluster) { _ = f.fail("get", "clustersets") }, "get of clustersets fails"},
+		"no answer":     {func(f *fakeCluster) { _ = f.fail("get", "clustersets"); f.impatient() }, "with the leader north: get of clustersets fails"},
+		"it vanishes": {func(f *fakeCluster) {
+			f.dynamic.PrependReactor("get", "clustersets", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, nil, apierrors.NewNotFound(v1alpha2.ClusterSets.GroupResource(), "cs")
+			})
+		}, "waiting for the connection of ClusterSet kube-system/cs with the leader north: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)

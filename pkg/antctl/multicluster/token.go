@@ -191,7 +191,7 @@ func (c *Cluster) memberSecret(ctx context.Context, namespace, name string) ([]b
 			return false, "", err
 		}
 		if secret.Type != corev1.SecretTypeServiceAccountToken {
-			return false, "", fmt.Errorf("its type is %s; want %s", secret.Type, corev1.SecretTypeServiceAccountToken)
+			return false, "", finalError{fmt.Errorf("its type is %s; want %s", secret.Type, corev1.SecretTypeServiceAccountToken)}
 		}
 		data = secret.Data
 		return hasToken(secret), "Kubernetes has not filled it in; is kube-controller-manager running?", nil
