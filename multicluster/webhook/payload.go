@@ -4,11 +4,14 @@
 package webhook
 
 import (
+	"cmp"
 	"crypto/sha1"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"net/netip"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -22,6 +25,7 @@ const (
 	maxPorts     = 100  // Kubernetes' limit for an EndpointSlice
 	maxAddresses = 1000 // Kubernetes' limit for Endpoints, and for an EndpointSlice
 	maxSubsets   = 100
+	maxPortLists = 16 // of an import, in each member
 	maxGateways  = 16
 	maxNetworks  = 64
 	maxLabel     = 16 << 10
@@ -68,12 +72,21 @@ func count(what, field string, n, limit int) string {
 	return ""
 }
 
-func servicePorts(ports []corev1.ServicePort) string {
-	const field = "spec.service.serviceSpec.ports"
-	if len(ports) == 0 {
+// servicePorts refuses ports that a Service cannot have. Kubernetes fills in TCP for a protocol that is missing.
+func servicePorts(list []corev1.ServicePort) string {
+	converted := make([]v1alpha1.EndpointPort, len(list))
+	for i := range list {
+		converted[i] = v1alpha1.EndpointPort{Name: list[i].Name, Port: list[i].Port, Protocol: cmp.Or(list[i].Protocol, corev1.ProtocolTCP)}
+	}
+	return ports("spec.service.serviceSpec.ports", converted)
+}
+
+// ports refuses a list that members would not import.
+func ports(field string, list []v1alpha1.EndpointPort) string {
+	if len(list) == 0 {
 		return field + " is empty; a Service that clusters share has ports"
 	}
-	if refusal := count("ports", field, len(ports), maxPorts); refusal != "" {
+	if refusal := count("ports", field, len(list), maxPorts); refusal != "" {
 		return refusal
 	}
 	type number struct {
@@ -81,22 +94,18 @@ func servicePorts(ports []corev1.ServicePort) string {
 		port     int32
 	}
 	names, numbers := map[string]bool{}, map[number]bool{}
-	for i := range ports {
-		p := &ports[i]
+	for i, p := range list {
 		at := fmt.Sprintf("%s[%d]", field, i)
 		if refusal := port(at, p.Name, p.Port, p.Protocol); refusal != "" {
 			return refusal
 		}
 		n := number{p.Protocol, p.Port}
-		if n.protocol == "" {
-			n.protocol = corev1.ProtocolTCP
-		}
 		if names[p.Name] || numbers[n] {
-			return fmt.Sprintf("%s (name %q, port %d, protocol %s) has the name or the port of another one; want different ones", at, p.Name, p.Port, n.protocol)
+			return fmt.Sprintf("%s (name %q, port %d, protocol %s) has the name or the port of another one; want different ones", at, p.Name, p.Port, p.Protocol)
 		}
 		names[p.Name], numbers[n] = true, true
 	}
-	if len(ports) > 1 && names[""] {
+	if len(list) > 1 && names[""] {
 		return field + " has a port without a name; several ports need names"
 	}
 	return ""
@@ -110,7 +119,7 @@ func port(at, name string, number int32, protocol corev1.Protocol) string {
 		return fmt.Sprintf("%s.name %q is not a DNS-1123 label", at, name)
 	}
 	switch protocol {
-	case "", corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP:
+	case corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP:
 		return ""
 	}
 	return fmt.Sprintf("%s.protocol is %q; allowed: TCP, UDP, SCTP", at, protocol)
@@ -130,17 +139,12 @@ func subsets(list []v1alpha1.EndpointSubset) string {
 			return refusal
 		}
 	}
-	return ""
+	return count("different lists of ports", field, portLists(list), maxPortLists)
 }
 
 func subset(at string, s *v1alpha1.EndpointSubset) string {
-	if refusal := count("ports", at, len(s.Ports), maxPorts); refusal != "" {
+	if refusal := ports(at+".ports", s.Ports); refusal != "" {
 		return refusal
-	}
-	for i := range s.Ports {
-		if refusal := port(fmt.Sprintf("%s.ports[%d]", at, i), s.Ports[i].Name, s.Ports[i].Port, s.Ports[i].Protocol); refusal != "" {
-			return refusal
-		}
 	}
 	for i := range s.Addresses {
 		if refusal := address(fmt.Sprintf("%s.addresses[%d].ip", at, i), s.Addresses[i].IP); refusal != "" {
@@ -148,6 +152,23 @@ func subset(at string, s *v1alpha1.EndpointSubset) string {
 		}
 	}
 	return ""
+}
+
+// portLists returns the number of different lists of ports of subsets with addresses. Members make an EndpointSlice for each one.
+func portLists(list []v1alpha1.EndpointSubset) int {
+	lists := map[string]bool{}
+	for i := range list {
+		if len(list[i].Addresses) == 0 {
+			continue
+		}
+		var ids []string
+		for _, p := range list[i].Ports {
+			ids = append(ids, fmt.Sprintf("%s %s %d", p.Name, p.Protocol, p.Port))
+		}
+		slices.Sort(ids)
+		lists[strings.Join(ids, ",")] = true
+	}
+	return len(lists)
 }
 
 // address refuses addresses that other clusters cannot reach, or that Kubernetes refuses in an EndpointSlice.

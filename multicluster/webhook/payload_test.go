@@ -40,6 +40,25 @@ func withPort(p v1alpha1.EndpointPort) *v1alpha1.ResourceExport {
 	return servedBy(func(e *v1alpha1.Endpoints) { e.Subsets[0].Ports[0] = p })
 }
 
+func withPorts(ports ...v1alpha1.EndpointPort) *v1alpha1.ResourceExport {
+	return servedBy(func(e *v1alpha1.Endpoints) { e.Subsets[0].Ports = ports })
+}
+
+func tcp(name string, number int32) v1alpha1.EndpointPort {
+	return v1alpha1.EndpointPort{Name: name, Port: number, Protocol: "TCP"}
+}
+
+// withLists has n subsets with different ports.
+func withLists(n int32) *v1alpha1.ResourceExport {
+	return servedBy(func(e *v1alpha1.Endpoints) {
+		first := e.Subsets[0]
+		e.Subsets = nil
+		for i := range n {
+			e.Subsets = append(e.Subsets, v1alpha1.EndpointSubset{Addresses: first.Addresses, Ports: []v1alpha1.EndpointPort{tcp("", i+1)}})
+		}
+	})
+}
+
 func withAddress(a v1alpha1.EndpointAddress) *v1alpha1.ResourceExport {
 	return servedBy(func(e *v1alpha1.Endpoints) { e.Subsets[0].Addresses[0] = a })
 }
@@ -70,9 +89,23 @@ func TestPayloads(t *testing.T) {
 		{"no subsets", servedBy(func(e *v1alpha1.Endpoints) { e.Subsets = nil }), ""},
 		{"101 subsets", servedBy(func(e *v1alpha1.Endpoints) { e.Subsets = make([]v1alpha1.EndpointSubset, 101) }), "has 101 subsets; allowed: 100"},
 		{"1001 addresses", servedBy(func(e *v1alpha1.Endpoints) { e.Subsets[0].Addresses = make([]v1alpha1.EndpointAddress, 1001) }), "has 1001 addresses; allowed: 1000"},
-		{"101 ports of Endpoints", servedBy(func(e *v1alpha1.Endpoints) { e.Subsets[0].Ports = make([]v1alpha1.EndpointPort, 101) }), "subsets[0] has 101 ports; allowed: 100"},
+		{"101 ports of Endpoints", servedBy(func(e *v1alpha1.Endpoints) { e.Subsets[0].Ports = make([]v1alpha1.EndpointPort, 101) }), "subsets[0].ports has 101 ports; allowed: 100"},
 		{"port 0 of Endpoints", withPort(v1alpha1.EndpointPort{}), "subsets[0].ports[0].port is 0"},
 		{"a protocol of Endpoints", withPort(v1alpha1.EndpointPort{Port: 1, Protocol: "x"}), `subsets[0].ports[0].protocol is "x"`},
+		{"no protocol of Endpoints", withPort(v1alpha1.EndpointPort{Port: 1}), `subsets[0].ports[0].protocol is ""; allowed: TCP, UDP, SCTP`},
+		{"no ports of Endpoints", withPorts(), "subsets[0].ports is empty"},
+		{"two ports of Endpoints", withPorts(tcp("a", 1), tcp("b", 2)), ""},
+		{"one name twice in Endpoints", withPorts(tcp("a", 1), tcp("a", 2)), "subsets[0].ports[1] (name \"a\", port 2, protocol TCP) has the name or the port of another one"},
+		{"one port twice in Endpoints", withPorts(tcp("a", 1), tcp("b", 1)), "has the name or the port of another one"},
+		{"one number for two protocols", withPorts(tcp("a", 1), v1alpha1.EndpointPort{Name: "b", Port: 1, Protocol: "UDP"}), ""},
+		{"a port of Endpoints without name", withPorts(tcp("", 1), tcp("b", 2)), "several ports need names"},
+		{"16 lists of ports", withLists(16), ""},
+		{"17 lists of ports", withLists(17), "subsets has 17 different lists of ports; allowed: 16"},
+		{"16 lists, one in two orders", servedBy(func(e *v1alpha1.Endpoints) {
+			*e = *withLists(16).Spec.Endpoints
+			e.Subsets[0].Ports = []v1alpha1.EndpointPort{tcp("a", 1), tcp("b", 2)}
+			e.Subsets = append(e.Subsets, v1alpha1.EndpointSubset{Addresses: e.Subsets[0].Addresses, Ports: []v1alpha1.EndpointPort{tcp("b", 2), tcp("a", 1)}})
+		}), ""},
 		{"IPv6", withAddress(v1alpha1.EndpointAddress{IP: "fd00::1"}), `subsets[0].addresses[0].ip is "fd00::1"; want a unicast IPv4 address`},
 		{"loopback", withAddress(v1alpha1.EndpointAddress{IP: "127.0.0.1"}), `ip is "127.0.0.1"`},
 		{"link-local", withAddress(v1alpha1.EndpointAddress{IP: "169.254.1.1"}), `ip is "169.254.1.1"`},
