@@ -167,7 +167,7 @@ func TestInstallSendsOnlyDifferences(t *testing.T) {
 	require.NoError(t, oftest.InstallRemoteNode(c))
 	otherPeer := netip.MustParseAddr("192.168.77.103")
 	require.NoError(t, c.InstallNodeFlows("node-b", oftest.PeersVia(otherPeer)))
-	require.Len(t, fake.History()[1], 3, "only the tunnel destination changes, and the address that Egress leaves alone")
+	require.Len(t, fake.History()[1], 4, "only the tunnel destination of two flows changes, and the address that Egress leaves alone")
 
 	require.NoError(t, c.UninstallPodFlows(context.Background(), "pod-a"))
 	require.NoError(t, c.UninstallNodeFlows("node-b"))
@@ -532,6 +532,7 @@ func TestFlowKeys(t *testing.T) {
 	require.Equal(t, []string{
 		"table=ARPResponder,arp,arp_tpa=10.10.1.1,arp_op=1",
 		"table=L3Forwarding,ip,nw_dst=10.10.1.0/24",
+		"table=L3Forwarding,ct_state=+rpl+trk,ct_mark=0x2/0x1f,ip,reg0=0x3/0xf,nw_dst=10.10.1.0/24",
 	}, named(c.GetNodeFlowKeys("node-b")))
 }
 
