@@ -68,7 +68,7 @@ func Render(kind, namespace string) ([]byte, error) {
 		return nil, fmt.Errorf("there is no manifest %q; there are %s, %s, %s and %s", kind, Leader, LeaderNamespaced, LeaderGlobal, Member)
 	}
 	if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
-		return nil, fmt.Errorf("Namespace %q: %s", namespace, problems[0])
+		return nil, fmt.Errorf("the Namespace %q: %s", namespace, problems[0])
 	}
 	role := "leader"
 	if kind == Member {

@@ -95,7 +95,7 @@ func parseSecret(document []byte) (*corev1.Secret, error) {
 		secret.Data[key] = []byte(value)
 	}
 	if !hasToken(&secret) {
-		return nil, fmt.Errorf("Secret %s lacks %s or %s", secret.Name, corev1.ServiceAccountTokenKey, corev1.ServiceAccountRootCAKey)
+		return nil, fmt.Errorf("the Secret %s lacks %s or %s", secret.Name, corev1.ServiceAccountTokenKey, corev1.ServiceAccountRootCAKey)
 	}
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: secret.Name}, Type: corev1.SecretTypeOpaque, Data: secret.Data}, nil
 }
