@@ -146,7 +146,7 @@ func (w *wanted) mergeSubsets(o origin, exports []*v1alpha1.ResourceExport) []v1
 			continue
 		}
 		with := slices.Concat(sum, e.Spec.Endpoints.Subsets)
-		if err := endpoints.Check(with); err != nil {
+		if err := endpoints.Check("spec.endpoints.subsets", with); err != nil {
 			w.verdicts[e.Name] = fmt.Errorf("%s: the sum with older exports is refused: %w", v1alpha1.ConvergeFailureMessage, err)
 			continue
 		}

@@ -30,13 +30,13 @@ func TestExportsThatMembersRefuse(t *testing.T) {
 		lists = append(lists, subset(1, v1alpha1.EndpointPort{Port: int32(1000 + i), Protocol: corev1.ProtocolTCP}))
 	}
 	for want, subsets := range map[string][]v1alpha1.EndpointSubset{
-		"it has 0 ports":                                       {subset(1)},
-		"port 80 has protocol \"\"":                            {subset(1, v1alpha1.EndpointPort{Name: "http", Port: 80})},
-		"two ports have name":                                  {subset(1, http, http)},
-		"it has 1001 addresses":                                {subset(1001, http)},
-		"17 lists of ports":                                    append(slices.Clone(lists), subset(1, http)),
-		"older exports is refused: it has 1001 addresses":      {subset(1000, http)},
-		"older exports is refused: it has 17 addresses and 17": lists,
+		"subsets[0].ports is empty":                                               {subset(1)},
+		"ports[0].protocol is \"\"":                                               {subset(1, v1alpha1.EndpointPort{Name: "http", Port: 80})},
+		"has the name or the port of another one":                                 {subset(1, http, http)},
+		"spec.endpoints.subsets has 1001 addresses":                               {subset(1001, http)},
+		"17 different lists of ports":                                             append(slices.Clone(lists), subset(1, http)),
+		"older exports is refused: spec.endpoints.subsets has 1001 addresses":     {subset(1000, http)},
+		"older exports is refused: spec.endpoints.subsets has 17 different lists": lists,
 	} {
 		t.Run(want, func(t *testing.T) {
 			w := newWorld(t)
@@ -69,5 +69,5 @@ func TestServiceThatMembersRefuse(t *testing.T) {
 	w.exportService("west", "default", "nginx", 80, "10.100.7.9")
 	w.settle()
 	require.Equal(t, []string{"10.100.7.9"}, w.addresses("default", "nginx"))
-	require.Contains(t, w.condition("east-default-nginx-service").Message, "it has port 0, allowed: 1 to 65535")
+	require.Contains(t, w.condition("east-default-nginx-service").Message, "ports[0].port is 0; allowed: 1 to 65535")
 }

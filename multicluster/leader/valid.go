@@ -47,9 +47,9 @@ func check(e *v1alpha1.ResourceExport) error {
 		for _, p := range portsOf(e) {
 			ports = append(ports, v1alpha1.EndpointPort{Name: p.Name, Port: p.Port, Protocol: p.Protocol})
 		}
-		return endpoints.CheckPorts(ports)
+		return endpoints.CheckPorts("spec.service.serviceSpec.ports", ports)
 	case e.Spec.Kind == v1alpha1.EndpointsKind:
-		return endpoints.Check(e.Spec.Endpoints.Subsets)
+		return endpoints.Check("spec.endpoints.subsets", e.Spec.Endpoints.Subsets)
 	}
 	return nil
 }

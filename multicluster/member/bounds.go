@@ -59,7 +59,7 @@ func checkService(r *v1alpha1.ResourceImport) error {
 	for i, p := range spec.Ports {
 		ports[i] = v1alpha1.EndpointPort{Name: p.Name, Port: p.Port, Protocol: p.Protocol}
 	}
-	return endpoints.CheckPorts(ports)
+	return endpoints.CheckPorts("spec.serviceImport.spec.ports", ports)
 }
 
 // checkEndpoints refuses Endpoints of which no EndpointSlices can be made.
@@ -70,7 +70,7 @@ func checkEndpoints(r *v1alpha1.ResourceImport) error {
 	if r.Spec.Endpoints == nil {
 		return errNoPayload
 	}
-	return endpoints.Check(r.Spec.Endpoints.Subsets)
+	return endpoints.Check("spec.endpoints.subsets", r.Spec.Endpoints.Subsets)
 }
 
 // network reads an IPv4 prefix that has no bits beyond its mask.

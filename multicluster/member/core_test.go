@@ -337,13 +337,13 @@ func TestNonsenseLeavesWhatWas(t *testing.T) {
 	empty := endpointsImport("default", "nginx", 80)
 	empty.Spec.Endpoints = nil
 	for want, nonsense := range map[string]*v1alpha1.ResourceImport{
-		"it has 1001 addresses":                    many,
-		"it has no payload of its kind":            empty,
-		`"127.0.0.1" is not an IPv4 address`:       endpointsImport("default", "nginx", 80, "127.0.0.1"),
-		`"fd00::1" is not an IPv4 address`:         endpointsImport("default", "nginx", 80, "fd00::1"),
-		`"169.254.169.254" is not an IPv4 address`: endpointsImport("default", "nginx", 80, "169.254.169.254"),
-		"it has port 0, allowed: 1 to 65535":       endpointsImport("default", "nginx", 0, "10.200.0.9"),
-		"it has port 1000000, allowed: 1 to 65535": endpointsImport("default", "nginx", 1_000_000, "10.200.0.9"),
+		"spec.endpoints.subsets has 1001 addresses; allowed: 1000":                                    many,
+		"it has no payload of its kind":                                                               empty,
+		`spec.endpoints.subsets[0].addresses[0].ip is "127.0.0.1"; want a unicast IPv4 address`:       endpointsImport("default", "nginx", 80, "127.0.0.1"),
+		`spec.endpoints.subsets[0].addresses[0].ip is "fd00::1"; want a unicast IPv4 address`:         endpointsImport("default", "nginx", 80, "fd00::1"),
+		`spec.endpoints.subsets[0].addresses[0].ip is "169.254.169.254"; want a unicast IPv4 address`: endpointsImport("default", "nginx", 80, "169.254.169.254"),
+		"spec.endpoints.subsets[0].ports[0].port is 0; allowed: 1 to 65535":                           endpointsImport("default", "nginx", 0, "10.200.0.9"),
+		"spec.endpoints.subsets[0].ports[0].port is 1000000; allowed: 1 to 65535":                     endpointsImport("default", "nginx", 1_000_000, "10.200.0.9"),
 	} {
 		t.Run(want, func(t *testing.T) {
 			w := newWorld(t)

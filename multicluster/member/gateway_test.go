@@ -129,7 +129,7 @@ func TestClusterInfosThatWouldDrawTraffic(t *testing.T) {
 		{"10.200.0.0/16", "192.0.2.9", "gatewayIP 192.0.2.9 belongs to cluster east"},
 		{"10.200.0.1/16", "192.0.2.1", "is not a network of IPv4"},
 		{"fd00::/64", "192.0.2.1", "is not a network of IPv4"},
-		{"10.200.0.0/16", "", "is not an IPv4 address of a host"},
+		{"10.200.0.0/16", "", `gatewayIP is ""; want a unicast IPv4 address`},
 	} {
 		t.Run(tc.want, func(t *testing.T) {
 			w := newWorld(t)

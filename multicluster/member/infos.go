@@ -63,9 +63,9 @@ func (t *territory) claim(clusterID string, info *v1alpha1.ClusterInfo) error {
 	if len(info.GatewayInfos) != 1 {
 		return fmt.Errorf("it has %d gatewayInfos, allowed: 1", len(info.GatewayInfos))
 	}
-	gateway, err := endpoints.Unicast(info.GatewayInfos[0].GatewayIP)
+	gateway, err := endpoints.Unicast("gatewayIP", info.GatewayInfos[0].GatewayIP)
 	if err != nil {
-		return fmt.Errorf("gatewayIP: %w", err)
+		return err
 	}
 	if len(info.PodCIDRs) > maxPodCIDRs {
 		return fmt.Errorf("it has %d podCIDRs, allowed: %d", len(info.PodCIDRs), maxPodCIDRs)

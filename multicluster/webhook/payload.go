@@ -10,25 +10,20 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/netip"
-	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
+	"github.com/antrea-oncache/antrea/multicluster/endpoints"
 )
 
-// Bounds of a payload. An import contains the Endpoints of all members, and has to fit into one object.
+// Bounds of a payload, in addition to the bounds in package endpoints. An import contains the Endpoints of all members, and has to fit into one object.
 const (
-	maxObject    = 256 << 10
-	maxPorts     = 100  // Kubernetes' limit for an EndpointSlice
-	maxAddresses = 1000 // Kubernetes' limit for Endpoints, and for an EndpointSlice
-	maxSubsets   = 100
-	maxPortLists = 16 // of an import, in each member
-	maxGateways  = 16
-	maxNetworks  = 64
-	maxLabel     = 16 << 10
+	maxObject   = 256 << 10
+	maxSubsets  = 100
+	maxGateways = 16
+	maxNetworks = 64
+	maxLabel    = 16 << 10
 )
 
 // shortestNetwork is the smallest length of a prefix that a cluster can call its own: one of 0 would draw all traffic.
@@ -78,106 +73,26 @@ func servicePorts(list []corev1.ServicePort) string {
 	for i := range list {
 		converted[i] = v1alpha1.EndpointPort{Name: list[i].Name, Port: list[i].Port, Protocol: cmp.Or(list[i].Protocol, corev1.ProtocolTCP)}
 	}
-	return ports("spec.service.serviceSpec.ports", converted)
-}
-
-// ports refuses a list that members would not import.
-func ports(field string, list []v1alpha1.EndpointPort) string {
-	if len(list) == 0 {
-		return field + " is empty; a Service that clusters share has ports"
-	}
-	if refusal := count("ports", field, len(list), maxPorts); refusal != "" {
-		return refusal
-	}
-	type number struct {
-		protocol corev1.Protocol
-		port     int32
-	}
-	names, numbers := map[string]bool{}, map[number]bool{}
-	for i, p := range list {
-		at := fmt.Sprintf("%s[%d]", field, i)
-		if refusal := port(at, p.Name, p.Port, p.Protocol); refusal != "" {
-			return refusal
-		}
-		n := number{p.Protocol, p.Port}
-		if names[p.Name] || numbers[n] {
-			return fmt.Sprintf("%s (name %q, port %d, protocol %s) has the name or the port of another one; want different ones", at, p.Name, p.Port, p.Protocol)
-		}
-		names[p.Name], numbers[n] = true, true
-	}
-	if len(list) > 1 && names[""] {
-		return field + " has a port without a name; several ports need names"
-	}
-	return ""
-}
-
-func port(at, name string, number int32, protocol corev1.Protocol) string {
-	switch {
-	case number < 1 || number > 65535:
-		return fmt.Sprintf("%s.port is %d; allowed: 1 to 65535", at, number)
-	case name != "" && len(validation.IsDNS1123Label(name)) > 0:
-		return fmt.Sprintf("%s.name %q is not a DNS-1123 label", at, name)
-	}
-	switch protocol {
-	case corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP:
-		return ""
-	}
-	return fmt.Sprintf("%s.protocol is %q; allowed: TCP, UDP, SCTP", at, protocol)
+	return refusal(endpoints.CheckPorts("spec.service.serviceSpec.ports", converted))
 }
 
 func subsets(list []v1alpha1.EndpointSubset) string {
 	const field = "spec.endpoints.subsets"
-	addresses := 0
-	for i := range list {
-		addresses += len(list[i].Addresses)
-	}
-	if refusal := first(count("subsets", field, len(list), maxSubsets), count("addresses", field, addresses, maxAddresses)); refusal != "" {
-		return refusal
-	}
-	for i := range list {
-		if refusal := subset(fmt.Sprintf("%s[%d]", field, i), &list[i]); refusal != "" {
-			return refusal
-		}
-	}
-	return count("different lists of ports", field, portLists(list), maxPortLists)
+	return first(count("subsets", field, len(list), maxSubsets), refusal(endpoints.Check(field, list)))
 }
 
-func subset(at string, s *v1alpha1.EndpointSubset) string {
-	if refusal := ports(at+".ports", s.Ports); refusal != "" {
-		return refusal
+// refusal is the text of an error; "" allows.
+func refusal(err error) string {
+	if err == nil {
+		return ""
 	}
-	for i := range s.Addresses {
-		if refusal := address(fmt.Sprintf("%s.addresses[%d].ip", at, i), s.Addresses[i].IP); refusal != "" {
-			return refusal
-		}
-	}
-	return ""
+	return err.Error()
 }
 
-// portLists returns the number of different lists of ports of subsets with addresses. Members make an EndpointSlice for each one.
-func portLists(list []v1alpha1.EndpointSubset) int {
-	lists := map[string]bool{}
-	for i := range list {
-		if len(list[i].Addresses) == 0 {
-			continue
-		}
-		var ids []string
-		for _, p := range list[i].Ports {
-			ids = append(ids, fmt.Sprintf("%s %s %d", p.Name, p.Protocol, p.Port))
-		}
-		slices.Sort(ids)
-		lists[strings.Join(ids, ",")] = true
-	}
-	return len(lists)
-}
-
-// address refuses addresses that other clusters cannot reach, or that Kubernetes refuses in an EndpointSlice.
+// address refuses addresses that other clusters cannot reach.
 func address(field, text string) string {
-	a, err := netip.ParseAddr(text)
-	if err != nil || !a.Is4() || !a.IsGlobalUnicast() {
-		return fmt.Sprintf("%s is %q; want a unicast IPv4 address, such as 10.96.0.10", field, text)
-	}
-	return ""
+	_, err := endpoints.Unicast(field, text)
+	return refusal(err)
 }
 
 func clusterInfo(info *v1alpha1.ClusterInfo) string {

@@ -158,8 +158,8 @@ func markFlows(g *pipeline.Generator, mark coherency.Mark) []of.Flow {
 }
 
 // openingMarkFlows, for a Pod without rules about source ports, returns the flows that write the epoch and the opening bit into packets
-// that have opened a connection between the Pod and the tunnel. ConntrackCommit has chosen them. Verdict, commit and mark are one flow of the kernel. No epoch has that bit, so programs that do not know
-// openings refuse such a packet.
+// that have opened a connection between the Pod and the tunnel. ConntrackCommit has chosen them. Verdict, commit and mark are one flow of the kernel.
+// No epoch has that bit, so programs that do not know openings refuse such a packet.
 func openingMarkFlows(g *pipeline.Generator, mark coherency.Mark) []of.Flow {
 	if mark.Epoch == 0 {
 		return nil
