@@ -134,7 +134,11 @@ func everyServer(t *testing.T, what string, space *cluster.Space, to netip.AddrP
 		if err != nil {
 			return err
 		}
-		require.Equal(t, sees[a.server], a.client, "%s: what %s sees", what, a.server)
+		client, ok := sees[a.server]
+		if !ok {
+			return fmt.Errorf("%q answers, an Endpoint of before", a.server)
+		}
+		require.Equal(t, client, a.client, "%s: the client's address at %s", what, a.server)
 		if met[a.server] = true; len(met) < len(sees) {
 			return fmt.Errorf("have %v", met)
 		}
