@@ -49,13 +49,13 @@ const diskEntry = "node-disk"
 
 // MakeDisk returns a file with an ext4 file system that has the root and, unpacked by containerd, the images, so that
 // no Node has to unpack them. It is made once for each content of the archives and each version of this file, and
-// replaces the former one: no Node may run at that time.
-func MakeDisk(ctx context.Context, o DiskOptions) (string, error) {
+// replaces all others that no cluster uses: it stays until release is called or this process ends.
+func MakeDisk(ctx context.Context, o DiskOptions) (disk string, release func(), err error) {
 	version, err := digest(recipe, append([]string{o.Root}, o.Images...))
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	entry, err := cache.Populate(ctx, diskEntry, version, func(out string) error {
+	entry, release, err := cache.Use(ctx, diskEntry, version, func(out string) error {
 		o.Progress.Printf("disk: making the Nodes' disk with %d images", len(o.Images))
 		defer o.Progress.Every(ctx, 10*time.Second, "disk: making the Nodes' disk")()
 		root := filepath.Join(out, "root")
@@ -72,9 +72,13 @@ func MakeDisk(ctx context.Context, o DiskOptions) (string, error) {
 		return command(ctx, "mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-E", "lazy_itable_init=1,root_owner=0:0", "-d", root, filepath.Join(out, "disk"), diskSize)
 	})
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	return filepath.Join(entry, "disk"), cache.RemoveOthers(diskEntry, version)
+	if err := cache.RemoveOthers(diskEntry, version); err != nil {
+		release()
+		return "", nil, err
+	}
+	return filepath.Join(entry, "disk"), release, nil
 }
 
 // unpack unpacks the layers of an image's archive into a directory.

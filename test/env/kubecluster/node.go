@@ -177,11 +177,19 @@ func (n *Node) runLogged(ctx context.Context, name string, args []string) error 
 	return err
 }
 
-// Endpoint is the machine's command server.
-func (n *Node) Endpoint() remote.Endpoint { return n.machine.Endpoint() }
+// Endpoint is the machine's command server. It is zero if the machine's last start failed.
+func (n *Node) Endpoint() remote.Endpoint {
+	if n.machine == nil {
+		return remote.Endpoint{}
+	}
+	return n.machine.Endpoint()
+}
 
 // Run runs a command on the Node, as root, and returns its exit code.
 func (n *Node) Run(ctx context.Context, cmd remote.Command) (int, error) {
+	if n.machine == nil {
+		return 0, fmt.Errorf("the machine of Node %s is off: its last start failed", n.Name)
+	}
 	if cmd.Env == nil {
 		cmd.Env = []string{nodePath, "HOME=/root", "TERM=" + os.Getenv("TERM")}
 	}

@@ -42,10 +42,11 @@ func serveKubelets(ctx context.Context, nodes int, f kubeletFlags, place *daemon
 	if err != nil {
 		return err
 	}
-	disk, err := kubecluster.MakeDisk(ctx, kubecluster.DiskOptions{Root: root, Images: images, Progress: p})
+	disk, release, err := kubecluster.MakeDisk(ctx, kubecluster.DiskOptions{Root: root, Images: images, Progress: p})
 	if err != nil {
 		return err
 	}
+	defer release()
 	c, err := kubecluster.Start(ctx, kubecluster.Options{
 		Nodes: nodes, Index: f.index, WithoutKubeProxy: !f.kubeProxy, Disk: disk, NodeMemory: kubecluster.DefaultNodeMemory, StateDir: place.Dir(), LogDir: place.LogDir(),
 		GuestCommand: []string{exe, "guest"}, Progress: p,

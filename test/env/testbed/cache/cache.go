@@ -64,7 +64,7 @@ func Populate(ctx context.Context, tool, version string, fill func(dir string) e
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return "", fmt.Errorf("creating cache directory: %w", err)
 	}
-	unlock, err := lock(ctx, entry+".lock")
+	unlock, err := lock(ctx, entry+".lock", unix.LOCK_EX)
 	if err != nil {
 		return "", err
 	}
@@ -89,7 +89,30 @@ func Populate(ctx context.Context, tool, version string, fill func(dir string) e
 	return entry, nil
 }
 
-// RemoveOthers removes all versions of a tool but one. They must not be in use.
+// Use is Populate for an entry that RemoveOthers, of this or another process, must not remove until release is called or this process ends.
+func Use(ctx context.Context, tool, version string, fill func(dir string) error) (entry string, release func(), err error) {
+	root, err := Root()
+	if err != nil {
+		return "", nil, err
+	}
+	if err := os.MkdirAll(filepath.Join(root, tool), 0o755); err != nil {
+		return "", nil, fmt.Errorf("creating cache directory: %w", err)
+	}
+	release, err = lock(ctx, filepath.Join(root, tool, version+usedSuffix), unix.LOCK_SH)
+	if err != nil {
+		return "", nil, err
+	}
+	if entry, err = Populate(ctx, tool, version, fill); err != nil {
+		release()
+		return "", nil, err
+	}
+	return entry, release, nil
+}
+
+// usedSuffix ends the names of the files that users of an entry share a lock on.
+const usedSuffix = ".used"
+
+// RemoveOthers removes all versions of a tool that are not in use, except one.
 func RemoveOthers(tool, version string) error {
 	root, err := Root()
 	if err != nil {
@@ -103,10 +126,22 @@ func RemoveOthers(tool, version string) error {
 	for _, e := range entries {
 		// Names that begin with a dot are being filled; a lock stays because another process may wait for it.
 		if name := e.Name(); e.IsDir() && name != version && !strings.HasPrefix(name, ".") {
-			errs = append(errs, os.RemoveAll(filepath.Join(root, tool, name)))
+			errs = append(errs, removeUnused(filepath.Join(root, tool, name)))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func removeUnused(entry string) error {
+	unlock, err := tryLock(entry+usedSuffix, unix.LOCK_EX)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return os.RemoveAll(entry)
 }
 
 func exists(path string) bool {
@@ -114,25 +149,30 @@ func exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-func lock(ctx context.Context, path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("opening cache lock: %w", err)
-	}
+// lock waits for a lock of one kind, unix.LOCK_EX or unix.LOCK_SH.
+func lock(ctx context.Context, path string, kind int) (unlock func(), err error) {
 	for {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return func() { f.Close() }, nil
-		}
+		unlock, err = tryLock(path, kind)
 		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
-			f.Close()
-			return nil, fmt.Errorf("locking %s: %w", path, err)
+			return unlock, err
 		}
 		select {
 		case <-ctx.Done():
-			f.Close()
 			return nil, fmt.Errorf("waiting for the process that holds %s: %w", path, ctx.Err())
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
+}
+
+// tryLock returns unix.EWOULDBLOCK if another process, or another caller, holds the lock.
+func tryLock(path string, kind int) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("opening cache lock: %w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), kind|unix.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("locking %s: %w", path, err)
+	}
+	return func() { f.Close() }, nil
 }

@@ -83,3 +83,21 @@ func TestRemoveOthers(t *testing.T) {
 	require.NoError(t, RemoveOthers("disk", "2"))
 	require.Equal(t, []bool{false, true, false, true}, []bool{Has("disk", "1"), Has("disk", "2"), Has("disk", "3"), Has("other", "1")})
 }
+
+func TestRemoveOthersLeavesEntriesInUse(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	fill := func(string) error { return nil }
+	_, release, err := Use(t.Context(), "disk", "1", fill)
+	require.NoError(t, err)
+	_, releaseOther, err := Use(t.Context(), "disk", "1", fill)
+	require.NoError(t, err, "an entry has many users")
+	_, releaseTwo, err := Use(t.Context(), "disk", "2", fill)
+	require.NoError(t, err)
+	defer releaseTwo()
+	release()
+	require.NoError(t, RemoveOthers("disk", "2"))
+	require.True(t, Has("disk", "1"), "one user is left")
+	releaseOther()
+	require.NoError(t, RemoveOthers("disk", "2"))
+	require.Equal(t, []bool{false, true}, []bool{Has("disk", "1"), Has("disk", "2")})
+}
