@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
@@ -89,6 +90,9 @@ func (c *Cluster) Deploy(ctx context.Context, namespace string, objects []*unstr
 			return fmt.Errorf("making Namespace %s: %w", namespace, err)
 		}
 	}
+	if err := c.refuseOtherRole(ctx, namespace, objects); err != nil {
+		return err
+	}
 	for _, object := range objects {
 		if err := c.apply(ctx, namespace, object, mapper); err != nil {
 			return err
@@ -100,6 +104,43 @@ func (c *Cluster) Deploy(ctx context.Context, namespace string, objects []*unstr
 		}
 	}
 	return nil
+}
+
+// refuseOtherRole refuses a manifest that would replace the controller of a leader by a member's in its Namespace, or the other way round: their
+// ServiceAccount, rights and Service have the same names.
+func (c *Cluster) refuseOtherRole(ctx context.Context, namespace string, objects []*unstructured.Unstructured) error {
+	for _, object := range objects {
+		if object.GetKind() != kindDeployment {
+			continue
+		}
+		wanted := &appsv1.Deployment{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, wanted); err != nil {
+			return fmt.Errorf("reading Deployment %s: %w", object.GetName(), err)
+		}
+		current, err := c.Kube.AppsV1().Deployments(namespace).Get(ctx, wanted.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("reading Deployment %s/%s: %w", namespace, wanted.Name, err)
+		}
+		if is, want := roleOf(current), roleOf(wanted); is != "" && is != want {
+			return fmt.Errorf("the Namespace %s has the controller of a %s: a %s needs another Namespace", namespace, is, want)
+		}
+	}
+	return nil
+}
+
+// roleOf returns the role of a Deployment's controller, "leader" or "member", which is the first argument of the program.
+func roleOf(d *appsv1.Deployment) string {
+	for _, container := range d.Spec.Template.Spec.Containers {
+		for _, arg := range slices.Concat(container.Command, container.Args) {
+			if arg == "leader" || arg == "member" {
+				return arg
+			}
+		}
+	}
+	return ""
 }
 
 // apply writes an object.

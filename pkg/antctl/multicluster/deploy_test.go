@@ -70,6 +70,13 @@ func working(name string) []any {
 	}
 }
 
+// controllerOf is a Deployment with the command of a role.
+func controllerOf(role string) *appsv1.Deployment {
+	d := working("")[0].(*appsv1.Deployment)
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Command: []string{"antrea-mc-controller", role, "--config=x"}}}
+	return d
+}
+
 // TestDeploy: CRDs come before the Deployment, and the webhooks last, for both roles; the Namespace is made.
 func TestDeploy(t *testing.T) {
 	for kind, role := range map[string]string{manifest.Leader: "leader", manifest.Member: "member"} {
@@ -87,6 +94,9 @@ func TestDeploy(t *testing.T) {
 			require.Equal(t, kindCRD, (*kinds)[0])
 			require.Equal(t, []string{kindDeployment, kindValidating}, (*kinds)[len(objects)-2:])
 			require.NoError(t, f.Deploy(t.Context(), "mc", objects, mapper()), "once more")
+			f = newFake(t, controllerOf(role), working("antrea-mc-" + role + "-mc")[1])
+			f.deployed()
+			require.NoError(t, f.Deploy(t.Context(), "mc", objects, mapper()), "over the same role")
 		})
 	}
 }
@@ -108,6 +118,7 @@ func TestDeployThatFails(t *testing.T) {
 		"no Pod":                  {[]any{&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "mc", Name: "antrea-mc-controller"}}, all[1]}, "mc", nil, "waited 20ms for Deployment mc/antrea-mc-controller: 0 of its Pods are available; look at kubectl -n mc get pods"},
 		"no certificate":          {[]any{all[0], &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "antrea-mc-leader-mc"}, Webhooks: make([]admissionregistrationv1.ValidatingWebhook, 1)}}, "mc", nil, "antrea-mc-controller has not written it"},
 		"a refusal":               {all, "mc", func(f *fakeCluster) { _ = f.fail("patch", "deployments") }, "writing Deployment antrea-mc-controller: patch of deployments fails"},
+		"another role":            {[]any{controllerOf("member"), all[1]}, "mc", nil, "the Namespace mc has the controller of a member: a leader needs another Namespace"},
 		"no right to a Namespace": {all, "mc", func(f *fakeCluster) { _ = f.fail("create", "namespaces") }, "making Namespace mc: create of namespaces fails"},
 	} {
 		t.Run(name, func(t *testing.T) {
