@@ -6,8 +6,8 @@
 #
 #   publish.sh REGISTRY [REF]
 #
-# REGISTRY is a host with a path, such as ghcr.io/antrea-oncache. It gets antrea-agent-ubuntu and antrea-controller-ubuntu, each as one index
-# for IMAGE_ARCHS (default: amd64 arm64), and the chart as charts/antrea. The tags come from the file VERSION:
+# REGISTRY is a host with a path, such as ghcr.io/antrea-oncache. It gets antrea-agent-ubuntu, antrea-controller-ubuntu and antrea-mc-controller, each
+# as one index for IMAGE_ARCHS (default: amd64 arm64), and the chart, which has the first two, as charts/antrea. The tags come from the file VERSION:
 #
 #   1.2.3        images v1.2.3, chart 1.2.3; HEAD must have the tag v1.2.3; nothing that exists is replaced
 #   1.2.3-dev    images latest, chart 1.2.3-dev; the former ones are replaced
@@ -18,7 +18,9 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+# Images of the chart. The others are of manifests.
 images=(antrea-agent-ubuntu antrea-controller-ubuntu)
+others=(antrea-mc-controller)
 chart=build/charts/antrea
 helm=$PWD/bin/helm
 
@@ -67,7 +69,7 @@ push_images() {
 	local options=()
 	[ -z "$development" ] || options=(--replace)
 	"${GO:-go}" run ./build/images/cmd/publish --registry "$registry" --tag "$tag" --version "v$version" --arch "${archs// /,}" \
-		"${options[@]}" "${images[@]}"
+		"${options[@]}" "${images[@]}" "${others[@]}"
 }
 
 push_chart() {

@@ -37,6 +37,17 @@ package_chart() {
 	grep -q "image: \"$registry/antrea-agent-ubuntu:" "$directory/antrea.yml" || die "the manifest does not name the agent's image in $registry"
 }
 
+# copy_multicluster makes the manifests of antrea-mc-controller, for antctl mc deploy --manifest-file.
+copy_multicluster() {
+	local role version tag
+	version=$(cat VERSION) tag=v$version
+	case $version in *-dev) tag=latest ;; esac
+	for role in leader member; do
+		sed "s#ghcr.io/antrea-oncache/antrea-mc-controller:latest#$registry/antrea-mc-controller:$tag#" "build/yamls/antrea-multicluster-$role.yml" >"$directory/antrea-multicluster-$role.yml"
+		grep -q "image: $registry/antrea-mc-controller:$tag\$" "$directory/antrea-multicluster-$role.yml" || die "antrea-multicluster-$role.yml does not name the image in $registry"
+	done
+}
+
 # list_modules writes the bill of materials of all programs.
 list_modules() {
 	(cd hack/sbom && "${GO:-go}" build -o "$work/" github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod)
@@ -60,6 +71,7 @@ for platform in $platforms; do
 	build_antctl "$platform"
 done
 package_chart
+copy_multicluster
 list_modules
 "${GO:-go}" run ./build/images/cmd/licences "$directory/THIRD-PARTY-LICENSES" "$directory"/antctl-*
 cp LICENSE "$directory/"

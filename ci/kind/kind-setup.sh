@@ -14,7 +14,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-images=(antrea-agent-ubuntu antrea-controller-ubuntu)
+images=(antrea-agent-ubuntu antrea-controller-ubuntu antrea-mc-controller)
 chart=build/charts/antrea
 timeout=180s
 

@@ -23,8 +23,8 @@ func withKind(t *testing.T) *checkout {
 	c.standIn("standins/helm", "")
 	c.standIn("standins/go", "")
 	c.standIn("bin/images/programs/linux_arm64/antctl", "[ \"$2\" != installation ] || cat "+c.dir+"/report")
-	for _, image := range []string{"agent", "controller"} {
-		c.write("bin/images/antrea-"+image+"-ubuntu_arm64.tar", "")
+	for _, image := range kindImages {
+		c.write("bin/images/antrea-"+image+"_arm64.tar", "")
 	}
 	return c
 }
@@ -57,12 +57,16 @@ func createCalls(cluster, helm string) []string {
 		"docker exec a-worker sh -c mountpoint -q /sys/fs/bpf || mount -t bpf bpf /sys/fs/bpf",
 		"kind load image-archive bin/images/antrea-agent-ubuntu_arm64.tar --name " + cluster,
 		"kind load image-archive bin/images/antrea-controller-ubuntu_arm64.tar --name " + cluster,
+		"kind load image-archive bin/images/antrea-mc-controller_arm64.tar --name " + cluster,
 		"kind get kubeconfig --name " + cluster,
 		"antctl check cluster --kubeconfig bin/kubeconfig-" + cluster,
 		"helm --kube-context kind-" + cluster + " --namespace kube-system install antrea build/charts/antrea --set " + helm + " --wait --timeout 180s",
 		"kubectl --context kind-" + cluster + " wait --for=condition=Ready nodes --all --timeout=180s",
 	}
 }
+
+// kindImages are loaded, without the prefix of their names.
+var kindImages = []string{"agent-ubuntu", "controller-ubuntu", "mc-controller"}
 
 const (
 	images = " --set agentImage.tag=latest --set agentImage.pullPolicy=Never --set controllerImage.tag=latest --set controllerImage.pullPolicy=Never"
@@ -104,10 +108,11 @@ func TestKindCreateWithDocker(t *testing.T) {
 	out, err := c.run(create, "create", "one", "--build", "docker")
 	require.NoError(t, err, out)
 	var want []string
-	for _, image := range []string{"agent", "controller"} {
-		name := "ghcr.io/antrea-oncache/antrea-" + image + "-ubuntu:latest"
+	for _, image := range kindImages {
+		name := "ghcr.io/antrea-oncache/antrea-" + image + ":latest"
+		require.FileExists(t, filepath.Join(root, "build/images", strings.TrimSuffix(image, "-ubuntu"), "Dockerfile"))
 		want = append(want, "git rev-parse HEAD",
-			"docker build -t "+name+" -f build/images/"+image+"/Dockerfile --build-arg VERSION=v1.2.3 --build-arg REVISION=abcdef .")
+			"docker build -t "+name+" -f build/images/"+strings.TrimSuffix(image, "-ubuntu")+"/Dockerfile --build-arg VERSION=v1.2.3 --build-arg REVISION=abcdef .")
 	}
 	want = append(want, "go build -o bin/antctl ./cmd/antctl")
 	all := slices.Insert(createCalls("one", "tunnelType=geneve"+images), 2, want...)

@@ -105,7 +105,7 @@ func (p *publisher) git(args ...string) {
 // makeImages writes archives with new content.
 func (p *publisher) makeImages(version string) {
 	p.t.Helper()
-	for _, image := range []string{"antrea-agent-ubuntu", "antrea-controller-ubuntu"} {
+	for _, image := range []string{"antrea-agent-ubuntu", "antrea-controller-ubuntu", "antrea-mc-controller"} {
 		for _, arch := range []string{"amd64", "arm64"} {
 			content, err := random.Image(100, 1)
 			require.NoError(p.t, err)

@@ -19,7 +19,7 @@ import (
 // newRelease is a checkout with the real Helm and a compiler that writes its target's name into each program.
 func newRelease(t *testing.T) *checkout {
 	t.Helper()
-	c := newCheckout(t, "build/charts", "LICENSE", "VERSION")
+	c := newCheckout(t, "build/charts", "build/yamls", "LICENSE", "VERSION")
 	helm := realHelm(t)
 	require.NoError(t, os.MkdirAll(filepath.Join(c.dir, "bin"), 0o755))
 	require.NoError(t, os.Symlink(helm, filepath.Join(c.dir, "bin/helm")))
@@ -41,7 +41,7 @@ func TestReleaseAssets(t *testing.T) {
 	version := strings.TrimSpace(read(t, "VERSION"))
 	want := []string{
 		"LICENSE", "SHA256SUMS", "THIRD-PARTY-LICENSES", "antctl-darwin-amd64", "antctl-darwin-arm64", "antctl-linux-amd64", "antctl-linux-arm64", "antctl-windows-amd64.exe",
-		"antctl-windows-arm64.exe", "antrea-" + version + ".tgz", "antrea-crds.yml", "antrea-oncache.cdx.json", "antrea.yml",
+		"antctl-windows-arm64.exe", "antrea-" + version + ".tgz", "antrea-crds.yml", "antrea-multicluster-leader.yml", "antrea-multicluster-member.yml", "antrea-oncache.cdx.json", "antrea.yml",
 	}
 	entries, err := os.ReadDir(filepath.Join(c.dir, "release"))
 	require.NoError(t, err)
@@ -61,6 +61,10 @@ func TestReleaseAssets(t *testing.T) {
 	manifest := c.read("release/antrea.yml")
 	require.Contains(t, manifest, `image: "registry.example.com/network/antrea-agent-ubuntu:`)
 	require.Contains(t, manifest, `image: "registry.example.com/network/antrea-controller-ubuntu:`)
+	for _, role := range []string{"leader", "member"} {
+		manifest += c.read("release/antrea-multicluster-" + role + ".yml")
+	}
+	require.Equal(t, 2, strings.Count(manifest, "image: registry.example.com/network/antrea-mc-controller:latest\n"))
 	require.NotContains(t, manifest, "ghcr.io")
 	out, err = c.run("bin/helm", "show", "readme", filepath.Join(c.dir, "release/antrea-"+version+".tgz"))
 	require.NoError(t, err, out)
