@@ -39,9 +39,12 @@ const (
 
 // fixture is a Kubernetes API with the manifests of leader and member, whose controllers run with the rights of the manifests.
 type fixture struct {
-	t          *testing.T
-	admin      *clients.Clients
-	kubeconfig map[string]string // by Namespace
+	t     *testing.T
+	admin *clients.Clients
+	// By Namespace: the controllers' kubeconfigs, the configurations of their webhooks, and the ports of these.
+	kubeconfig map[string]string
+	webhooks   map[string]*unstructured.Unstructured
+	ports      map[string]int
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -56,7 +59,11 @@ func newFixture(t *testing.T) *fixture {
 	require.NoError(t, kube.WriteKubeconfig(file, "127.0.0.1"))
 	admin, err := clients.New(config.ClientConnectionConfig{Kubeconfig: file, QPS: 1000, Burst: 1000}, "")
 	require.NoError(t, err)
-	f := &fixture{t: t, admin: admin, kubeconfig: map[string]string{}}
+	ports, err := freeport.Loopback(2)
+	require.NoError(t, err)
+	f := &fixture{
+		t: t, admin: admin, kubeconfig: map[string]string{}, webhooks: map[string]*unstructured.Unstructured{}, ports: map[string]int{area: ports[0], system: ports[1]},
+	}
 	f.install()
 	return f
 }
@@ -75,10 +82,10 @@ func (l lastError) String() string { return fmt.Sprint(*l.err) }
 // start runs a controller until the function that it returns is called.
 func (f *fixture) start(role, namespace string) (stop func()) {
 	f.t.Helper()
-	ports, err := freeport.Loopback(2)
+	ports, err := freeport.Loopback(1)
 	require.NoError(f.t, err)
 	file := filepath.Join(f.t.TempDir(), "controller_manager_config.yaml")
-	text := fmt.Sprintf("health: {healthProbeBindAddress: '127.0.0.1:%d'}\nwebhook: {port: %d}\n", ports[0], ports[1])
+	text := fmt.Sprintf("health: {healthProbeBindAddress: '127.0.0.1:%d'}\nwebhook: {port: %d}\n", ports[0], f.ports[namespace])
 	require.NoError(f.t, os.WriteFile(file, []byte(text), 0o600))
 	o := &options{namespace: namespace}
 	require.NoError(f.t, o.complete(file))
@@ -90,7 +97,9 @@ func (f *fixture) start(role, namespace string) (stop func()) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
+	before := f.publishedCA(namespace)
 	go func() { done <- run(ctx, o, own) }()
+	f.asks(namespace, before)
 	return func() {
 		cancel()
 		select {
@@ -210,7 +219,8 @@ func (f *fixture) notImported(name string) error {
 	return nil
 }
 
-// TestLeaderAndMember: a cluster that is both joins, exports and imports with the rights of the manifests, through restarts, and leaves nothing.
+// TestLeaderAndMember: a cluster that is both joins, exports and imports with the rights and the webhooks of the manifests, through restarts, and leaves
+// nothing.
 func TestLeaderAndMember(t *testing.T) {
 	f := newFixture(t)
 	stopLeader, stopMember := f.start("leader", area), f.start("member", system)
@@ -228,6 +238,7 @@ func TestLeaderAndMember(t *testing.T) {
 		return err
 	})
 	testGateway(t, f)
+	testLies(t, f)
 
 	stopMember()
 	f.remove(mcs.ServiceExports, "default", "nginx")

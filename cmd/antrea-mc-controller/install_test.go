@@ -26,7 +26,8 @@ import (
 	"github.com/antrea-oncache/antrea/multicluster/manifest"
 )
 
-// install applies both manifests, apart from webhooks (nothing leads to them here) and Deployments, and makes a token for the member "west".
+// install applies both manifests, apart from Deployments, and makes a token for the member "west". The webhooks, which f.asks adds, need a URL in the
+// place of a Service.
 func (f *fixture) install() {
 	f.t.Helper()
 	core := f.admin.Kube.CoreV1()
@@ -39,7 +40,10 @@ func (f *fixture) install() {
 			object := &unstructured.Unstructured{}
 			require.NoError(f.t, yaml.Unmarshal([]byte(document), &object.Object))
 			switch object.GetKind() {
-			case "Deployment", "ValidatingWebhookConfiguration", "Service":
+			case "ValidatingWebhookConfiguration":
+				f.webhooks[namespace] = object
+				continue
+			case "Deployment", "Service":
 				continue
 			}
 			resource, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind())
@@ -50,17 +54,23 @@ func (f *fixture) install() {
 		}
 		f.kubeconfig[namespace] = f.writeKubeconfig(f.token(namespace, "antrea-mc-controller"))
 	}
-	_, err = core.ServiceAccounts(area).Create(f.t.Context(), &corev1.ServiceAccount{
-		ObjectMeta: metav1.ObjectMeta{Name: "west", Annotations: map[string]string{v1alpha1.ClusterIDAnnotation: "west"}},
+	f.account("west")
+	_, err = core.Secrets(system).Create(f.t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "token"}, StringData: map[string]string{"token": f.token(area, "west"), "ca.crt": f.ca()},
+	}, metav1.CreateOptions{})
+	require.NoError(f.t, err)
+}
+
+// account makes the ServiceAccount of a member, with its rights.
+func (f *fixture) account(member string) {
+	f.t.Helper()
+	_, err := f.admin.Kube.CoreV1().ServiceAccounts(area).Create(f.t.Context(), &corev1.ServiceAccount{
+		ObjectMeta: metav1.ObjectMeta{Name: member, Annotations: map[string]string{v1alpha1.ClusterIDAnnotation: member}},
 	}, metav1.CreateOptions{})
 	require.NoError(f.t, err)
 	_, err = f.admin.Kube.RbacV1().RoleBindings(area).Create(f.t.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "west"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "antrea-mc-member-cluster-role"},
-		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: area, Name: "west"}},
-	}, metav1.CreateOptions{})
-	require.NoError(f.t, err)
-	_, err = core.Secrets(system).Create(f.t.Context(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "token"}, StringData: map[string]string{"token": f.token(area, "west"), "ca.crt": f.ca()},
+		ObjectMeta: metav1.ObjectMeta{Name: member}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "antrea-mc-member-cluster-role"},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: area, Name: member}},
 	}, metav1.CreateOptions{})
 	require.NoError(f.t, err)
 }
