@@ -162,11 +162,14 @@ func (f *fixture) join() {
 	})
 }
 
-// exportService makes a Service with a ready endpoint, and exports it.
-func (f *fixture) exportService(name string) (clusterIP string) {
+// exportService makes a Service with a ready endpoint and these ports, or port 80, and exports it.
+func (f *fixture) exportService(name string, ports ...corev1.ServicePort) (clusterIP string) {
 	f.t.Helper()
+	if len(ports) == 0 {
+		ports = []corev1.ServicePort{{Name: "http", Port: 80}}
+	}
 	service, err := f.admin.Kube.CoreV1().Services("default").Create(f.t.Context(), &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{Ports: ports},
 	}, metav1.CreateOptions{})
 	require.NoError(f.t, err)
 	_, err = f.admin.Kube.DiscoveryV1().EndpointSlices("default").Create(f.t.Context(), &discoveryv1.EndpointSlice{
@@ -239,6 +242,7 @@ func TestLeaderAndMember(t *testing.T) {
 	})
 	testGateway(t, f)
 	testLies(t, f)
+	testRefusedExport(t, f)
 
 	stopMember()
 	f.remove(mcs.ServiceExports, "default", "nginx")

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	mcs "github.com/antrea-oncache/antrea/multicluster/apis/mcs/v1alpha1"
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha2"
 	"github.com/antrea-oncache/antrea/pkg/apis"
@@ -116,6 +117,23 @@ func testLies(t *testing.T, f *fixture) {
 	_, err = exports.Patch(t.Context(), "east-clusterinfo", types.MergePatchType, []byte(`{"status":{"conditions":[]}}`), metav1.PatchOptions{}, "status")
 	requireDenied(t, err, "owned by another member", "the status of another's export")
 	f.remove(v1alpha1.MemberClusterAnnounces, area, v1alpha1.AnnounceName("east"))
+}
+
+// testRefusedExport: a Service that the leader's webhook does not take says so.
+func testRefusedExport(t *testing.T, f *fixture) {
+	var ports []corev1.ServicePort
+	for i := range 101 {
+		ports = append(ports, corev1.ServicePort{Name: fmt.Sprintf("p%d", i), Port: int32(1000 + i)})
+	}
+	f.exportService("many", ports...)
+	f.eventually("the ServiceExport says that the leader refuses it", func() error {
+		e, err := get[mcs.ServiceExport](f, mcs.ServiceExports, "default", "many")
+		if err == nil && (len(e.Status.Conditions) != 1 || e.Status.Conditions[0].Reason != "RefusedByLeader" || !strings.Contains(e.Status.Conditions[0].Message, "101 ports; allowed: 100")) {
+			err = fmt.Errorf("%+v", e.Status)
+		}
+		return err
+	})
+	f.remove(mcs.ServiceExports, "default", "many")
 }
 
 // requireDenied: a webhook has denied a request with these words, or allowed it if there are none.

@@ -131,6 +131,17 @@ func (w *Writer) report(changes []Change) (again time.Duration, err error) {
 	return again, errors.Join(errs...)
 }
 
+// Refused returns why the API refuses changes, by the names of the objects. Changes that have no answer, or come too late, are not refused.
+func (w *Writer) Refused() map[string]string {
+	refused := map[string]string{}
+	for id, f := range w.failed {
+		if apierrors.IsForbidden(f.err) || apierrors.IsInvalid(f.err) || apierrors.IsBadRequest(f.err) {
+			refused[id.name] = f.err.Error()
+		}
+	}
+	return refused
+}
+
 // try makes a change and keeps why it failed; it returns nil if there is nothing to be done again.
 func (w *Writer) try(ctx context.Context, c Change) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)

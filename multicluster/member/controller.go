@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -153,7 +154,7 @@ func (c *Controller) snapshot(set *v1alpha2.ClusterSet) *snapshot {
 	}
 	s.connection.up, s.connection.message = l.area.State()
 	if l.area.Synced() == nil {
-		s.leader = leader{true, l.area.Imports.List(), l.area.Imports.Unreadable(), l.area.Exports.List()}
+		s.leader = leader{true, l.area.Imports.List(), l.area.Imports.Unreadable(), l.area.Exports.List(), *l.refused.Load()}
 		c.view.addNamesakes(s)
 	}
 	return s
@@ -167,7 +168,7 @@ func membershipOf(set *v1alpha2.ClusterSet) commonarea.Membership {
 }
 
 // export writes to the leader until ctx ends.
-func (c *Controller) export(ctx context.Context, area *commonarea.Area) {
+func (c *Controller) export(ctx context.Context, area *commonarea.Area, refused *atomic.Pointer[map[string]string]) {
 	writer := change.NewWriter(area.Client)
 	task := retry.NewTask("The export to the leader", checkInterval, backoff, "server", area.Server, "namespace", area.Namespace)
 	for {
@@ -175,6 +176,10 @@ func (c *Controller) export(ctx context.Context, area *commonarea.Area) {
 		set, err := c.view.clusterSet()
 		if err == nil && set != nil && membershipOf(set) == area.Membership {
 			again, err = writer.Write(ctx, c.snapshot(set).exportChanges())
+			if now := writer.Refused(); !maps.Equal(now, *refused.Load()) {
+				refused.Store(&now)
+				c.local.Wake()
+			}
 		}
 		if ctx.Err() != nil {
 			return

@@ -32,6 +32,7 @@ var (
 // localChanges returns what has to be written to this cluster, in this order.
 func (s *snapshot) localChanges() []change.Change {
 	imports, refusals := s.importChanges()
+	refusals = append(s.infoRefusal(), refusals...)
 	return slices.Concat(s.gatewayChanges(), imports, s.serviceExportChanges(), s.statusChanges(refusals))
 }
 

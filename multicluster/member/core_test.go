@@ -42,6 +42,7 @@ type world struct {
 	// unready is set while the leader has not shown everything.
 	unready    bool
 	unreadable []string
+	refused    map[string]string
 	settings   Settings
 }
 
@@ -88,7 +89,7 @@ func (w *world) shown(local, far *changetest.API) *snapshot {
 		}
 	}
 	if s.set != nil && !w.unready {
-		s.leader = leader{true, changetest.List[v1alpha1.ResourceImport](far, resourceImports), w.unreadable, changetest.List[v1alpha1.ResourceExport](far, resourceExports)}
+		s.leader = leader{true, changetest.List[v1alpha1.ResourceImport](far, resourceImports), w.unreadable, changetest.List[v1alpha1.ResourceExport](far, resourceExports), w.refused}
 	}
 	return s
 }

@@ -36,8 +36,12 @@ var (
 	noPorts      = verdict{"ServiceWithoutPorts", "Service has no ports"}
 )
 
-// conflictingName is the reason of an export whose ResourceExport another one has.
-const conflictingName = "NameConflict"
+const (
+	// conflictingName is the reason of an export whose ResourceExport another one has.
+	conflictingName = "NameConflict"
+	// refusedByLeader is the reason of an export that the leader's API does not take.
+	refusedByLeader = "RefusedByLeader"
+)
 
 // judge returns why a Service cannot be exported, or valid.
 func judge(service *corev1.Service, slices []*discoveryv1.EndpointSlice) verdict {
@@ -237,13 +241,16 @@ func (s *snapshot) serviceExportChanges() (changes []change.Change) {
 		status := metav1.ConditionFalse
 		var refusal string
 		if found == valid {
-			status = metav1.ConditionTrue
 			service := v1alpha1.ExportName(clusterID(s), e.Namespace, e.Name, v1alpha1.ServiceKind)
 			endpoints := v1alpha1.ExportName(clusterID(s), e.Namespace, e.Name, v1alpha1.EndpointsKind)
-			if !s.leader.ready || !isWritten(written[service], wanted[service]) || !isWritten(written[endpoints], wanted[endpoints]) {
+			switch why := cmp.Or(s.leader.refused[service], s.leader.refused[endpoints]); {
+			case why != "":
+				found = verdict{refusedByLeader, fmt.Sprintf("%.1000s", why)}
+			case !s.leader.ready || !isWritten(written[service], wanted[service]) || !isWritten(written[endpoints], wanted[endpoints]):
 				continue // Neither true nor false: it is being written.
+			default:
+				status, refusal = metav1.ConditionTrue, refusalOf(written[service])
 			}
-			refusal = refusalOf(written[service])
 		}
 		out := *e
 		out.Status.Conditions = slices.Clone(e.Status.Conditions)
@@ -254,6 +261,18 @@ func (s *snapshot) serviceExportChanges() (changes []change.Change) {
 		changes = append(changes, change.ToUpdateStatus(serviceExports, e, &out)...)
 	}
 	return changes
+}
+
+// infoRefusal says why the leader does not take the ClusterInfo, without which other clusters do not reach this one.
+func (s *snapshot) infoRefusal() []refusal {
+	if s.set == nil {
+		return nil
+	}
+	name := v1alpha1.ClusterInfoName(clusterID(s))
+	if why := s.leader.refused[name]; why != "" {
+		return []refusal{{"ResourceExport " + name, fmt.Errorf("%.1000s", why)}}
+	}
+	return nil
 }
 
 func isWritten(e, want *v1alpha1.ResourceExport) bool {

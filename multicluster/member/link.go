@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -21,6 +22,8 @@ type link struct {
 	credentials commonarea.Credentials
 	// checked is the time at which the Secret was read.
 	checked time.Time
+	// refused is leader.refused.
+	refused *atomic.Pointer[map[string]string]
 	stop    func()
 }
 
@@ -42,7 +45,7 @@ func (c *Controller) connect(ctx context.Context, set *v1alpha2.ClusterSet) erro
 		return err
 	}
 	if l != nil && l.credentials == credentials {
-		c.link.Store(&link{l.area, credentials, time.Now(), l.stop})
+		c.link.Store(&link{l.area, credentials, time.Now(), l.refused, l.stop})
 		return nil
 	}
 	c.disconnect()
@@ -54,9 +57,11 @@ func (c *Controller) connect(ctx context.Context, set *v1alpha2.ClusterSet) erro
 	klog.InfoS("Connecting to the leader", "clusterSet", set.Name, "server", area.Server, "namespace", area.Namespace)
 	running, cancel := context.WithCancel(ctx)
 	var parts sync.WaitGroup
+	refused := &atomic.Pointer[map[string]string]{}
+	refused.Store(&map[string]string{})
 	parts.Go(func() { area.Run(running) })
-	parts.Go(func() { c.export(running, area) })
-	c.link.Store(&link{area, credentials, time.Now(), func() { cancel(); parts.Wait() }})
+	parts.Go(func() { c.export(running, area, refused) })
+	c.link.Store(&link{area, credentials, time.Now(), refused, func() { cancel(); parts.Wait() }})
 	return nil
 }
 

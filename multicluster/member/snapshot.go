@@ -62,8 +62,9 @@ type leader struct {
 	imports []*v1alpha1.ResourceImport
 	// unreadable are names of ResourceImports.
 	unreadable []string
-	// exports are this member's own.
+	// exports are this member's own; refused says why the leader's API does not take others, by name.
 	exports []*v1alpha1.ResourceExport
+	refused map[string]string
 }
 
 // imported contains the objects that this controller has made of imports. Some may belong to others: see ours.
