@@ -41,7 +41,7 @@ static __always_inline enum onc_reason learn_egress(struct __sk_buff *skb, const
 	if (!admit(l, &fresh->v, other, as_valid(other, &fresh->v), fresh->to.port))
 		return ONC_SHARE;
 	if (has_openings && is_syn_ack(l->p))
-		prove_opening(l->back, &fresh->v, true);
+		prove_opening(l->c, l->back, &fresh->v, true);
 	own = own_egress(l->p, &fresh->to, &same);
 	if (rewrites && own)
 		forget_old_key(own);

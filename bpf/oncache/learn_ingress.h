@@ -57,7 +57,7 @@ static __always_inline enum onc_reason learn_ingress(const struct lesson *l, con
 	if (!admit(l, &fresh->v, other, as_valid(other, &fresh->v), fresh->to.port))
 		return ONC_SHARE;
 	if (has_openings && is_syn_ack(l->p) && !fresh->to.port)
-		prove_opening(l->back, &fresh->v, false);
+		prove_opening(l->c, l->back, &fresh->v, false);
 	own = own_ingress(l->p, fresh, &same);
 	return enter_ingress(l, own, fresh, same);
 }

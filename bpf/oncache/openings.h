@@ -37,7 +37,8 @@ static __always_inline enum onc_reason learn_opening(const struct onc_control *c
 	return ONC_TCP_FLAGS;
 }
 
-static __always_inline void prove_opening(const struct packet *opener, const struct onc_validity *fresh, bool ingress)
+static __always_inline void prove_opening(const struct onc_control *c, const struct packet *opener,
+					  const struct onc_validity *fresh, bool ingress)
 {
 }
 

@@ -22,25 +22,33 @@ static __always_inline bool may_ask(struct onc_validity *v, const struct onc_con
 	return true;
 }
 
-/* covers reports whether the opening stands for the SYN p, and otherwise sets *asks if the SYN is to teach it. One that
- * was not answered waits for a SYN-ACK. */
-static __always_inline bool covers(struct onc_entry *o, const struct onc_control *c, const struct packet *p, __u32 hash,
-				   bool *asks)
-{
-	struct onc_endpoint *ep = get_endpoint(o->v.endpoint);
-	struct onc_node *node = get_node(o->v.node);
-	enum onc_reason reason;
+/* The sides of a SYN: the slots of the local Pod and of the Node of the other end. */
+struct sides {
+	__u32 endpoint;
+	__u32 node;
+};
 
-	if (!ep || !node)
+/* covers reports whether the opening stands for the SYN p, and otherwise sets *asks if the SYN is to teach it. One that
+ * was not answered waits for a SYN-ACK. Without a living agent nothing is covered, and nothing can be taught. */
+static __always_inline bool covers(struct onc_entry *o, const struct onc_control *c, const struct packet *p, __u32 hash,
+				   const struct sides *s, bool *asks)
+{
+	struct onc_endpoint *ep = get_endpoint(s->endpoint);
+	struct onc_node *node = get_node(s->node);
+	enum onc_reason reason;
+	bool same;
+
+	if (!ep || !node || !is_of(o, hash) || (__s64)(c->until - bpf_jiffies64()) < 0)
 		return false;
-	reason = valid(&o->v, c, ep, node, p);
+	same = o->v.endpoint == s->endpoint && o->v.node == s->node;
+	reason = same ? valid(&o->v, c, ep, node, p) : ONC_STALE_ENDPOINT;
 	if (reason == ONC_NOT_PROVED)
 		return false;
 	*asks = reason && may_ask(&o->v, c);
 	if (*asks || (reason && (reason != ONC_LEASE || (__s64)(o->v.lease - bpf_jiffies64()) < 0)))
 		return false;
 	/* Compared last, as in flow entries. */
-	return *(const volatile __u32 *)&o->v.tag == hash;
+	return is_of(o, hash);
 }
 
 /* ask counts the SYN p if an opening covers it. Otherwise the SYN may get a ticket: from the second one of its client,
@@ -49,7 +57,8 @@ static __always_inline bool covers(struct onc_entry *o, const struct onc_control
  * left in the mark would look like its verdict. Without that bit it differs from the stamps of other packets by one
  * kernel flow, and from no stamp because its number is never 0 (NextChange in datapath/stamps.go). Nor may a number
  * that came with the packet be beside MARK_STAMP. */
-static __always_inline void ask(struct __sk_buff *skb, const struct packet *p, enum onc_program program, __u32 endpoint)
+static __always_inline void ask(struct __sk_buff *skb, const struct packet *p, enum onc_program program,
+				const struct sides *s)
 {
 	__u32 hash, stamp = skb->mark & MARK_EPOCH_MASK & ~MARK_STAMP;
 	struct onc_control *c = get_control();
@@ -65,11 +74,11 @@ static __always_inline void ask(struct __sk_buff *skb, const struct packet *p, e
 	o = bpf_map_lookup_elem(&openings, &key);
 	if (!o) {
 		asks = seen_before(hash);
-	} else if (covers(o, c, p, hash, &asks)) {
+	} else if (covers(o, c, p, hash, s, &asks)) {
 		__sync_fetch_and_add(&o->packets, 1);
 		count(program, ONC_WOULD_OPEN);
 	}
-	if (!asks || !issue(skb, program, p, slot_hash(p), endpoint, false))
+	if (!asks || !issue(skb, program, p, slot_hash(p), program == ONC_EGRESS ? s->endpoint : 0, false))
 		return;
 	skb->mark |= stamp;
 	if (!o)
@@ -86,11 +95,18 @@ static __always_inline bool opens(const struct __sk_buff *skb, const struct pack
 static __noinline int ask_by_egress(struct __sk_buff *skb)
 {
 	const __u32 *from = endpoint_behind(skb->ifindex);
-	struct onc_endpoint *ep = from ? get_endpoint(*from) : NULL;
+	struct sides s = {.endpoint = from ? *(const volatile __u32 *)from : 0};
+	struct onc_endpoint *ep = from ? get_endpoint(s.endpoint) : NULL;
 	struct packet p = {};
+	__s64 node;
 
-	if (ep && reread_egress(skb, &p) && opens(skb, &p) && sent_by(&p, ep) && node_of_destination(&p) >= 0)
-		ask(skb, &p, ONC_EGRESS, *from);
+	if (!ep || !reread_egress(skb, &p) || !opens(skb, &p) || !sent_by(&p, ep))
+		return 0;
+	node = node_of_destination(&p);
+	if (node < 0)
+		return 0;
+	s.node = node;
+	ask(skb, &p, ONC_EGRESS, &s);
 	return 0;
 }
 
@@ -101,13 +117,19 @@ static __noinline int ask_by_ingress(struct __sk_buff *skb)
 	enum onc_reason reason;
 	struct packet p = {};
 	struct outer o = {};
+	struct sides s = {};
 	const __u32 *to;
+	__s64 node;
 
-	if (!reread_ingress(skb, &o, &p) || !opens(skb, &p) || ingress_owner(&p, &o, &reason) < 0)
+	if (!reread_ingress(skb, &o, &p) || !opens(skb, &p))
 		return 0;
+	node = ingress_owner(&p, &o, &reason);
 	to = receiver_of(&p);
-	ep = to ? get_endpoint(*to) : NULL;
+	if (node < 0 || !to)
+		return 0;
+	s = (struct sides){.endpoint = *(const volatile __u32 *)to, .node = node};
+	ep = get_endpoint(s.endpoint);
 	if (ep && !(ep->flags & ENDPOINT_GATEWAY))
-		ask(skb, &p, ONC_INGRESS, 0);
+		ask(skb, &p, ONC_INGRESS, &s);
 	return 0;
 }

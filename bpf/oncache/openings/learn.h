@@ -29,12 +29,12 @@ static __always_inline enum onc_reason learn_opening(const struct onc_control *c
 	if (translated)
 		return ONC_REWRITTEN;
 	opening_key(p, ingress, key);
+	fresh->v.tag = opening_hash(c, key);
 	own = bpf_map_lookup_elem(&openings, key);
-	if (own && same_validity(&own->v, &fresh->v)) {
+	if (own && is_of(own, fresh->v.tag) && same_validity(&own->v, &fresh->v)) {
 		own->v.lease = bpf_jiffies64() + c->lease;
 		return ONC_OPENING_RENEWED;
 	}
-	fresh->v.tag = opening_hash(c, key);
 	fresh->created = bpf_ktime_get_coarse_ns();
 	begin_lease(&fresh->v, bpf_jiffies64() + c->lease);
 	bpf_map_update_elem(&openings, key, fresh, BPF_ANY);
@@ -44,7 +44,8 @@ static __always_inline enum onc_reason learn_opening(const struct onc_control *c
 /* prove_opening is called for a SYN-ACK from which the flow may be learned. opener has the 5-tuple of the client's
  * packets.
  */
-static __always_inline void prove_opening(const struct packet *opener, const struct onc_validity *fresh, bool ingress)
+static __always_inline void prove_opening(const struct onc_control *c, const struct packet *opener,
+					  const struct onc_validity *fresh, bool ingress)
 {
 	struct onc_validity *own;
 	struct onc_flow6 key;
@@ -52,7 +53,7 @@ static __always_inline void prove_opening(const struct packet *opener, const str
 
 	opening_key(opener, ingress, &key);
 	o = bpf_map_lookup_elem(&openings, &key);
-	own = o ? as_valid(&o->v, fresh) : NULL;
+	own = o && is_of(o, opening_hash(c, &key)) ? as_valid(&o->v, fresh) : NULL;
 	if (own && !(own->proved & PROVED_OTHER))
 		__sync_fetch_and_or(&own->proved, PROVED_OTHER);
 }

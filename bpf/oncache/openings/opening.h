@@ -24,3 +24,9 @@ static __always_inline __u32 opening_hash(const struct onc_control *c, const str
 {
 	return weigh(c->secrets, (const word4 *)key, sizeof(*key) / 4) >> 32;
 }
+
+/* is_of: the element is the opening with this hash. An LRU map may give it to another one while a program uses it. */
+static __always_inline bool is_of(const struct onc_entry *o, __u32 hash)
+{
+	return *(const volatile __u32 *)&o->v.tag == hash;
+}

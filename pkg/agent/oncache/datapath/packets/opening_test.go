@@ -114,13 +114,18 @@ func (o *opener) openings() (all []datapath.Opening) {
 	return all
 }
 
+// entry is the only opening as it is in the map.
+func (o *opener) entry() (key object.BpfOncFlow6, value object.BpfOncEntry) {
+	o.T.Helper()
+	require.NoError(o.T, o.Maps.Openings.NextKey(nil, &key))
+	require.NoError(o.T, o.Maps.Openings.Lookup(key, &value))
+	return key, value
+}
+
 // change changes the only opening.
 func (o *opener) change(change func(*object.BpfOncEntry)) {
 	o.T.Helper()
-	var key object.BpfOncFlow6
-	require.NoError(o.T, o.Maps.Openings.NextKey(nil, &key))
-	var value object.BpfOncEntry
-	require.NoError(o.T, o.Maps.Openings.Lookup(key, &value))
+	key, value := o.entry()
 	change(&value)
 	require.NoError(o.T, o.Maps.Openings.Put(key, value))
 }
@@ -309,8 +314,47 @@ func TestOpeningLease(t *testing.T) {
 
 		o.change(func(v *object.BpfOncEntry) { v.V.Lease = now - 1 })
 		require.False(t, o.covers())
-		o.change(func(v *object.BpfOncEntry) { v.V.Lease, v.V.Tag = now+lease, v.V.Tag+1 })
-		require.False(t, o.covers(), "the element belongs to another opening")
+		o.change(func(v *object.BpfOncEntry) { v.V.Lease = now + lease })
+		require.True(t, o.covers())
+		o.Control().Until = now - 1
+		require.False(t, o.covers(), "no agent has promised to look after connections")
+		o.Control().Until = now + lease
+		require.True(t, o.covers())
+	})
+}
+
+// TestOpeningOfOthers: an opening stands for connections between its own Pod and its own Node, and an element that belongs to another opening is not
+// written to.
+func TestOpeningOfOthers(t *testing.T) {
+	for name, change := range map[string]func(*object.BpfOncEntry){
+		"another Pod's":  func(v *object.BpfOncEntry) { v.V.Endpoint++ },
+		"another Node's": func(v *object.BpfOncEntry) { v.V.Node++ },
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachOpener(t, func(t *testing.T, o *opener) {
+				o.learn()
+				require.True(t, o.covers())
+				o.change(change)
+				require.False(t, o.covers())
+				o.due()
+				require.Equal(t, "opening_learned", o.comesOut(o.asked()|openingMark, o.syn))
+				require.Equal(t, "learned", learned(o.World, o.synACK))
+				require.True(t, o.covers())
+			})
+		})
+	}
+	t.Run("another opening's", func(t *testing.T) {
+		eachOpener(t, func(t *testing.T, o *opener) {
+			o.learn()
+			o.change(func(v *object.BpfOncEntry) { v.V.Tag++ })
+			o.due()
+			changed(o.World, harness.PodSlot)
+			_, before := o.entry()
+			require.False(t, o.covers())
+			require.Equal(t, "learned", learned(o.World, o.synACK))
+			_, after := o.entry()
+			require.Equal(t, before, after)
+		})
 	})
 }
 
