@@ -85,7 +85,7 @@ var mayImport = map[string][]string{
 	"pkg/version":  {},
 
 	// The needs of suites: surroundings to run in, and tools. The suites themselves may import everything.
-	"test":       {"pkg"},
+	"test":       {"multicluster", "pkg"},
 	"test/ci":    {"build"},
 	"test/env":   {"pkg/apis"}, // ports and files of the components' APIs
 	"test/tools": {"test/env"},
