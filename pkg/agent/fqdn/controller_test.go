@@ -425,8 +425,8 @@ func TestSavedAddresses(t *testing.T) {
 	stop()
 
 	w = newWorld(t, file)
-	require.Equal(t, "[10.0.0.1]", w.addresses("*.x"), "before the first packet")
-	require.Equal(t, "[10.0.0.1]", w.addresses("a.x"))
+	require.Equal(t, "[10.0.0.1 10.0.0.2]", w.addresses("*.x"), "before the first packet")
+	require.Equal(t, "[10.0.0.1 10.0.0.2]", w.addresses("a.x"))
 	w.declare("*.x")
 	stop = w.run()
 	w.packet(datagram(t, message(t, "a.x.", dnsmessage.TypeA, record{"10.0.0.1", 60})))
@@ -436,4 +436,24 @@ func TestSavedAddresses(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(damage), 0o600))
 		require.Equal(t, "[]", newWorld(t, file).addresses("*.x"), damage)
 	}
+}
+
+// Addresses that have expired while the agent was away stay until an answer lacks them, and are asked for at once. No answer is none that
+// lacks them.
+func TestExpiredSavedAddresses(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "names.json")
+	require.NoError(t, os.WriteFile(file, []byte(`[{"name":"a.x","address":"10.0.0.1","expires":"2001-01-01T00:00:00Z"},
+		{"name":"a.x","address":"10.0.0.2","expires":"2001-01-01T00:00:00Z"},{"name":"b.x","address":"fd00::1","expires":"2001-01-01T00:00:00Z"}]`), 0o600))
+	w := newWorld(t, file)
+	w.declare("*.x")
+	require.Equal(t, "[10.0.0.1 10.0.0.2 fd00::1]", w.addresses("*.x"))
+	w.c.cache.failed("a.x", w.c.config.Clock.Now())
+	require.Equal(t, "[10.0.0.1 10.0.0.2 fd00::1]", w.addresses("*.x"), "no answer")
+	require.Equal(t, []string{"b.x"}, w.c.cache.takeDue(9, w.c.config.Clock.Now()))
+
+	w = newWorld(t, file)
+	w.answers["a.x"] = map[netip.Addr]time.Duration{netip.MustParseAddr("10.0.0.2"): time.Hour}
+	w.declare("*.x")
+	defer w.run()()
+	require.Eventually(t, func() bool { return w.addresses("*.x") == "[10.0.0.2]" }, 10*time.Second, time.Millisecond, "b.x has no address any more")
 }

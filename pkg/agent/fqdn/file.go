@@ -32,8 +32,9 @@ type savedAddress struct {
 	Expires time.Time  `json:"expires"`
 }
 
-// load reads the addresses that have not expired. They are entered when a selector matches their names. A file that cannot be read is as
-// good as none: exact names are asked for, others come back when a Pod resolves them.
+// load reads the saved addresses. They are entered when a selector matches their names, expired ones as well: as in a running agent they
+// leave when an answer lacks them, because a program may still use them, and a rule that drops them must not open. A file that cannot be
+// read is as good as none: exact names are asked for, others come back when a Pod resolves them.
 func (c *Controller) load() {
 	if c.config.File == "" {
 		return
@@ -50,7 +51,7 @@ func (c *Controller) load() {
 		name := Normalize(s.Name)
 		addresses := c.cache.former[name]
 		// No TTL is that long (RFC 2181, section 8): the clock may have been wrong.
-		if left := s.Expires.Sub(now); !s.Address.IsValid() || left <= 0 || left > longestTTL || len(addresses) >= maxAddresses {
+		if left := s.Expires.Sub(now); !s.Address.IsValid() || left > longestTTL || len(addresses) >= maxAddresses {
 			continue
 		}
 		if addresses == nil {

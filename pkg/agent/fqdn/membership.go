@@ -46,7 +46,7 @@ func (c *cache) add(text Selector, now time.Time) {
 	c.shrink()
 }
 
-// remember makes the names known that the selector matches and an earlier agent knew.
+// remember makes the names known that the selector matches and an earlier agent knew. A name with an expired address is due now.
 func (c *cache) remember(s *selector, now time.Time) {
 	for text, addresses := range c.former {
 		if !matches(s.text, text) {
@@ -54,16 +54,13 @@ func (c *cache) remember(s *selector, now time.Time) {
 		}
 		delete(c.former, text)
 		n := c.newName(text)
-		for addr, expires := range addresses {
-			if expires.After(now) {
-				n.addresses[addr] = expires
+		n.addresses = addresses
+		c.schedule(n, now)
+		for _, expires := range addresses {
+			if !expires.After(now) {
+				n.queryAt = now
 			}
 		}
-		if len(n.addresses) == 0 {
-			delete(c.names, text)
-			continue
-		}
-		c.schedule(n, now)
 		c.join(n, s)
 		c.joinPatterns(n)
 		c.settle(n)
