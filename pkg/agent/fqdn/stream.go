@@ -143,8 +143,12 @@ func beginsMessage(data []byte) bool {
 func (st *stream) enter(seq uint32, data []byte) (messages [][]byte, err error) {
 	switch ahead := int32(seq - st.next); {
 	case ahead > 0:
-		if old, known := st.early[seq]; known && len(old) >= len(data) {
+		old, known := st.early[seq]
+		if known && len(old) >= len(data) {
 			return nil, nil
+		}
+		if known {
+			st.kept -= len(old) + segmentCost
 		}
 		if st.kept += len(data) + segmentCost; st.kept > maxEarly {
 			return nil, fmt.Errorf("more than %d bytes behind a gap, with %d added for each segment", maxEarly, segmentCost)
