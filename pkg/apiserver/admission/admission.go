@@ -56,6 +56,11 @@ type objects struct {
 	wanted, former *unstructured.Unstructured
 }
 
+// keepsSpec reports whether the request changes metadata at most.
+func (o objects) keepsSpec() bool {
+	return o.wanted != nil && o.former != nil && equality.Semantic.DeepEqual(o.wanted.Object["spec"], o.former.Object["spec"])
+}
+
 // validating returns the webhook that asks judge about objects of a kind. Two API groups have a kind ClusterNetworkPolicy.
 func (a *admitter) validating(kind string, judge func(*admissionv1.AdmissionRequest, objects) webhook.Answer) webhook.Webhook {
 	return func(request *admissionv1.AdmissionRequest) (webhook.Answer, error) {
@@ -63,7 +68,7 @@ func (a *admitter) validating(kind string, judge func(*admissionv1.AdmissionRequ
 		if err != nil {
 			return webhook.Answer{Refusal: err.Error()}, nil
 		}
-		if o.wanted != nil && o.former != nil && equality.Semantic.DeepEqual(o.wanted.Object["spec"], o.former.Object["spec"]) {
+		if o.keepsSpec() {
 			return webhook.Answer{}, nil
 		}
 		if !a.Enabled && o.wanted != nil {

@@ -21,14 +21,15 @@ import (
 const nameDigits = 7
 
 // mutating returns the webhook that fills in the tier and the names of rules. It sees objects before their schema is
-// checked, and leaves an object that it does not understand to that check.
+// checked, and leaves an object that it does not understand to that check. It also leaves a spec that stays as it is: with a default more it would be
+// a new one, and the finalizer of an object that came before the webhook, and is invalid, could not be removed.
 func mutating(kind string) webhook.Webhook {
 	return func(request *admissionv1.AdmissionRequest) (webhook.Answer, error) {
 		o, err := read(request, kind)
 		if err != nil {
 			return webhook.Answer{Refusal: err.Error()}, nil
 		}
-		if o.wanted == nil {
+		if o.wanted == nil || o.keepsSpec() {
 			return webhook.Answer{}, nil
 		}
 		p, err := crd.Read[v1beta1.NetworkPolicy](o.wanted)
