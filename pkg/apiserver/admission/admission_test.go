@@ -135,6 +135,7 @@ func TestTiers(t *testing.T) {
 	few := start(t, Config{Enabled: true}, existing(t)...)
 	full := start(t, Config{Enabled: true}, many...)
 	admin := start(t, Config{Enabled: true, ClusterNetworkPolicy: true}, existing(t)...)
+	taken := start(t, Config{Enabled: true, ClusterNetworkPolicy: true}, object(t, "Tier", "", "former", "{priority: 220}"))
 	tier := func(name, spec string) *unstructured.Unstructured { return object(t, "Tier", "", name, spec) }
 	type test struct {
 		webhooks       webhook.Webhooks
@@ -145,6 +146,8 @@ func TestTiers(t *testing.T) {
 		"create":                     {few, tier("x", "{priority: 20}"), nil, ""},
 		"create, equal":              {few, tier("x", "{priority: 10}"), nil, "overlaps with existing Tier"},
 		"create, 20 priorities":      {full, tier("x", "{priority: 20}"), nil, "maximum number of Tiers supported: 20"},
+		"create, 20 and equal":       {full, tier("x", "{priority: 10}"), nil, "maximum number of Tiers supported: 20"},
+		"create, CNP's and equal":    {taken, tier("x", "{priority: 220}"), nil, "tier x priority 220 is reserved"},
 		"create, reserved":           {few, tier("x", "{priority: 251}"), nil, "tier x priority 251 is reserved"},
 		"create, last":               {few, tier("x", "{priority: 255}"), nil, "tier x priority 255 is reserved"},
 		"create, baseline's":         {few, tier("x", "{priority: 253}"), nil, "overlaps with existing Tier"},

@@ -58,15 +58,16 @@ func (a *admitter) tierCreation(tier *v1beta1.Tier) string {
 		priorities[other.Spec.Priority] = true
 	}
 	priority := tier.Spec.Priority
-	switch {
+	reserved := fmt.Sprintf("tier %s priority %d is reserved", tier.Name, priority)
+	switch own := !isDefault(tier); {
+	case own && len(priorities) >= maxTiers:
+		return fmt.Sprintf("maximum number of Tiers supported: %d", maxTiers)
+	case own && a.ClusterNetworkPolicy && priority == adminTierPriority:
+		return reserved
 	case priorities[priority]:
 		return fmt.Sprintf("tier %s priority %d overlaps with existing Tier", tier.Name, priority)
-	case isDefault(tier):
-		return ""
-	case len(priorities) >= maxTiers:
-		return fmt.Sprintf("maximum number of Tiers supported: %d", maxTiers)
-	case priority > maxTierPriority, a.ClusterNetworkPolicy && priority == adminTierPriority:
-		return fmt.Sprintf("tier %s priority %d is reserved", tier.Name, priority)
+	case own && priority > maxTierPriority:
+		return reserved
 	}
 	return ""
 }
