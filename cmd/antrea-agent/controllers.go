@@ -270,7 +270,7 @@ func (c *controllers) addNames(o *options, n *node) error {
 	if !o.gates.Enabled(features.AntreaPolicy) {
 		return nil
 	}
-	resolver, err := fqdn.NewResolver(o.config.DNSServerOverride, os.Getenv)
+	resolver, err := fqdn.NewResolver(o.config.DNSServerOverride, fqdn.Versions{IPv4: n.Network.IPv4Enabled, IPv6: n.Network.IPv6Enabled}, os.Getenv)
 	if err != nil {
 		return err
 	}

@@ -187,19 +187,23 @@ const (
 	limitTotal    = "total"
 )
 
-// asked enters the answer to a query of the agent, about both IP versions. A name that only patterns match is forgotten when it has no
-// address any more.
+// asked enters the answer to a query of the agent. If it is not about both IP versions, the query has failed for the other version. A name that only
+// patterns match is forgotten when it has no address any more.
 func (c *cache) asked(a answer, now time.Time) {
 	n := c.names[a.name]
 	if n == nil {
 		return
 	}
-	a.v4, a.v6 = true, true
+	failures := n.failures
 	if err := c.update(n, a, now); err != nil {
 		c.failed(a.name, now)
 		return
 	}
-	if len(n.addresses) == 0 && !c.exact(n) {
+	if !a.v4 || !a.v6 {
+		n.failures = failures
+		c.failed(a.name, now)
+		c.hasten(n, now)
+	} else if len(n.addresses) == 0 && !c.exact(n) {
 		c.forget(n)
 		return
 	}

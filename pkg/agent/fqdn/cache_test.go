@@ -44,6 +44,12 @@ func says(name string, addresses ...any) answer {
 	return a
 }
 
+// whole is an answer about both IP versions.
+func whole(a answer) answer {
+	a.v4, a.v6 = true, true
+	return a
+}
+
 func (c *cache) text(s Selector) string {
 	if c.selectors[s] == nil {
 		return "unknown"
@@ -72,7 +78,7 @@ func TestTTLs(t *testing.T) {
 	v6.v4, v6.v6 = false, true
 	require.Equal(t, []Selector{"db.example.com"}, answered(7, v6))
 	require.Equal(t, "[10.0.0.1 10.0.0.2 fd00::1]", c.text("db.example.com"), "the answer is not about IPv4")
-	c.asked(says("db.example.com", "10.0.0.2", 60, "fd00::1", 60), at(7))
+	c.asked(whole(says("db.example.com", "10.0.0.2", 60, "fd00::1", 60)), at(7))
 	require.Equal(t, []Selector{"db.example.com"}, c.takeChanged())
 	require.Equal(t, "[10.0.0.2 fd00::1]", c.text("db.example.com"))
 
@@ -110,9 +116,9 @@ func TestSelectors(t *testing.T) {
 	c.remove("a.example.com")
 	require.Len(t, c.names, 2)
 	require.Equal(t, "[10.0.0.1]", c.text("a*"))
-	c.asked(says("ab"), at(6))
+	c.asked(whole(says("ab")), at(6))
 	require.Equal(t, "[10.0.0.1]", c.text("a*"), "two names have the address")
-	c.asked(says("a.example.com"), at(7))
+	c.asked(whole(says("a.example.com")), at(7))
 	require.Equal(t, "[]", c.text("a*"))
 	require.Empty(t, c.names, "names of patterns without addresses are forgotten")
 	c.remove("a*")
@@ -130,9 +136,44 @@ func TestFailedQueries(t *testing.T) {
 		now += wait
 	}
 	require.Len(t, c.takeDue(1, at(now)), 1)
-	c.asked(says("a.b"), at(now))
+	c.asked(whole(says("a.b")), at(now))
 	require.Empty(t, c.takeDue(1, at(now+299)))
 	require.Len(t, c.takeDue(1, at(now+300)), 1, "a name may get addresses")
+}
+
+// A server that answers for one IP version only gives its addresses, and removes expired ones of this version. It is asked again like one that does not
+// answer, but not later than the next address expires.
+func TestPartlyFailedQueries(t *testing.T) {
+	c := newCache(0)
+	c.add("a.b", at(0))
+	c.asked(whole(says("a.b", "10.0.0.1", 100, "fd00::1", 100)), at(0))
+	require.Len(t, c.takeDue(1, at(100)), 1)
+	c.asked(says("a.b", "10.0.0.2", 1000), at(100))
+	require.Equal(t, "[10.0.0.2 fd00::1]", c.text("a.b"))
+	now := 100
+	for _, wait := range []int{5, 10, 20, 40, 80, 160, 300} {
+		require.Empty(t, c.takeDue(1, at(now+wait-1)))
+		now += wait
+		require.Len(t, c.takeDue(1, at(now)), 1, now)
+		c.asked(says("a.b", "10.0.0.2", 1000), at(now))
+	}
+	c.asked(says("a.b", "10.0.0.3", 50), at(now))
+	require.Len(t, c.takeDue(1, at(now+50)), 1, "10.0.0.3 may be another address now")
+	c.asked(whole(says("a.b", "10.0.0.3", 5000)), at(now+1000))
+	require.Equal(t, "[10.0.0.3]", c.text("a.b"))
+	require.Empty(t, c.takeDue(1, at(now+5000)))
+
+	// Of a name of a pattern, a failure says nothing.
+	c.add("*.x", at(0))
+	_, err := c.answered(says("a.x", "10.0.0.1", 5), 5, at(0))
+	require.NoError(t, err)
+	c.asked(answer{name: "a.x"}, at(10))
+	require.Equal(t, "[10.0.0.1]", c.text("*.x"))
+	c.asked(says("a.x"), at(20))
+	require.Equal(t, "[]", c.text("*.x"))
+	require.Contains(t, c.names, "a.x")
+	c.asked(whole(says("a.x")), at(30))
+	require.NotContains(t, c.names, "a.x")
 }
 
 func TestBounds(t *testing.T) {
@@ -253,7 +294,7 @@ func randomAnswer(r *rand.Rand, name string) answer {
 	for range r.IntN(4) {
 		a.addresses[netip.AddrFrom4([4]byte{10, 0, 0, byte(r.IntN(8))})] = time.Duration(r.IntN(10)) * time.Second
 	}
-	a.v6 = r.IntN(2) == 0
+	a.v4, a.v6 = r.IntN(4) > 0, r.IntN(2) == 0
 	return a
 }
 

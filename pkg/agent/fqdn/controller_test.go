@@ -158,11 +158,11 @@ func (w *world) RealizeNames(selectors []Selector, done func(map[Selector]error)
 	w.requests = append(w.requests, request{selectors, done})
 }
 
-func (w *world) Lookup(_ context.Context, name string) (map[netip.Addr]time.Duration, error) {
+func (w *world) Lookup(_ context.Context, name string) (Found, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.queries = append(w.queries, name)
-	return w.answers[name], nil
+	return Found{w.answers[name], Versions{true, true}}, nil
 }
 
 func newWorld(t *testing.T, file string) *world {

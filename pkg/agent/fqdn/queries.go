@@ -17,16 +17,22 @@ const (
 	queryTimeout = 10 * time.Second
 )
 
-// Resolver asks for the addresses of a name, and returns them with their TTLs. A name without addresses is not an error.
+// Resolver asks for the addresses of a name. A name without addresses is not an error. With an error, the result has what was answered nevertheless.
 type Resolver interface {
-	Lookup(ctx context.Context, name string) (map[netip.Addr]time.Duration, error)
+	Lookup(ctx context.Context, name string) (Found, error)
+}
+
+// Found contains the addresses of a name, all that it has of some IP versions, with their TTLs.
+type Found struct {
+	Addresses map[netip.Addr]time.Duration
+	Of        Versions
 }
 
 // result is the end of a query.
 type result struct {
-	name      string
-	addresses map[netip.Addr]time.Duration
-	err       error
+	name  string
+	found Found
+	err   error
 }
 
 // work asks for names until ctx ends.
@@ -37,10 +43,10 @@ func (c *Controller) work(ctx context.Context, names <-chan string, results chan
 			return
 		case name := <-names:
 			query, cancel := context.WithTimeout(ctx, queryTimeout)
-			addresses, err := c.config.Asks.Lookup(query, name)
+			found, err := c.config.Asks.Lookup(query, name)
 			cancel()
 			select {
-			case results <- result{name, addresses, err}:
+			case results <- result{name, found, err}:
 			case <-ctx.Done():
 			}
 		}
@@ -66,12 +72,8 @@ func (l *loop) enter(r result) {
 	l.free++
 	l.mu.Lock()
 	now := l.config.Clock.Now()
-	if r.err == nil {
-		l.cache.asked(answer{name: r.name, addresses: r.addresses}, now)
-		l.unsaved = true
-	} else {
-		l.cache.failed(r.name, now)
-	}
+	l.cache.asked(answer{r.name, r.found.Of.IPv4, r.found.Of.IPv6, r.found.Addresses}, now)
+	l.unsaved = true
 	l.follow()
 	l.mu.Unlock()
 	if r.err != nil {

@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"sync"
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
@@ -23,40 +24,68 @@ import (
 // hostTTL is the TTL of addresses that come from the host's resolver, which does not tell it.
 const hostTTL = 600 * time.Second
 
-// NewResolver returns the resolver for the agent's own queries: the server of override ("host" or "host:port", with brackets around an IPv6
-// address before a port), else the Service kube-dns as the environment of a Pod names it, else the resolver of the host.
-func NewResolver(override string, environment func(string) string) (Resolver, error) {
+// Versions are the IP versions of the cluster, and the ones that a server has answered for.
+type Versions struct{ IPv4, IPv6 bool }
+
+// NewResolver returns the resolver for the agent's own queries about addresses of some versions: the server of override ("host" or "host:port", with
+// brackets around an IPv6 address before a port), else the Service kube-dns as the environment of a Pod names it, else the resolver of the host.
+func NewResolver(override string, of Versions, environment func(string) string) (Resolver, error) {
 	if override != "" {
 		server, err := agentconfig.ParseDNSServer(override)
 		if err != nil {
 			return nil, err
 		}
-		return dnsServer{address: server, attempt: attemptTime}, nil
+		return dnsServer{address: server, of: of, attempt: attemptTime}, nil
 	}
 	if host := environment("KUBE_DNS_SERVICE_HOST"); host != "" {
 		port := environment("KUBE_DNS_SERVICE_PORT")
 		if port == "" {
 			port = "53"
 		}
-		return dnsServer{address: net.JoinHostPort(host, port), attempt: attemptTime}, nil
+		return dnsServer{address: net.JoinHostPort(host, port), of: of, attempt: attemptTime}, nil
 	}
-	return hostResolver{}, nil
+	return hostResolver{of}, nil
 }
 
 // hostResolver asks as the host does.
-type hostResolver struct{}
+type hostResolver struct{ of Versions }
 
-func (hostResolver) Lookup(ctx context.Context, name string) (map[netip.Addr]time.Duration, error) {
-	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name+".")
-	var failure *net.DNSError
-	if err != nil && (!errors.As(err, &failure) || !failure.IsNotFound) {
-		return nil, err
+func (r hostResolver) Lookup(ctx context.Context, name string) (found Found, err error) {
+	return r.of.ask(func(kind dnsmessage.Type) (map[netip.Addr]time.Duration, error) {
+		network := "ip4"
+		if kind == dnsmessage.TypeAAAA {
+			network = "ip6"
+		}
+		addrs, err := net.DefaultResolver.LookupNetIP(ctx, network, name+".")
+		var failure *net.DNSError
+		if err != nil && (!errors.As(err, &failure) || !failure.IsNotFound) {
+			return nil, err
+		}
+		addresses := map[netip.Addr]time.Duration{}
+		for _, addr := range addrs {
+			addresses[addr.Unmap()] = hostTTL
+		}
+		return addresses, nil
+	})
+}
+
+// ask asks for the addresses of each version at once. One may fail without the other. No program of the cluster connects to addresses of another
+// version: there are none.
+func (v Versions) ask(question func(kind dnsmessage.Type) (map[netip.Addr]time.Duration, error)) (Found, error) {
+	var v4, v6 map[netip.Addr]time.Duration
+	var err4, err6 error
+	var both sync.WaitGroup
+	if v.IPv4 {
+		both.Go(func() { v4, err4 = question(dnsmessage.TypeA) })
 	}
-	addresses := map[netip.Addr]time.Duration{}
-	for _, addr := range addrs {
-		addresses[addr.Unmap()] = hostTTL
+	if v.IPv6 {
+		both.Go(func() { v6, err6 = question(dnsmessage.TypeAAAA) })
 	}
-	return addresses, nil
+	both.Wait()
+	found := Found{Addresses: map[netip.Addr]time.Duration{}, Of: Versions{err4 == nil, err6 == nil}}
+	maps.Copy(found.Addresses, v4)
+	maps.Copy(found.Addresses, v6)
+	return found, errors.Join(err4, err6)
 }
 
 // attemptTime is the time after which a question over UDP is sent again.
@@ -65,20 +94,18 @@ const attemptTime = 3 * time.Second
 // dnsServer asks one server.
 type dnsServer struct {
 	address string
+	of      Versions
 	attempt time.Duration
 }
 
-// Lookup asks for both IP versions. It fails if one of the two questions does.
-func (s dnsServer) Lookup(ctx context.Context, name string) (map[netip.Addr]time.Duration, error) {
-	addresses := map[netip.Addr]time.Duration{}
-	for _, kind := range []dnsmessage.Type{dnsmessage.TypeA, dnsmessage.TypeAAAA} {
+func (s dnsServer) Lookup(ctx context.Context, name string) (Found, error) {
+	return s.of.ask(func(kind dnsmessage.Type) (map[netip.Addr]time.Duration, error) {
 		a, err := s.ask(ctx, name, kind)
 		if err != nil {
 			return nil, fmt.Errorf("ask the DNS server %s for records of type %v: %w", s.address, kind, err)
 		}
-		maps.Copy(addresses, a.addresses)
-	}
-	return addresses, nil
+		return a.addresses, nil
+	})
 }
 
 func (s dnsServer) ask(ctx context.Context, name string, kind dnsmessage.Type) (answer, error) {

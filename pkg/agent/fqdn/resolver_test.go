@@ -35,7 +35,7 @@ func reply(t *testing.T, question []byte, tcp bool) []byte {
 	addresses := map[dnsmessage.Type][]record{dnsmessage.TypeA: {{"10.0.0.1", 5}, {"10.0.0.2", 60}}, dnsmessage.TypeAAAA: {{"fd00::1", 7}}}
 	name := q.Name.String()
 	switch {
-	case name == "small.test.":
+	case name == "small.test." || name == "half.test." && q.Type == dnsmessage.TypeA:
 		records = addresses[q.Type]
 	case name == "large.test." && tcp && q.Type == dnsmessage.TypeA:
 		for i := range 200 {
@@ -47,7 +47,7 @@ func reply(t *testing.T, question []byte, tcp bool) []byte {
 	if name == "large.test." && !tcp {
 		m[2] |= 2 // truncated
 	}
-	if name == "broken.test." {
+	if name == "broken.test." || name == "half.test." && q.Type == dnsmessage.TypeAAAA {
 		m[3] |= 2 // server failure
 	}
 	if name == "absent.test." {
@@ -109,21 +109,34 @@ func newServer(t *testing.T) *server {
 
 func TestResolver(t *testing.T) {
 	s := newServer(t)
-	r := dnsServer{s.address, 20 * time.Millisecond}
+	both := Versions{true, true}
+	r := dnsServer{s.address, both, 20 * time.Millisecond}
 	s.lost.Store(2)
-	addresses, err := r.Lookup(t.Context(), "small.test")
+	found, err := r.Lookup(t.Context(), "small.test")
 	require.NoError(t, err)
 	require.Equal(t, map[netip.Addr]time.Duration{netip.MustParseAddr("10.0.0.1"): 5 * time.Second, netip.MustParseAddr("10.0.0.2"): time.Minute,
-		netip.MustParseAddr("fd00::1"): 7 * time.Second}, addresses)
+		netip.MustParseAddr("fd00::1"): 7 * time.Second}, found.Addresses)
+	require.Equal(t, both, found.Of)
 	r.attempt = attemptTime
-	addresses, err = r.Lookup(t.Context(), "large.test")
+	found, err = r.Lookup(t.Context(), "large.test")
 	require.NoError(t, err)
-	require.Len(t, addresses, 200)
-	addresses, err = r.Lookup(t.Context(), "absent.test")
+	require.Len(t, found.Addresses, 200)
+	found, err = r.Lookup(t.Context(), "absent.test")
 	require.NoError(t, err)
-	require.Empty(t, addresses)
-	_, err = r.Lookup(t.Context(), "broken.test")
+	require.Equal(t, Found{map[netip.Addr]time.Duration{}, both}, found)
+	found, err = r.Lookup(t.Context(), "broken.test")
 	require.ErrorContains(t, err, "the answer's code is")
+	require.Zero(t, found.Of)
+
+	v4 := map[netip.Addr]time.Duration{netip.MustParseAddr("10.0.0.1"): 5 * time.Second, netip.MustParseAddr("10.0.0.2"): time.Minute}
+	found, err = r.Lookup(t.Context(), "half.test")
+	require.ErrorContains(t, err, "for records of type TypeAAAA: the answer's code is")
+	require.Equal(t, Found{v4, Versions{IPv4: true}}, found)
+	r.of = Versions{IPv4: true}
+	found, err = r.Lookup(t.Context(), "half.test")
+	require.NoError(t, err, "no one asks for IPv6 addresses")
+	require.Equal(t, Found{v4, both}, found)
+	r.of = both
 
 	s.lost.Store(1000)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -134,18 +147,18 @@ func TestResolver(t *testing.T) {
 }
 
 func TestWhichServerIsAsked(t *testing.T) {
-	environment := map[string]string{}
+	environment, v4 := map[string]string{}, Versions{IPv4: true}
 	of := func(override string) Resolver {
-		r, err := NewResolver(override, func(name string) string { return environment[name] })
+		r, err := NewResolver(override, v4, func(name string) string { return environment[name] })
 		require.NoError(t, err)
 		return r
 	}
-	require.Equal(t, hostResolver{}, of(""))
+	require.Equal(t, hostResolver{v4}, of(""))
 	environment["KUBE_DNS_SERVICE_HOST"] = "fd00::a"
-	require.Equal(t, dnsServer{"[fd00::a]:53", attemptTime}, of(""))
+	require.Equal(t, dnsServer{"[fd00::a]:53", v4, attemptTime}, of(""))
 	environment["KUBE_DNS_SERVICE_PORT"] = "5353"
-	require.Equal(t, dnsServer{"[fd00::a]:5353", attemptTime}, of(""))
-	require.Equal(t, dnsServer{"10.0.0.1:53", attemptTime}, of("10.0.0.1"))
-	_, err := NewResolver("a:b:c", func(string) string { return "" })
+	require.Equal(t, dnsServer{"[fd00::a]:5353", v4, attemptTime}, of(""))
+	require.Equal(t, dnsServer{"10.0.0.1:53", v4, attemptTime}, of("10.0.0.1"))
+	_, err := NewResolver("a:b:c", v4, func(string) string { return "" })
 	require.ErrorContains(t, err, "dnsServerOverride")
 }

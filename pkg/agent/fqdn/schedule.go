@@ -63,3 +63,15 @@ func (c *cache) failed(text string, now time.Time) {
 		n.failures++
 	}
 }
+
+// hasten lets the next query of a name that has failed in part be no later than the end of an address, which the other part will answer.
+func (c *cache) hasten(n *name, now time.Time) {
+	for _, expires := range n.addresses {
+		if expires.After(now) && expires.Before(n.queryAt) {
+			n.queryAt = expires
+		}
+	}
+	if soonest := now.Add(soonestPattern); n.queryAt.Before(soonest) {
+		n.queryAt = soonest
+	}
+}
