@@ -6,6 +6,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -19,10 +20,11 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
 
-// policies looks for Antrea's policies and groups, and for parts of them that this version cannot enforce.
+// policies looks for Antrea's policies and groups, for parts of them that this version cannot enforce, and for settings that others need.
 func policies(ctx context.Context, client dynamic.Interface, r *Report) {
 	const check = "policies"
 	found, before := 0, r.warnings
+	objects := map[string][]unstructured.Unstructured{}
 	for _, resource := range []string{"clusternetworkpolicies", "networkpolicies", "clustergroups", "groups"} {
 		list, err := client.Resource(v1beta1.SchemeGroupVersion.WithResource(resource)).List(ctx, metav1.ListOptions{})
 		if apierrors.IsNotFound(err) {
@@ -33,8 +35,12 @@ func policies(ctx context.Context, client dynamic.Interface, r *Report) {
 			continue
 		}
 		found += len(list.Items)
-		for i := range list.Items {
-			checkObject(&list.Items[i], strings.HasSuffix(resource, "policies"), r)
+		objects[resource] = list.Items
+	}
+	ofNodes := groupsOfNodes(objects["clustergroups"])
+	for _, resource := range slices.Sorted(maps.Keys(objects)) {
+		for i := range objects[resource] {
+			checkObject(&objects[resource][i], strings.HasSuffix(resource, "policies"), ofNodes, r)
 		}
 	}
 	switch {
@@ -65,7 +71,7 @@ func adminPolicies(ctx context.Context, client dynamic.Interface, r *Report) {
 }
 
 // checkObject warns of the parts of one object.
-func checkObject(object *unstructured.Unstructured, policy bool, r *Report) {
+func checkObject(object *unstructured.Unstructured, policy bool, ofNodes map[string]bool, r *Report) {
 	check := fmt.Sprintf("%s %s", object.GetKind(), nameOf(object))
 	parts, err := missingParts(object, policy)
 	switch {
@@ -73,6 +79,9 @@ func checkObject(object *unstructured.Unstructured, policy bool, r *Report) {
 		r.Warn(check, "it cannot be read: %v", err)
 	case len(parts) > 0:
 		r.Warn(check, "it has parts that are not enforced, and its status will say so: %s", strings.Join(parts, ", "))
+	}
+	if needed := neededSettings(object, ofNodes); err == nil && policy && len(needed) > 0 {
+		r.Warn(check, "it is only enforced with %s", strings.Join(needed, " and "))
 	}
 }
 

@@ -83,7 +83,9 @@ func TestPolicies(t *testing.T) {
 		"warning  policies         1 baselineadminnetworkpolicies.policy.networking.k8s.io are only enforced with featureGates.AdminNetworkPolicy: true\n", check(admin))
 
 	const warning = " it has parts that are not enforced, and its status will say so: "
-	require.Equal(t, "warning  ClusterNetworkPolicy cluster-set"+warning+"scope ClusterSet\nwarning  ClusterNetworkPolicy protocols"+warning+"igmp\n", check(crds(documented(t)...)))
+	require.Equal(t, "warning  ClusterNetworkPolicy cluster-set"+warning+"scope ClusterSet\n"+
+		"warning  ClusterNetworkPolicy node-port it is only enforced with antreaProxy.proxyAll: true\n"+
+		"warning  ClusterNetworkPolicy nodes it is only enforced with featureGates.NodeNetworkPolicy: true\nwarning  ClusterNetworkPolicy protocols"+warning+"igmp\n", check(crds(documented(t)...)))
 
 	object := func(kind, namespace, spec string) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: map[string]any{}}
@@ -102,4 +104,26 @@ func TestPolicies(t *testing.T) {
 	require.Contains(t, got, `warning  ClusterNetworkPolicy x it cannot be read: strict decoding error: unknown field "spec.ingress[0].from[0].newPeer"`)
 	require.Contains(t, got, "warning  Group ns/x      "+warning+"externalEntitySelector\n")
 	require.Contains(t, check(crds(object("Group", "ns", "{}"))), "ok       policies         1 policies and groups of Antrea are enforced as they are\n")
+
+	got = check(crds(
+		object("ClusterNetworkPolicy", "", "{priority: 1, appliedTo: [{nodeSelector: {}}, {service: {name: a, namespace: b}}]}"),
+		object("Group", "ns", "{podSelector: {}}"),
+	))
+	require.Equal(t, "warning  ClusterNetworkPolicy x it is only enforced with featureGates.NodeNetworkPolicy: true and antreaProxy.proxyAll: true\n", got)
+	nodes, parent := object("ClusterGroup", "", "{nodeSelector: {}}"), object("ClusterGroup", "", "{childGroups: [nodes, pods]}")
+	nodes.SetName("nodes")
+	parent.SetName("parent")
+	for spec, want := range map[string]string{
+		"{priority: 1, appliedTo: [{group: nodes}]}":                                                       "featureGates.NodeNetworkPolicy: true\n",
+		"{priority: 1, ingress: [{appliedTo: [{group: parent}]}]}":                                         "featureGates.NodeNetworkPolicy: true\n",
+		"{priority: 1, egress: [{appliedTo: [{service: {name: a}}]}]}":                                     "antreaProxy.proxyAll: true\n",
+		"{priority: 1, appliedTo: [{group: pods}], ingress: [{from: [{group: nodes, nodeSelector: {}}]}]}": "",
+	} {
+		got := check(crds(nodes, parent, object("ClusterNetworkPolicy", "", spec)))
+		if want == "" {
+			require.Contains(t, got, "ok       policies         3 policies", spec)
+			continue
+		}
+		require.Equal(t, "warning  ClusterNetworkPolicy x it is only enforced with "+want, got, spec)
+	}
 }
