@@ -31,7 +31,7 @@ ip neighbor show nud permanent | sed 's/^/neighbor /'
 for program in iptables-save ip6tables-save; do $program 2>/dev/null | grep -e '^-A' -e ' - ' | grep -v KUBE- | sed "s/\[.*//; s/^/$program /"; done
 ipset list -n | sed 's/^/ipset /'
 tc qdisc | sed 's/refcnt.*//; s/^/qdisc /'
-for hook in ingress egress; do tc filter show dev eth0 $hook | sed "s/^/filter $hook /"; done
+for device in $(ls /sys/class/net); do for hook in ingress egress; do tc filter show dev $device $hook | sed "s/^/filter $device $hook /"; done; done
 find /sys/fs/bpf -mindepth 1 | sed 's/^/pin /'
 find /etc/cni /opt/cni -type f -exec sha256sum {} + 2>/dev/null | sed 's/^/file /'
 find /var/run/antrea /var/log/antrea 2>/dev/null | sed 's/^/file /'

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -163,11 +164,11 @@ func umlArgs(script string) []string {
 
 // umlDeviceArgs are the kernel's arguments that all machines have. The console is its standard output. There is one processor because
 // threads of one process exclude each other while they run their own code: with two, the kernel spins for the other thread, which takes more than twice
-// the processor time.
-func umlDeviceArgs(wire string) []string {
+// the processor time. options are further ones of the network device.
+func umlDeviceArgs(wire string, options ...string) []string {
 	return []string{
 		"ncpus=1", "seccomp=on", "con=null", "con0=null,fd:1", "quiet", "devtmpfs.mount=0", "log_buf_len=4M",
-		fmt.Sprintf("%s:transport=raw,ifname=%s,depth=64", umlDevice, wire),
+		strings.Join(append([]string{fmt.Sprintf("%s:transport=raw,ifname=%s,depth=64", umlDevice, wire)}, options...), ","),
 	}
 }
 

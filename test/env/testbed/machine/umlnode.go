@@ -88,7 +88,7 @@ func StartNode(ctx context.Context, o NodeOptions) (_ *Machine, err error) {
 	}
 	// t: the disk can neither write zeroes without data nor discard. A request of ext4 to write zeroes never ended once (Linux 7.3.4), and all
 	// later requests waited for it.
-	args := append(umlDeviceArgs(wire), fmt.Sprintf("ubd0t=%s,%s", o.Changes, o.Disk), "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw", "init="+script)
+	args := append(umlDeviceArgs(wire, "mac="+macAddress(o.Addresses[0].Addr()).String()), fmt.Sprintf("ubd0t=%s,%s", o.Changes, o.Disk), "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw", "init="+script)
 	if err := u.boot(ctx, kernel.Path, o.Memory, args); err != nil {
 		return nil, fmt.Errorf("starting machine %s: %w", o.Name, err)
 	}
@@ -106,6 +106,12 @@ func StartNode(ctx context.Context, o NodeOptions) (_ *Machine, err error) {
 		u.cleanup()
 	})
 	return m, nil
+}
+
+// macAddress is the MAC address of a machine's device. As a real machine's, it stays over reboots.
+func macAddress(addr netip.Addr) net.HardwareAddr {
+	bytes := addr.AsSlice()
+	return append(net.HardwareAddr{2, 0}, bytes[len(bytes)-4:]...)
 }
 
 func (u *uml) writeNodeScript(o NodeOptions, secret string) (path string, err error) {
