@@ -76,14 +76,15 @@ func Missing(err error, resource schema.GroupVersionResource) error {
 
 // Informer returns an informer for the resource. While its CRD is missing it has nothing, says so once, and asks again ever more slowly.
 func Informer(client dynamic.Interface, resource schema.GroupVersionResource) (cache.SharedIndexInformer, error) {
-	return informer(client, resource, metav1.NamespaceAll, "Objects of this kind have no effect until their CRD is installed: "+chartInstalls)
+	return informer(client, resource, metav1.NamespaceAll, "Objects of this kind have no effect until their CRD is installed: "+chartInstalls, nil)
 }
 
 // chartInstalls says how the CRDs of the chart are installed.
 const chartInstalls = "Helm does not do that in an upgrade, kubectl apply -f build/charts/antrea/crds does"
 
-// informer returns an informer that says the consequence of a missing CRD.
-func informer(client dynamic.Interface, resource schema.GroupVersionResource, namespace, consequence string) (cache.SharedIndexInformer, error) {
+// informer returns an informer that says the consequence of a missing CRD once. It calls denied, if it is set, each time that the API answers that there is no
+// CRD, or no right to read the objects.
+func informer(client dynamic.Interface, resource schema.GroupVersionResource, namespace, consequence string, denied func()) (cache.SharedIndexInformer, error) {
 	informer := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, 0, namespace, nil).ForResource(resource).Informer()
 	var said atomic.Bool
 	err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
@@ -91,6 +92,9 @@ func informer(client dynamic.Interface, resource schema.GroupVersionResource, na
 			cache.DefaultWatchErrorHandler(ctx, r, err)
 		} else if said.CompareAndSwap(false, true) {
 			klog.ErrorS(missing, consequence, "resource", resource.GroupResource())
+		}
+		if denied != nil && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)) {
+			denied()
 		}
 	})
 	if err != nil {

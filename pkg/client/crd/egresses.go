@@ -31,11 +31,11 @@ type EgressObjects struct {
 // NewEgressObjects returns informers that do nothing before Run.
 func NewEgressObjects(client dynamic.Interface) (*EgressObjects, error) {
 	const consequence = "No Egress has an effect until this CRD is installed"
-	egresses, err := TypedInformer[v1beta1.Egress](client, Egresses, metav1.NamespaceAll, consequence)
+	egresses, err := TypedInformer[v1beta1.Egress](client, Egresses, metav1.NamespaceAll, consequence, nil)
 	if err != nil {
 		return nil, err
 	}
-	pools, err := TypedInformer[v1beta1.ExternalIPPool](client, ExternalIPPools, metav1.NamespaceAll, consequence)
+	pools, err := TypedInformer[v1beta1.ExternalIPPool](client, ExternalIPPools, metav1.NamespaceAll, consequence, nil)
 	if err != nil {
 		return nil, err
 	}

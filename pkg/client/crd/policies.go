@@ -59,7 +59,7 @@ func NewPolicies(client dynamic.Interface) (*Policies, error) {
 
 // decoding returns an informer whose objects decode reads. Without the CRD no policy is served: what its objects deny is not known.
 func decoding(client dynamic.Interface, resource schema.GroupVersionResource, gate, advice string, decode cache.TransformFunc) (cache.SharedIndexInformer, error) {
-	made, err := informer(client, resource, metav1.NamespaceAll, fmt.Sprintf("No policy of any kind is served until this CRD is installed, or the feature gate %s is off: %s", gate, advice))
+	made, err := informer(client, resource, metav1.NamespaceAll, fmt.Sprintf("No policy of any kind is served until this CRD is installed, or the feature gate %s is off: %s", gate, advice), nil)
 	if err != nil {
 		return nil, err
 	}

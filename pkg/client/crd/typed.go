@@ -13,9 +13,10 @@ import (
 )
 
 // TypedInformer returns an informer for the resource in a Namespace, or in all, whose store has *T; see Stored. While its CRD is missing it has
-// not synced, and says the consequence once.
-func TypedInformer[T any](client dynamic.Interface, resource schema.GroupVersionResource, namespace, consequence string) (cache.SharedIndexInformer, error) {
-	made, err := informer(client, resource, namespace, consequence)
+// not synced. It says the consequence once. It calls denied, if it is set, each time that the API answers that there is no CRD, or no right to
+// read the objects.
+func TypedInformer[T any](client dynamic.Interface, resource schema.GroupVersionResource, namespace, consequence string, denied func()) (cache.SharedIndexInformer, error) {
+	made, err := informer(client, resource, namespace, consequence, denied)
 	if err != nil {
 		return nil, err
 	}

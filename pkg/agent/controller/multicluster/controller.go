@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/dynamic"
@@ -33,7 +34,8 @@ const (
 	// ReasonClusterRefused is the problem of a Gateway or ClusterInfoImport that cannot be used.
 	ReasonClusterRefused problem.Reason = "ClusterRefused"
 
-	// patience bounds the time for which the start waits for the objects: their CRDs may be missing.
+	// patience bounds the time for which the start waits for the switch, and for CRDs or rights that are missing: then no cluster can be
+	// connected. It waits for a Kubernetes API that does not answer without a bound, as for Nodes.
 	patience = 5 * time.Second
 	// checkInterval is the time between two decisions without an event.
 	checkInterval = time.Minute
@@ -76,6 +78,10 @@ type Controller struct {
 	synced            chan struct{}
 	// endStart closes synced. It may be called again.
 	endStart func()
+	// denied is set once a CRD or a right was missing.
+	denied atomic.Bool
+	// patience is patience, but for tests.
+	patience time.Duration
 
 	// mu protects the rest of what a decision depends on.
 	mu     sync.Mutex
@@ -96,13 +102,18 @@ type Controller struct {
 func New(config Config) (c *Controller, err error) {
 	c = &Controller{
 		Config: config, wake: make(chan struct{}, 1), synced: make(chan struct{}), nodes: map[string]noderoute.Accepted{}, reported: map[object]bool{},
+		patience: patience,
 	}
 	c.endStart = sync.OnceFunc(func() { close(c.synced) })
 	const consequence = "No other cluster is connected until this CRD is installed; antctl mc deploy membercluster does that"
-	if c.gateways, err = crd.TypedInformer[v1alpha1.Gateway](config.Objects, v1alpha1.Gateways, config.Namespace, consequence); err != nil {
+	denied := func() {
+		c.denied.Store(true)
+		c.poke()
+	}
+	if c.gateways, err = crd.TypedInformer[v1alpha1.Gateway](config.Objects, v1alpha1.Gateways, config.Namespace, consequence, denied); err != nil {
 		return nil, err
 	}
-	if c.imports, err = crd.TypedInformer[v1alpha1.ClusterInfoImport](config.Objects, v1alpha1.ClusterInfoImports, config.Namespace, consequence); err != nil {
+	if c.imports, err = crd.TypedInformer[v1alpha1.ClusterInfoImport](config.Objects, v1alpha1.ClusterInfoImports, config.Namespace, consequence, denied); err != nil {
 		return nil, err
 	}
 	poke := func(any) { c.poke() }
@@ -155,10 +166,10 @@ func (c *Controller) Run(ctx context.Context) {
 			c.poke()
 		}
 	})
-	limit := time.NewTimer(patience)
+	limit := time.NewTimer(c.patience)
 	defer limit.Stop()
 	task := retry.NewTask("The connection to other clusters", checkInterval, backoff)
-	delay := checkInterval
+	delay, late := checkInterval, false
 	for {
 		timer := time.NewTimer(delay)
 		select {
@@ -166,16 +177,19 @@ func (c *Controller) Run(ctx context.Context) {
 			timer.Stop()
 			return
 		case <-limit.C:
-			c.endStart()
+			late = true
 		case <-c.wake:
 		case <-timer.C:
 		}
 		timer.Stop()
+		if late && c.denied.Load() {
+			c.endStart()
+		}
 		if !c.gateways.HasSynced() || !c.imports.HasSynced() || !c.Nodes.HasSynced() {
 			continue // Flows of a former agent may still lead to clusters that are not known yet.
 		}
 		err := recovery.Call(controllerName, recovery.Part("connection to other clusters"), func() error { return c.realize(decide(c.input())) })
-		if delay = task.Done(err); err == nil {
+		if delay = task.Done(err); err == nil || late {
 			c.endStart()
 		}
 	}

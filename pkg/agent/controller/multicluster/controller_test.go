@@ -9,10 +9,12 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,6 +23,7 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
@@ -42,6 +45,8 @@ type recorder struct {
 	fail  error
 }
 
+var errForever = errors.New("the switch refuses everything")
+
 func (r *recorder) SetNodeAddresses(name string, addresses []netip.Addr) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,7 +62,9 @@ func (r *recorder) SetClusters(source netip.Addr, clusters []openflow.Cluster) e
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.fail; err != nil {
-		r.fail = nil
+		if !errors.Is(err, errForever) {
+			r.fail = nil
+		}
 		return err
 	}
 	r.source, r.clusters = source, clusters
@@ -108,20 +115,32 @@ type bench struct {
 
 func newBench(t *testing.T, fail error, objects ...runtime.Object) *bench {
 	t.Helper()
+	return newBenchWith(t, fail, func() error { return nil }, objects...)
+}
+
+// newBenchWith makes a bench whose Kubernetes API answers with an error as long as away returns one.
+func newBenchWith(t *testing.T, fail error, away func() error, objects ...runtime.Object) *bench {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	kube := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 	reader := noderoute.NewReader()
 	require.NoError(t, reader.Follow(kube.Core().V1().Nodes()))
 	b := &bench{recorder: &recorder{t: t, fail: fail}, problems: problem.NewRecorder()}
-	b.objects = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		v1alpha1.Gateways: "GatewayList", v1alpha1.ClusterInfoImports: "ClusterInfoImportList",
 	})
+	b.objects = client
 	for _, o := range objects {
 		b.create(o)
 	}
+	client.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		err := away()
+		return err != nil, nil, err
+	})
 	var err error
 	b.Controller, err = New(Config{NodeName: "n1", Namespace: "kube-system", Objects: b.objects, Nodes: reader, Flows: b.recorder, Host: b.recorder, End: b.End, Problems: b.problems})
 	require.NoError(t, err)
+	b.patience = 10 * time.Millisecond
 	b.SetNeeded([]dependency.Address{{Addr: addr("172.18.0.1"), Kind: dependency.Host, What: "a next hop of the Node"}})
 	b.Controller.setNode("n1", noderoute.Accepted{Addresses: []netip.Addr{addr("172.18.0.2")}})
 	b.Controller.setNode("n2", noderoute.Accepted{Addresses: []netip.Addr{addr("172.18.0.3")}})
@@ -227,9 +246,32 @@ func TestController(t *testing.T) {
 	b.becomes(false)
 }
 
-// The start ends without any object.
-func TestStartWithoutCRDs(t *testing.T) {
+// TestStart: the start ends without any object, and after a while without CRDs or rights or if the switch refuses the flows. It does not end while the Kubernetes
+// API does not answer: the flows of the former agent may lead to other clusters.
+func TestStart(t *testing.T) {
 	b := newBench(t, nil)
 	<-b.Synced()
 	b.becomes(false)
+	<-newBenchWith(t, nil, func() error { return apierrors.NewNotFound(v1alpha1.Gateways.GroupResource(), "") }).Synced()
+	<-newBenchWith(t, nil, func() error { return apierrors.NewForbidden(v1alpha1.Gateways.GroupResource(), "", nil) }).Synced()
+	<-newBench(t, errForever).Synced()
+	var answers atomic.Bool
+	asked := make(chan struct{}, 100)
+	b = newBenchWith(t, nil, func() error {
+		if answers.Load() {
+			return nil
+		}
+		asked <- struct{}{}
+		return errors.New("the API is away")
+	})
+	for range 6 {
+		<-asked // The informers wait for longer than the patience of these tests between two attempts.
+	}
+	select {
+	case <-b.Synced():
+		t.Fatal("the start has ended")
+	default:
+	}
+	answers.Store(true)
+	<-b.Synced()
 }
