@@ -440,6 +440,12 @@ suite_acceptance = $(MAKE) --no-print-directory acceptance
 # Upstream's cases of its policies, on a cluster with all that they need.
 suite_policy-cases = export CLUSTER_NAME=policies GATES=ONCache=true,NodeNetworkPolicy=true PROXY_ALL=1; trap 'bin/lab down' EXIT; \
 	$(MAKE) --no-print-directory acceptance ACCEPTANCE_ARGS="-test.run '^Test(AntreaPolicy|AntreaNodeNetworkPolicy|FQDNCacheMinTTL|Group|ClusterGroup|ZeroTrust|PolicyReports)'"
+# Two clusters at once.
+define suite_multicluster
+$(MAKE) --no-print-directory prepare-acceptance
+$(GO) test -c -o bin/acceptance.test ./test/acceptance
+hack/multicluster.sh $(ACCEPTANCE_ARGS)
+endef
 suite_lifecycle = $(MAKE) --no-print-directory lifecycle
 suite_conformance = $(MAKE) --no-print-directory conformance
 suite_conformance-policy-api = $(MAKE) --no-print-directory conformance-policy-api
