@@ -46,8 +46,8 @@ stages_ordinary := test-unit test-policy test-services test-objects test-bpf tes
 stages_low := prepare-e2e prepare-acceptance cost
 stages_idle := staticcheck model fuzz-parsers fuzz
 # The lists of make mutants: each file is beside its suite.
-mutants := $(addsuffix /mutants.txt,test/policy test/services test/conntrack test/faults pkg/agent/oncache/datapath/oracle)
-mutant_suites := policy services conntrack faults fuzz
+mutants := $(addsuffix /mutants.txt,test/policy test/services test/conntrack test/faults pkg/agent/oncache/datapath/oracle pkg/agent/oncache/datapath/packets)
+mutant_suites := policy services conntrack faults fuzz packets
 # Debian's kernels in virtual machines; see test/env/testbed/machine.
 kernels := stable backports
 object := pkg/agent/oncache/datapath/internal/object
@@ -484,9 +484,9 @@ suite: build ## Run a suite that make test leaves out, see docs/develop/suites.m
 	$(suite_$(S))
 
 .PHONY: mutants
-mutants: build ## Put faults into the sources and fail if a suite misses one: S=policy, services, conntrack, faults or fuzz; ONLY=name (root)
+mutants: build ## Put faults into the sources and fail if a suite misses one: S=policy, services, conntrack, faults, fuzz or packets; ONLY=name (root)
 	@[ -n '$(filter $(mutant_suites),$(S))' ] || { echo 'mutants: S is "$(S)", want one of: $(mutant_suites)'; exit 1; }
-	$(GO) run ./test/tools/mutants -only '$(ONLY)' $(filter $(if $(filter fuzz,$(S)),pkg/%,test/$(S)/%),$(mutants))
+	$(GO) run ./test/tools/mutants -only '$(ONLY)' $(filter %/$(S:fuzz=oracle)/mutants.txt,$(mutants))
 
 .PHONY: clean
 clean: ### Remove what was built here (not the cache in ~/.cache/antrea-oncache)

@@ -51,7 +51,7 @@ check_format() {
 
 check_vet() {
 	[ ${#vetted[@]} = 0 ] || "$go" vet "${vetted[@]}"
-	"$go" run ./test/tools/mutants -check test/*/mutants.txt pkg/agent/oncache/datapath/oracle/mutants.txt
+	"$go" run ./test/tools/mutants -check test/*/mutants.txt pkg/agent/oncache/datapath/*/mutants.txt
 }
 
 # check_tests leaves out packages whose tests need a machine (test-e2e), the kernel (test-bpf) or a cluster. The

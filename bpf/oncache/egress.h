@@ -7,6 +7,7 @@
 
 #include "candidate.h"
 #include "condition.h"
+#include "direct.h"
 #include "end.h"
 #include "flow.h"
 #include "gateway.h"
@@ -41,7 +42,7 @@ static __always_inline bool from_endpoint(struct __sk_buff *skb, const struct on
 }
 
 /* egress_condition reports whether the packet may use entry f, and fills h for ONC_OK. h->node
- * is also set for an entry that may not be used: it is NULL if the peer is a Pod of this Node. */
+ * is also set for an entry that may not be used: it is NULL if the flow does not pass the tunnel. */
 static __always_inline enum onc_reason egress_condition(struct __sk_buff *skb, const struct onc_control *c,
 							const struct packet *p, struct onc_egress *f,
 							struct egress_hit *h, bool ipv6)
@@ -207,6 +208,14 @@ static __noinline void egress_miss(struct __sk_buff *skb, const struct onc_contr
 	set_stamp(skb, from, to);
 }
 
+/* without_tunnel handles a packet of a flow whose entry f has no Node behind the tunnel. */
+static __always_inline enum onc_reason without_tunnel(struct __sk_buff *skb, struct onc_egress *f, bool ipv6)
+{
+	if (is_local(&f->v))
+		return ipv6 ? egress_local6(skb, f) : egress_local4(skb, f);
+	return ipv6 ? egress_direct6(skb, f) : egress_direct4(skb, f);
+}
+
 static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
 						 bool gateway, bool rewriting)
 {
@@ -228,7 +237,7 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 	reason = egress_condition(skb, c, &p, f, &hit, ipv6);
 	if (unlikely(reason || !f || !hit.node)) {
 		if (!gateway && f && !hit.node)
-			reason = ipv6 ? egress_local6(skb, f) : egress_local4(skb, f);
+			reason = without_tunnel(skb, f, ipv6);
 		return reason;
 	}
 	if (p.udp && would_overtake(&f->seen))

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "condition.h"
+#include "node.h"
 #include "parse.h"
 
 /* parse_learned reads a packet that has a ticket, and finds out whether anything may be learned from its kind; from a
@@ -38,8 +39,8 @@ static __always_inline enum onc_reason now_valid(struct onc_validity *v, const s
 		return ONC_STALE_EPOCH;
 	v->endpoint = endpoint_slot;
 	v->endpoint_gen = word_generation(word);
-	v->node = node_slot;
 	v->node_gen = *(const volatile __u32 *)&node->generation;
+	v->node = node_slot | (is_direct(node) ? DIRECT_PEER : 0);
 	v->all_gen = *(const volatile __u32 *)&c->generation;
 	v->proved = PROVED_OWN;
 	return ONC_OK;

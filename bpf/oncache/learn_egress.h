@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Egress-Init runs where tunnel packets leave on the uplink. It learns from those that Egress (egress.h) has given a
- * ticket: the entry of the flow, and the headers that Open vSwitch has prepended. */
+/* Egress-Init runs where packets leave on the uplink, in the tunnel or as they are. It learns from those that Egress
+ * (egress.h) has given a ticket: the entry of the flow, and the headers that Open vSwitch has prepended. */
 #pragma once
 
 #include "candidate.h"
+#include "direct.h"
 #include "enter.h"
 #include "flow.h"
 #include "learn.h"
@@ -48,7 +49,7 @@ static __always_inline enum onc_reason learn_egress(struct __sk_buff *skb, const
 	return enter_egress(l, own, fresh, same);
 }
 
-/* egress_init learns from a packet that is about to leave in the tunnel. */
+/* egress_init learns from a packet that is about to leave. */
 static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const struct onc_control *c, __u32 mark)
 {
 	struct onc_egress fresh = {};
@@ -59,20 +60,22 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	enum onc_reason reason;
 	__s64 node_slot;
 	__u32 off;
+	bool direct;
 
 	if (skb->ifindex != c->uplink_ifindex || skb->vlan_present)
 		return ONC_TEMPLATE;
 	pull(skb, OUTER6_LEN + IP6_LEN + TCP_LEN);
-	off = skb->protocol == bpf_htons(ETH_P_IPV6) ? OUTER6_LEN : OUTER4_LEN;
+	direct = c->direct && direct_peer(skb, false) >= 0;
+	off = direct ? L2_LEN : skb->protocol == bpf_htons(ETH_P_IPV6) ? OUTER6_LEN : OUTER4_LEN;
 	if ((void *)(long)skb->data + off > (void *)(long)skb->data_end)
 		return ONC_MALFORMED;
 	reason = parse_learned(skb, off, ether_type((void *)(long)skb->data + off), &p, has_openings);
 	if (reason)
 		return reason;
-	reason = redeem(mark, ONC_EGRESS, &p, &back, &t, &fresh.to);
+	reason = redeem(mark, ONC_EGRESS, direct ? DIRECT_HOPS : 1, &p, &back, &t, &fresh.to);
 	if (reason)
 		return reason;
-	if (fresh.to.port && to_another_pod(&p, &back, ONC_EGRESS))
+	if ((direct && treated_by_host(skb, &p)) || (fresh.to.port && to_another_pod(&p, &back, ONC_EGRESS)))
 		return ONC_REWRITTEN;
 	/* The Node of the packet's destination behind Open vSwitch. */
 	node_slot = node_of_source(&back);
@@ -87,7 +90,7 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 		return reason;
 	if (!sent_by(&p, ep))
 		return ONC_NO_ENDPOINT;
-	if (!learn_template(skb, c, node, fresh.v.node_gen))
+	if (direct != !!(fresh.v.node & DIRECT_PEER) || !learn_template(skb, c, node, direct, fresh.v.node_gen))
 		return ONC_TEMPLATE;
 	if (has_openings && is_syn(&p))
 		return learn_opening(c, &p, (struct onc_entry *)&fresh, false, fresh.to.port, &back.key6);

@@ -82,7 +82,7 @@ static __noinline enum onc_reason ingress_init(struct __sk_buff *skb, const stru
 	reason = parse_learned(skb, L2_LEN, skb->protocol, &p, has_openings && !gateway);
 	if (reason)
 		return reason;
-	reason = redeem(mark, ONC_INGRESS, &p, &back, &t, &fresh.to);
+	reason = redeem(mark, ONC_INGRESS, 1, &p, &back, &t, &fresh.to);
 	if (gateway && reason == ONC_NO_TICKET && came_out_here(mark, &p)) {
 		note_rare(&p);
 		return ONC_NOT_REMOTE;

@@ -26,15 +26,6 @@ static __always_inline struct onc_validity *as_valid_local(struct onc_validity *
 	return other;
 }
 
-/* has_egress_ticket: Egress has issued the ticket in the mark. So the packet comes from a Pod of this Node. */
-static __always_inline bool has_egress_ticket(__u32 mark)
-{
-	__u32 slot = ticket_of(mark);
-	struct onc_ticket *t = bpf_map_lookup_elem(&tickets, &slot);
-
-	return t && t->program == ONC_EGRESS;
-}
-
 /* same_destination: only the source of the packet p can be another one than before. */
 static __always_inline bool same_destination(const struct onc_ticket *t, const struct packet *p)
 {

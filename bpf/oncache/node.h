@@ -3,6 +3,8 @@
 /* Remote Nodes: which one owns a Pod's address, and how it is reached. */
 #pragma once
 
+#include <stddef.h>
+
 #include "maps.h"
 #include "parse.h"
 
@@ -10,6 +12,18 @@
 static __always_inline bool reached_by_ip6(const struct onc_node *node)
 {
 	return !node->ip4;
+}
+
+/* is_direct reports whether the Node is reached without the tunnel. */
+static __always_inline bool is_direct(const struct onc_node *node)
+{
+	return *(const volatile __u32 *)&node->flags & NODE_DIRECT;
+}
+
+/* has_template: the Node's template was learned under its present generation. */
+static __always_inline bool has_template(const struct onc_node *node)
+{
+	return *(const volatile __u32 *)&node->template_gen == *(const volatile __u32 *)&node->generation;
 }
 
 /* node_of_source and node_of_destination return the slot of the remote Node whose Pod network contains the address, or
@@ -59,6 +73,35 @@ static __always_inline __s64 node_of_source(const struct packet *p)
 static __always_inline __s64 node_of_destination(const struct packet *p)
 {
 	return p->ipv6 ? node_of6(p->key6.daddr) : node_of4(p->key4.daddr);
+}
+
+/* is_direct_slot is is_direct for the Node in a slot. */
+static __always_inline bool is_direct_slot(__u32 slot)
+{
+	struct onc_node *node = get_node(slot);
+
+	return node && is_direct(node);
+}
+
+/* direct_peer returns the slot of the Node that owns the source, or the destination, of a packet outside the tunnel,
+ * if the Node is reached directly, or -1. */
+static __always_inline __s64 direct_peer(const struct __sk_buff *skb, bool source)
+{
+	__be32 addr[4];
+	__s64 slot = -1;
+
+	if (skb->protocol == ether_type_of(false)) {
+		__u32 at = source ? offsetof(struct iphdr, saddr) : offsetof(struct iphdr, daddr);
+
+		if (!bpf_skb_load_bytes(skb, L2_LEN + at, addr, 4))
+			slot = node_of4(addr[0]);
+	} else if (skb->protocol == ether_type_of(true)) {
+		__u32 at = source ? offsetof(struct ipv6hdr, saddr) : offsetof(struct ipv6hdr, daddr);
+
+		if (!bpf_skb_load_bytes(skb, L2_LEN + at, addr, 16))
+			slot = node_of6(addr);
+	}
+	return slot >= 0 && is_direct_slot(slot) ? slot : -1;
 }
 
 /* receiver_of finds the slot of the local Pod to which the packet is addressed. */

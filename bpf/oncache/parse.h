@@ -75,6 +75,24 @@ static __always_inline void pull(struct __sk_buff *skb, __u32 want)
 		bpf_skb_pull_data(skb, skb->len < want ? skb->len : want);
 }
 
+/* Ethernet pads frames to 60 bytes, or to 64 with a tag, which may have been removed since. */
+#define PADDED_LEN 64
+
+/* strip_padding removes what Ethernet has appended to an IPv4 packet. IP also does so, but only later. Tunnel packets,
+ * and IPv6 packets, are longer. */
+static __always_inline void strip_padding(struct __sk_buff *skb)
+{
+	struct iphdr *ip = start(skb) + L2_LEN;
+	__u32 length;
+
+	if ((void *)(ip + 1) > end(skb))
+		return;
+	length = L2_LEN + bpf_ntohs(ip->tot_len);
+	if (length >= skb->len || length < L2_LEN + IP4_LEN + UDP_LEN || skb->gso_size)
+		return;
+	bpf_skb_change_tail(skb, length, 0);
+}
+
 #define ID_SYN 0x80000000u
 
 /* opens_or_ends: the packet opens or ends a connection. */

@@ -252,9 +252,10 @@ static __always_inline void read_ticket(const struct onc_ticket *t, struct redee
 	out->apart = t->issued - t->other;
 }
 
-/* redeem takes the ticket of a packet that is now seen behind Open vSwitch. p gets the 5-tuple that it had before, back
- * the reverse of the one behind, and to, which must be zero, the translation of the peer, if any. */
-static __always_inline enum onc_reason redeem(__u32 mark, enum onc_program program, struct packet *p,
+/* redeem takes the ticket of a packet that is now seen behind Open vSwitch, and hops routers. p gets the 5-tuple that
+ * it had before, back the reverse of the one behind, and to, which must be zero, the translation of the peer, if any.
+ */
+static __always_inline enum onc_reason redeem(__u32 mark, enum onc_program program, __u32 hops, struct packet *p,
 					      struct packet *back, struct redeemed *out, struct onc_translation *to)
 {
 	struct onc_ticket *t = claim(mark, program, p);
@@ -263,7 +264,7 @@ static __always_inline enum onc_reason redeem(__u32 mark, enum onc_program progr
 	if (!t)
 		return ONC_NO_TICKET;
 	read_ticket(t, out);
-	rewritten = t->tos != p->tos || (__u8)(t->ttl - 1) != p->ttl;
+	rewritten = t->tos != p->tos || (__u8)(t->ttl - hops) != p->ttl;
 	reverse(p, back);
 	if (!restore(t, p, program == ONC_EGRESS, to))
 		rewritten = true;
@@ -283,6 +284,15 @@ static __always_inline bool came_out_here(__u32 mark, struct packet *p)
 	restore(t, p, true, &to);
 	redeemed(t);
 	return true;
+}
+
+/* has_egress_ticket: Egress has issued the ticket in the mark. So the packet comes from a Pod of this Node. */
+static __always_inline bool has_egress_ticket(__u32 mark)
+{
+	__u32 slot = ticket_of(mark);
+	struct onc_ticket *t = bpf_map_lookup_elem(&tickets, &slot);
+
+	return t && t->program == ONC_EGRESS;
 }
 
 /* doubtful: a datagram of another flow with the same number may still be under way, and look like p. An entry of TCP is

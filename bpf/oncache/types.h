@@ -30,7 +30,9 @@ struct onc_flow6 {
 #define PROVED_OTHER 2
 #define PROVED_BOTH (PROVED_OWN | PROVED_OTHER)
 
-#define LOCAL_PEER 0x8000 /* in onc_validity.node: the peer is the local Pod in the slot that the other bits say */
+/* In onc_validity.node. Neither is a Node's slot, so the code for the tunnel finds no Node. */
+#define LOCAL_PEER 0x8000  /* the peer is the local Pod in the slot that the other bits say */
+#define DIRECT_PEER 0x4000 /* the Node in the slot that the other bits say is reached without the tunnel */
 
 /* The conditions that every flow entry must meet to be used. Generations are compared with the slots'. The tag
  * is a hash of the key: an LRU map may give an element to another flow while a program reads it. It is compared last.
@@ -181,6 +183,7 @@ struct onc_restore {
 };
 
 #define NODE_REWRITES 1 /* the Node's agent says that it understands keys, for the same port */
+#define NODE_DIRECT 2	/* reached without the tunnel; fixed before a generation becomes current */
 
 /* One transport address of a remote Node. The agent writes flags and the fields up to mtu, Egress-Init the rest. */
 struct onc_node {
@@ -195,7 +198,9 @@ struct onc_node {
 	__u64 contradicted; /* when with another one: the agent evicts the Node if that continues */
 	__u32 flags;	    /* NODE_* */
 	__u32 pad;
-	__u8 header[88]; /* outer MACs, IP, UDP, tunnel, inner Ethernet; lengths, id, checksum, source port 0 */
+	/* Outer MACs, IP, UDP, tunnel, inner Ethernet; lengths, id, checksum, source port 0. NODE_DIRECT: MACs, then 0.
+	 */
+	__u8 header[88];
 };
 
 /* The facts that Egress or Ingress saw of one packet before Open vSwitch handled it. */
@@ -241,10 +246,10 @@ struct onc_control {
 	__u16 port_count;
 	__u8 uplink_mac[6];
 	__u8 virtual_mac[6];
-	__be16 rewrite_port; /* destination port of rewritten packets */
-	__u32 key_life;	     /* jiffies for which a key may be used after it was heard; the same time on every Node */
-	__u32 keys_refused;  /* not 0: none are given or told, because rewritten packets would be lost */
-	__u32 pad;
+	__be16 rewrite_port;   /* destination port of rewritten packets */
+	__u32 key_life;	       /* jiffies for which a key may be used after it was heard; the same time on every Node */
+	__u32 keys_refused;    /* not 0: none are given or told, because rewritten packets would be lost */
+	__u32 direct;	       /* not 0: there are Nodes with NODE_DIRECT */
 	__u8 tunnel_header[8]; /* the only tunnel header that is accepted: no options, VNI 0 */
 };
 

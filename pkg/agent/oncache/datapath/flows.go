@@ -41,6 +41,8 @@ type Flow struct {
 	// Pod that receives, and NodeSlot is -1.
 	Local    bool
 	PeerSlot int
+	// Direct is set for a flow to or from a Node that is reached without the tunnel.
+	Direct bool
 	// Rewritten is set in an egress entry whose packets are rewritten instead of encapsulated, where nothing else speaks against it.
 	Rewritten        bool
 	Packets, Bytes   uint64
@@ -113,8 +115,8 @@ func (f *Flow) Active() bool {
 	return f.Proved() && f.CurrentEndpoint && f.CurrentNode && f.CurrentEverybody && f.LeaseLeft >= 0
 }
 
-// localPeer is LOCAL_PEER of bpf/oncache/types.h.
-const localPeer = 0x8000
+// localPeer is LOCAL_PEER of bpf/oncache/types.h, directPeer is DIRECT_PEER.
+const localPeer, directPeer = 0x8000, 0x4000
 
 // flowBatch is the number of entries per system call.
 const flowBatch = 4096
@@ -290,7 +292,7 @@ func (d *Datapath) flow(now moment, e ends, v object.BpfOncValidity, s object.Bp
 		Destination:      e.destination,
 		Protocol:         e.protocol,
 		EndpointSlot:     int(v.Endpoint),
-		NodeSlot:         int(v.Node),
+		NodeSlot:         int(v.Node &^ directPeer),
 		LeaseLeft:        time.Duration(d.leaseLeft(now, &v)) * d.jiffy,
 		OwnProved:        v.Proved&1 != 0,
 		OtherProved:      v.Proved&2 != 0,
@@ -314,6 +316,7 @@ func (d *Datapath) flow(now moment, e ends, v object.BpfOncValidity, s object.Bp
 		}
 		return f
 	}
+	f.Direct = v.Node&directPeer != 0
 	if f.EndpointSlot < MaxEndpoints && f.NodeSlot < MaxNodes {
 		generation, _ := d.EndpointState(f.EndpointSlot)
 		f.CurrentEndpoint = v.EndpointGen == generation

@@ -19,6 +19,9 @@ import (
 // MaxNodes is the number of slots for remote Nodes. It also bounds the number of Pod networks.
 const MaxNodes = 8192
 
+// nodeDirect is NODE_DIRECT of bpf/oncache/types.h.
+const nodeDirect = 2
+
 // NodeState is the present content of a remote Node's slot.
 type NodeState struct {
 	Slot int
@@ -62,12 +65,17 @@ func (d *Datapath) SetNodeMTU(slot, mtu int) {
 	atomic.StoreUint32(&d.nodes.Elements[slot].Mtu, uint32(mtu))
 }
 
-// SetNode assigns slot to the Node at ip with a new generation, which evicts the flows and the header template.
-func (d *Datapath) SetNode(slot int, ip netip.Addr) {
+// SetNode assigns slot to the Node at ip behind the tunnel, with a new generation, which evicts the flows and the header template.
+func (d *Datapath) SetNode(slot int, ip netip.Addr) { d.setNode(slot, ip, 0) }
+
+// SetDirectNode is SetNode for a Node to whose Pods the host routes packets as they are.
+func (d *Datapath) SetDirectNode(slot int, ip netip.Addr) { d.setNode(slot, ip, nodeDirect) }
+
+func (d *Datapath) setNode(slot int, ip netip.Addr, flags uint32) {
 	if d.nodeIP(slot).IsValid() {
 		d.ClearNode(slot)
 	}
-	d.fillNode(slot, ip)
+	d.fillNode(slot, ip, flags)
 }
 
 // ClearNode forgets a Node and evicts its flows. It waits for running programs, some milliseconds.
@@ -93,21 +101,30 @@ func (d *Datapath) clearNodes(slots ...int) {
 		klog.ErrorS(err, "Not waiting for the packets of removed Nodes: one that is just being sent may be lost")
 	}
 	for _, slot := range slots {
-		d.fillNode(slot, netip.Addr{})
+		d.fillNode(slot, netip.Addr{}, 0)
 	}
 }
 
 // fillNode writes the fields, and then the generation by which entries refer to them. No entry of the slot may exist.
-func (d *Datapath) fillNode(slot int, ip netip.Addr) {
+func (d *Datapath) fillNode(slot int, ip netip.Addr, flags uint32) {
 	n := &d.nodes.Elements[slot]
 	if err := d.replaceNodeAddress(slot, d.nodeIP(slot), ip); err != nil {
 		klog.ErrorS(err, "Packets with unknown keys from a Node reach the host", "slot", slot, "address", ip)
 	}
 	atomic.StoreUint32(&n.Mtu, 0)
-	atomic.StoreUint32(&n.Flags, 0)
+	atomic.AddUint32(&d.control.Elements[0].Direct, direct(flags)-direct(atomic.LoadUint32(&n.Flags)))
+	atomic.StoreUint32(&n.Flags, flags)
 	n.Ip6 = object.Wire6(ip)
 	atomic.StoreUint32(&n.Ip4, object.Wire4(ip))
 	d.BumpNode(slot)
+}
+
+// direct returns the number, 1 or 0, of directly reached Nodes that a slot with these flags has.
+func direct(flags uint32) uint32 {
+	if flags&nodeDirect != 0 {
+		return 1
+	}
+	return 0
 }
 
 // replaceNodeAddress replaces a slot's address. The zero Addr means none.

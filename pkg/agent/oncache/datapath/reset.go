@@ -6,6 +6,7 @@ package datapath
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/cilium/ebpf"
 
@@ -30,9 +31,12 @@ func (d *Datapath) Reset() error {
 	for slot := range d.nodes.Elements {
 		if d.nodeIP(slot).IsValid() {
 			used = append(used, slot)
+			continue
 		}
+		atomic.StoreUint32(&d.nodes.Elements[slot].Flags, 0) // what an agent left that was killed
 	}
 	d.clearNodes(used...)
+	atomic.StoreUint32(&d.control.Elements[0].Direct, 0) // the same
 	return errors.Join(
 		removeKeys[uint32](d.objects.EndpointSlots), removeKeys[object.BpfOncAddress](d.objects.EndpointIps), // what an agent left that was killed
 		removeKeys[object.BpfOncAddress](d.objects.ServiceIps), removeKeys[object.BpfOncAddress](d.objects.NodeIps),

@@ -40,7 +40,7 @@ type BpfOncControl struct {
 	RewritePort   uint16
 	KeyLife       uint32
 	KeysRefused   uint32
-	Pad           uint32
+	Direct        uint32
 	TunnelHeader  [8]uint8
 }
 
