@@ -57,6 +57,9 @@ type Mark struct {
 	// connection, or another one, unless there are rules about source ports for the Pod: what they decide about one connection says nothing
 	// about the next.
 	Openings bool
+	// Direct: the epoch is also written into packets between the interface and the gateway. The programs on the gateway must remove it from
+	// those that do not go to a Pod of a Node reached directly.
+	Direct bool
 }
 
 // Interceptor is called around every bundle that the OpenFlow client sends.

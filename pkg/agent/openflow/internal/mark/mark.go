@@ -28,6 +28,10 @@ const oncacheLocalConnectionMark, oncacheLocalConnectionMask = 0x3, 0xef
 // Service, without SNAT, hairpin or L7 redirection.
 const gatewayConnectionMark, gatewayConnectionMask = 0x2, 0xef
 
+// directAnswerMark, under directAnswerMask, is the ct_mark of a cacheable connection that a Pod of a directly reached Node has opened: from
+// the gateway (2), and nothing else. This Node never translates it.
+const directAnswerMark, directAnswerMask = 0x2, 0xff
+
 // MarkClient is the part of Client for ONCache's mark flows. The implementation of the Interceptor calls it.
 type MarkClient interface {
 	// InstallMarkFlows writes the ONCache mark flows of local Pod interfaces outside of any other change (a new
@@ -121,6 +125,9 @@ func (o *Marks) plan(marks []coherency.Mark, removed []string) ([]flowstore.Plan
 				if g.Features.Openings && mark.Openings && !o.socket.HasSourcePorts(mark.InterfaceName) {
 					flows = append(flows, openingMarkFlows(g, mark)...)
 				}
+				if mark.Direct {
+					flows = append(flows, directMarkFlows(g, mark)...)
+				}
 			}
 			plans = append(plans, o.marks.Plan(mark.InterfaceName, flows))
 		}
@@ -170,6 +177,25 @@ func openingMarkFlows(g *pipeline.Generator, mark coherency.Mark) []of.Flow {
 	var flows []of.Flow
 	for _, match := range [][]of.Match{egress, ingress} {
 		flows = append(flows, g.Flow(pipeline.CookieONCache, pipeline.TableONCacheMark, pipeline.PriorityNormal, match, load, g.ToNext(pipeline.TableONCacheMark)))
+	}
+	return flows
+}
+
+// directMarkFlows returns the flows that write the epoch into packets of established connections between the Pod and the gateway, if the Pod
+// has opened them, perhaps through a Service, or the other end has, without one. The flows do not know which addresses are Pods of directly
+// reached Nodes: the programs compare them, and on the gateway remove the epoch of every other packet before the host sees it.
+func directMarkFlows(g *pipeline.Generator, mark coherency.Mark) (flows []of.Flow) {
+	load := of.LoadField{Field: pipeline.ONCacheEpochField.Field, Range: pipeline.ONCacheEpochField.Bits, Value: uint64(mark.Epoch)}
+	egress := pipeline.Matches(of.InPort(mark.OFPort), pipeline.FromPod.Match(), pipeline.ToGateway.Match())
+	ingress := pipeline.Matches(pipeline.FromGateway.Match(), pipeline.OutputToPort.Match(), pipeline.TargetOFPortField.Is(mark.OFPort).Match())
+	for _, f := range g.Families() {
+		for _, opened := range []of.Match{of.CTMark(oncacheLocalConnectionMark, oncacheLocalConnectionMask), of.CTMark(directAnswerMark, directAnswerMask)} {
+			for _, way := range [][]of.Match{egress, ingress} {
+				match := append(slices.Clone(way), f.EthType, of.CTState("-new+est-rel-inv+trk"), opened)
+				flows = append(flows, g.Flow(pipeline.CookieONCache, pipeline.TableONCacheMark, pipeline.PriorityNormal, match,
+					load, g.ToNext(pipeline.TableONCacheMark)))
+			}
+		}
 	}
 	return flows
 }

@@ -30,6 +30,13 @@ func TestONCacheLocalConnectionMaskAdmitsPodOnly(t *testing.T) {
 	}
 }
 
+// A connection that a Pod of another Node has opened through the host has no other bit: this Node neither translates nor redirects it.
+func TestDirectAnswerMaskAdmitsGatewayOnly(t *testing.T) {
+	for mark := range uint32(256) {
+		require.Equal(t, mark == pipeline.FromGateway.Value, mark&directAnswerMask == directAnswerMark, "ct_mark %#x", mark)
+	}
+}
+
 func TestMarksExcludeSNAT(t *testing.T) {
 	require.NotZero(t, oncacheConnectionMask&pipeline.SNATCTField.Mask(), "the mark flows exclude SNAT")
 	require.Zero(t, oncacheConnectionMark&pipeline.SNATCTField.Mask(), "the mark flows exclude SNAT")
