@@ -33,10 +33,9 @@ type Connection struct {
 	Source, Destination netip.AddrPort
 }
 
-// Cached reports whether the cache has an entry of the connection's direction that the local Pod sends.
-func (d *Datapath) Cached(c Connection) (bool, error) {
-	f, err := d.entry(moment{}, flowMapOf(DirectionEgress, c.Source, c.Destination), ends{c.Source, c.Destination, unix.IPPROTO_TCP}, (*ebpf.Map).Lookup)
-	return f != nil, err
+// Cached returns the entry of the connection's direction that the local Pod sends; nil if the cache has none.
+func (d *Datapath) Cached(c Connection) (*Flow, error) {
+	return d.entry(moment{}, flowMapOf(DirectionEgress, c.Source, c.Destination), ends{c.Source, c.Destination, unix.IPPROTO_TCP}, (*ebpf.Map).Lookup)
 }
 
 // Passed is a report: a segment of the connection has passed conntrack; or, with Over, the cache has no more entry of the direction

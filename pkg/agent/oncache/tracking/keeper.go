@@ -15,6 +15,9 @@ type Table interface {
 	Change(zone uint16, tuple conntrack.Tuple, change conntrack.Change) (found bool, err error)
 }
 
+// hostZone is the zone in which the host tracks connections that it forwards: Pods' with Nodes that are reached without the tunnel.
+const hostZone = 0
+
 // Keeper changes conntrack's entries. One goroutine at a time may use it; Changed may be called from any.
 type Keeper struct {
 	table Table
@@ -40,8 +43,13 @@ func (k *Keeper) zone(tuple conntrack.Tuple) uint16 {
 }
 
 // Passed is called after conntrack has seen a segment of a connection in the cache, with the addresses of either direction.
-func (k *Keeper) Passed(tuple conntrack.Tuple) error {
-	found, err := k.table.Change(k.zone(tuple), tuple, forget)
+func (k *Keeper) Passed(tuple conntrack.Tuple) error { return k.passed(k.zone(tuple), tuple) }
+
+// PassedHost is Passed for the host's own entry of the connection.
+func (k *Keeper) PassedHost(tuple conntrack.Tuple) error { return k.passed(hostZone, tuple) }
+
+func (k *Keeper) passed(zone uint16, tuple conntrack.Tuple) error {
+	found, err := k.table.Change(zone, tuple, forget)
 	if found {
 		k.changed.Add(1)
 	}
@@ -53,7 +61,15 @@ const attempts = 5
 
 // Idle is called when a connection has become idle.
 func (k *Keeper) Idle(c *Connection, timeouts Timeouts) error {
-	zone := k.zone(c.Tuple)
+	return k.idle(k.zone(c.Tuple), c, timeouts)
+}
+
+// IdleHost is Idle for the host's own entry of the connection.
+func (k *Keeper) IdleHost(c *Connection, timeouts Timeouts) error {
+	return k.idle(hostZone, c, timeouts)
+}
+
+func (k *Keeper) idle(zone uint16, c *Connection, timeouts Timeouts) error {
 	entry, err := k.table.Get(zone, c.Tuple)
 	if err != nil || entry == nil {
 		return err

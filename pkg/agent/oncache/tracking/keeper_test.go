@@ -59,6 +59,18 @@ func TestPassed(t *testing.T) {
 	require.EqualValues(t, 6, k.zone(conntrack.Tuple{Source: netipv6}))
 }
 
+// TestHostsEntry: of a connection that the host forwards, its own entry is changed as the one of the Pods' zone is.
+func TestHostsEntry(t *testing.T) {
+	f := &fakeTable{entry: entryOf(conntrack.StateEstablished, time.Hour, 0, 0)}
+	k := NewKeeper(f, 4, 6)
+	require.NoError(t, k.PassedHost(pod))
+	require.Equal(t, []uint16{0}, f.zones)
+	f.entry = entryOf(conntrack.StateEstablished, 294*time.Second, unacknowledged, 0)
+	require.NoError(t, k.IdleHost(idleConnection(), kernel))
+	require.NotEmpty(t, f.changes[1:])
+	require.NotContains(t, f.zones, uint16(4))
+}
+
 // TestConnectionClosesMeanwhile: a connection that enters another state before it gets the timeout of an open one must not
 // keep that timeout for days.
 func TestConnectionClosesMeanwhile(t *testing.T) {

@@ -175,11 +175,15 @@ func (r *Runner) watchSegments(stopCh <-chan struct{}) {
 // passed is called a moment after conntrack has seen a segment. A connection that the cache has not kept that long, or of
 // which it has lost this half, has been in conntrack's sight since, or will be with the segment that brings the half back.
 func (r *Runner) passed(c datapath.Connection) error {
-	cached, err := r.Cache.Cached(c)
-	if err != nil || !cached {
+	f, err := r.Cache.Cached(c)
+	if err != nil || f == nil {
 		return err
 	}
-	return r.afterSegments.Passed(tupleOf(c.Source, c.Destination))
+	err = r.afterSegments.Passed(tupleOf(c.Source, c.Destination))
+	if f.Direct {
+		err = errors.Join(err, r.afterSegments.PassedHost(hostTuple(f)))
+	}
+	return err
 }
 
 // complaints logs at most once a minute: a fault of one segment may affect a thousand of them every second.
@@ -289,7 +293,18 @@ func (r *Runner) idle(f *datapath.Flow, from, to time.Duration, timeouts Timeout
 	if f.Direction == datapath.DirectionIngress {
 		c.Egress, c.Ingress = c.Ingress, c.Egress
 	}
-	return false, r.whenIdle.Idle(c, timeouts)
+	err = r.whenIdle.Idle(c, timeouts)
+	if f.Direct {
+		c.Tuple = hostTuple(f)
+		err = errors.Join(err, r.whenIdle.IdleHost(c, timeouts))
+	}
+	return false, err
+}
+
+// hostTuple returns the addresses with which the host forwards the Pod's packets of a flow, behind Open vSwitch.
+func hostTuple(f *datapath.Flow) conntrack.Tuple {
+	peer, pod := f.Received()
+	return tupleOf(pod, peer)
 }
 
 // follows reports whether the other direction of a connection is the one that handles it. One that becomes idle after the round has begun does so in
