@@ -105,6 +105,7 @@ var oncacheFlowColumns = []Column[api.FlowInfo]{
 
 var oncacheNodeColumns = []Column[api.NodeInfo]{
 	{"NODE", func(n api.NodeInfo) string { return n.Name }},
+	{"REACH", func(n api.NodeInfo) string { return n.Reach }},
 	{"TUNNEL-IP", func(n api.NodeInfo) string { return n.TunnelIP }},
 	{"POD-CIDRS", func(n api.NodeInfo) string { return Summary(n.PodCIDRs) }},
 	{"SLOT", func(n api.NodeInfo) string {

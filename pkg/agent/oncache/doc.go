@@ -16,6 +16,7 @@
 //	protection.go, failures.go     when it does not trust itself, and operations that fail
 //	uplink.go                      reacts to kernel changes: the transport interface and the routes to Nodes
 //	uplink_paths.go                how packets leave for the Nodes, and what differs after messages were lost
+//	direct.go                      Nodes that are reached without the tunnel: marks, routes, IPsec policies
 //	uplink_device.go               which transport interfaces the programs understand
 //	uplink_watch.go, uplink_events.go, subscribe.go  the kernel's messages, and which of them matter
 //	tunnel_device.go               the device of the tunnel

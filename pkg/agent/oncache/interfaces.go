@@ -69,6 +69,7 @@ type slots interface {
 	ClearEndpoint(slot int) error
 	NoteEpoch(slot int, epoch uint32)
 	SetNode(slot int, ip netip.Addr)
+	SetDirectNode(slot int, ip netip.Addr)
 	SetNodeRewrites(slot int, rewrites bool)
 	ClearNode(slot int)
 	BumpNode(slot int)

@@ -109,10 +109,7 @@ func (p *ipsecPolicy) mayMatch(w way, packets *tunnelPackets) bool {
 }
 
 func (p *ipsecPolicy) String() string {
-	direction := "out"
-	if p.direction == netlink.XFRM_DIR_IN {
-		direction = "in"
-	}
+	direction := map[netlink.Dir]string{netlink.XFRM_DIR_IN: "in", netlink.XFRM_DIR_OUT: "out", netlink.XFRM_DIR_FWD: "fwd"}[p.direction]
 	return fmt.Sprintf("src %v dst %v dir %s priority %d", p.src, p.dst, direction, p.priority)
 }
 
@@ -121,6 +118,9 @@ func (p *ipsecPolicy) String() string {
 func (k *uplinkKeeper) ipsecOnTunnel(ifIndex int) error {
 	policies, err := readIPsecPolicies()
 	if err != nil || len(policies) == 0 {
+		return err
+	}
+	if err := k.direct.directCoveredBy(policies); err != nil {
 		return err
 	}
 	device, err := netlink.LinkByIndex(ifIndex)
@@ -151,7 +151,7 @@ func (k *uplinkKeeper) ipsecOnTunnel(ifIndex int) error {
 	return nil
 }
 
-// readIPsecPolicies lists the policies of this network namespace for packets that it sends and receives. Policies of
+// readIPsecPolicies lists the policies of this network namespace for packets that it sends, receives and forwards. Policies of
 // sockets are left out. A default that blocks is returned as policies of the lowest priority. Policies that are offloaded
 // to a device (packet offload) are listed like all others.
 func readIPsecPolicies() (policies []ipsecPolicy, err error) {
@@ -171,7 +171,7 @@ func readIPsecPolicies() (policies []ipsecPolicy, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if p.direction == netlink.XFRM_DIR_IN || p.direction == netlink.XFRM_DIR_OUT {
+		if p.direction == netlink.XFRM_DIR_IN || p.direction == netlink.XFRM_DIR_OUT || p.direction == netlink.XFRM_DIR_FWD {
 			policies = append(policies, p)
 		}
 	}
@@ -267,7 +267,7 @@ func readIPsecDefault() (policies []ipsecPolicy, err error) {
 	for _, d := range []struct {
 		direction netlink.Dir
 		action    byte
-	}{{netlink.XFRM_DIR_IN, messages[0][0]}, {netlink.XFRM_DIR_OUT, messages[0][2]}} {
+	}{{netlink.XFRM_DIR_IN, messages[0][0]}, {netlink.XFRM_DIR_FWD, messages[0][1]}, {netlink.XFRM_DIR_OUT, messages[0][2]}} {
 		if d.action != xfrmUserpolicyBlock {
 			continue
 		}

@@ -33,9 +33,14 @@ type ledger struct {
 	endpoints map[string]*endpoint // by interface name
 	nodes     map[string][]*node   // by Node name; one for each transport address in use
 	// plain are the Nodes' Pod networks that are reached without the tunnel, to which there are no hits.
-	plain     map[string][]coherency.Node
-	slotPods  [datapath.MaxEndpoints]*endpoint
-	slotNodes [datapath.MaxNodes]*node
+	plain map[string][]coherency.Node
+	// direct: Nodes that are reached directly are announced as well. directMarks: Open vSwitch marks packets to and from them, see
+	// markDirect.
+	direct, directMarks bool
+	// directNetworks are told to others.
+	directNetworks *directNetworks
+	slotPods       [datapath.MaxEndpoints]*endpoint
+	slotNodes      [datapath.MaxNodes]*node
 	// nodeSerial is the serial of the Node announced last.
 	nodeSerial uint64
 
@@ -87,16 +92,17 @@ type endpoint struct {
 func newLedger(dp slots, now func() time.Time, wake func(), former map[netip.Addr]uint32, first uint32) *ledger {
 	t := &ledger{
 		dp: dp, now: now, wake: wake, firstEpoch: first,
-		endpoints: map[string]*endpoint{},
-		nodes:     map[string][]*node{},
-		plain:     map[string][]coherency.Node{},
-		needMarks: map[string]bool{},
-		leftMarks: map[string]bool{},
-		doubted:   map[*endpoint]bool{},
-		former:    map[netip.Addr]*epochs{},
-		rewrites:  func(string) bool { return false },
-		failures:  &failures{},
-		delays:    newDelays(),
+		endpoints:      map[string]*endpoint{},
+		nodes:          map[string][]*node{},
+		plain:          map[string][]coherency.Node{},
+		needMarks:      map[string]bool{},
+		leftMarks:      map[string]bool{},
+		doubted:        map[*endpoint]bool{},
+		former:         map[netip.Addr]*epochs{},
+		rewrites:       func(string) bool { return false },
+		directNetworks: &directNetworks{},
+		failures:       &failures{},
+		delays:         newDelays(),
 	}
 	for ip, last := range former {
 		e := &epochs{last: last}
@@ -221,7 +227,8 @@ func (l *ledger) nextMark(e *endpoint) coherency.Mark {
 	if epoch != 0 {
 		l.dp.NoteEpoch(e.slot, uint32(epoch))
 	}
-	return coherency.Mark{InterfaceName: e.pod.InterfaceName, OFPort: e.pod.OFPort, Epoch: epoch, Openings: l.openings && !e.pod.Gateway}
+	return coherency.Mark{InterfaceName: e.pod.InterfaceName, OFPort: e.pod.OFPort, Epoch: epoch, Openings: l.openings && !e.pod.Gateway,
+		Direct: l.directMarks && !e.pod.Gateway}
 }
 
 // publish makes an epoch current and voids all entries of the endpoint.
@@ -282,6 +289,9 @@ func (l *ledger) addEndpoint(pod Pod, kind string, d datapath.Endpoint) error {
 	l.slotPods[slot], l.endpoints[pod.InterfaceName] = e, e
 	delete(l.leftMarks, pod.InterfaceName)
 	l.remark(e)
+	if pod.Gateway {
+		l.markDirect(true)
+	}
 	return nil
 }
 
@@ -310,6 +320,9 @@ func (l *ledger) remove(e *endpoint) {
 	delete(l.endpoints, e.pod.InterfaceName)
 	delete(l.needMarks, e.pod.InterfaceName)
 	delete(l.doubted, e)
+	if e.pod.Gateway {
+		l.markDirect(false)
+	}
 }
 
 // epochsFor continues the epochs of the Pod that had one of the addresses before, if that was recently.

@@ -65,6 +65,9 @@ func (f *fakeSlots) ClearEndpoint(slot int) error { f.note("clear %d", slot); re
 func (f *fakeSlots) SetNode(slot int, ip netip.Addr) {
 	f.note("node %d %v", slot, ip)
 }
+func (f *fakeSlots) SetDirectNode(slot int, ip netip.Addr) {
+	f.note("direct node %d %v", slot, ip)
+}
 func (f *fakeSlots) SetNodeRewrites(slot int, rewrites bool) {
 	if rewrites {
 		f.note("rewrite to node %d", slot)

@@ -70,6 +70,8 @@ type Config struct {
 	RewritePort uint16
 	// Openings: the programs learn openings.
 	Openings bool
+	// Direct: the cache also has flows to Nodes that are reached without the tunnel. Open vSwitch must have their mark flows.
+	Direct bool
 	// TunnelDevice is the name of the kernel's device for the tunnel.
 	TunnelDevice string
 	// Mirrored returns a function that reports whether a mirror of Open vSwitch copies an interface's packets; nil for
@@ -209,6 +211,7 @@ func (m *Manager) start(ctx context.Context) error {
 	m.ledger = newLedger(m.dp, time.Now, m.wakeMarks, former, rand.Uint32N(datapath.MaxEpoch))
 	m.ledger.failures = m.failures
 	m.ledger.rewrites, m.ledger.openings = m.rewriters.has, m.config.Openings
+	m.ledger.direct, m.ledger.directNetworks = m.config.Direct, &m.uplink.direct
 	m.rewriters.follow(m.ledger.setRewrites)
 	m.store.Subscribe(m.pods.changed)
 	// The gateway comes first, so that it has a slot however many Pods there are.

@@ -26,7 +26,7 @@ type node struct {
 
 // changesNodes reports whether a change alters or removes a Node that flows may refer to.
 func (l *ledger) changesNodes(c coherency.Change) bool {
-	for name, wanted := range announced(c.Nodes) {
+	for name, wanted := range l.announced(c.Nodes) {
 		if old := l.nodes[name]; old != nil && !sameNodes(old, wanted) {
 			return true
 		}
@@ -34,16 +34,21 @@ func (l *ledger) changesNodes(c coherency.Change) bool {
 	return slices.ContainsFunc(c.RemovedNodes, func(name string) bool { return l.nodes[name] != nil })
 }
 
-// announced returns, by name, the Nodes that the datapath may know: the cache sends packets through the tunnel only. Packets to other
-// Nodes stay on Open vSwitch.
-func announced(nodes []coherency.Node) map[string][]coherency.Node {
+// mayAnnounce reports whether the datapath may know the Node. Packets to others stay on Open vSwitch: each of a Routed Node's Pod networks
+// may have a next hop of its own, and a slot has one.
+func (l *ledger) mayAnnounce(n coherency.Node) bool {
+	return n.Reach.Kind == reach.Tunnel || l.direct && n.Reach.Kind == reach.Direct
+}
+
+// announced returns, by name, the Nodes that the datapath may know.
+func (l *ledger) announced(nodes []coherency.Node) map[string][]coherency.Node {
 	named := map[string][]coherency.Node{}
 	for _, n := range nodes {
-		tunneled := named[n.Name]
-		if n.Reach.Kind == reach.Tunnel {
-			tunneled = append(tunneled, n)
+		known := named[n.Name]
+		if l.mayAnnounce(n) {
+			known = append(known, n)
 		}
-		named[n.Name] = tunneled // even if there is none: the Node may have been announced before
+		named[n.Name] = known // even if there is none: the Node may have been announced before
 	}
 	return named
 }
@@ -59,7 +64,7 @@ func (l *ledger) applyNodes(c coherency.Change) {
 		l.removeNodes(name)
 	}
 	l.applyPlain(c)
-	wanted := announced(c.Nodes)
+	wanted := l.announced(c.Nodes)
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		if sameNodes(l.nodes[name], wanted[name]) {
 			continue
@@ -86,7 +91,7 @@ func (l *ledger) applyPlain(c coherency.Change) {
 		delete(l.plain, n.Name)
 	}
 	for _, n := range c.Nodes {
-		if n.Reach.Kind != reach.Tunnel {
+		if !l.mayAnnounce(n) {
 			l.plain[n.Name] = append(l.plain[n.Name], n)
 		}
 	}
@@ -100,8 +105,13 @@ func (l *ledger) addNode(info coherency.Node) error {
 	l.nodeSerial++
 	n := &node{Node: info, slot: slot, serial: l.nodeSerial}
 	l.slotNodes[slot], l.nodes[info.Name] = n, append(l.nodes[info.Name], n)
-	l.dp.SetNode(slot, info.Reach.Address)
-	l.dp.SetNodeRewrites(slot, l.rewrites(info.Name))
+	if info.Reach.Kind == reach.Direct {
+		l.noteDirect() // before: the watcher of the uplink must not let packets to it pass before it has looked for what they would bypass
+		l.dp.SetDirectNode(slot, info.Reach.Address)
+	} else {
+		l.dp.SetNode(slot, info.Reach.Address)
+	}
+	l.dp.SetNodeRewrites(slot, l.rewritesTo(n))
 	l.wake() // the worker finds out the MTU of the route
 	for _, p := range info.PodCIDRs {
 		if err := l.dp.AddPodNetwork(p, slot); err != nil {
@@ -132,6 +142,9 @@ func (l *ledger) removeNode(n *node) {
 		}
 	}
 	l.dp.ClearNode(n.slot)
+	if n.Reach.Kind == reach.Direct {
+		l.noteDirect()
+	}
 }
 
 // inherit passes a Pod network that n has lost to another Node that was announced with it, or to none.

@@ -132,3 +132,33 @@ func TestPlainNode(t *testing.T) {
 	e.change(coherency.Change{RemovedNodes: []string{"second"}})
 	require.Empty(t, e.plain)
 }
+
+// TestDirectNode: a Node that is reached directly has a slot if the cache knows such Nodes, and a new one when it moves behind the tunnel and back.
+// Each move gives every Pod a new epoch. A Node that is routed in another way stays on Open vSwitch.
+func TestDirectNode(t *testing.T) {
+	e := newEnv(t)
+	e.direct = true
+	node := func(kind reach.Kind) coherency.Change {
+		n := remote("second", "192.168.77.12", "10.10.2.0/24")
+		n.Reach.Kind = kind
+		return coherency.Change{Nodes: []coherency.Node{n}}
+	}
+	for _, tc := range []struct {
+		kind   reach.Kind
+		writes []string
+	}{
+		{reach.Direct, []string{"direct node 0 192.168.77.12", "network 10.10.2.0/24 -> 0"}},
+		{reach.Direct, nil},
+		{reach.Tunnel, []string{"no network 10.10.2.0/24", "clear node 0", "node 0 192.168.77.12", "network 10.10.2.0/24 -> 0"}},
+		{reach.Direct, []string{"no network 10.10.2.0/24", "clear node 0", "direct node 0 192.168.77.12", "network 10.10.2.0/24 -> 0"}},
+		{reach.Routed, []string{"no network 10.10.2.0/24", "clear node 0"}},
+		{reach.WireGuard, nil},
+	} {
+		had := len(e.eachNode()) > 0
+		require.Equal(t, had && len(tc.writes) > 0, e.changesNodes(node(tc.kind)), "%v", tc.kind)
+		e.slots.take()
+		e.change(node(tc.kind))
+		require.Equal(t, tc.writes, e.slots.take(), "%v", tc.kind)
+	}
+	require.Len(t, e.plain, 1)
+}

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
 )
 
@@ -79,12 +80,14 @@ func (m *Manager) Annotation() string {
 func (l *ledger) setRewrites(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	rewrites := l.rewrites(name)
 	for _, n := range l.nodes[name] {
-		l.dp.SetNodeRewrites(n.slot, rewrites)
+		l.dp.SetNodeRewrites(n.slot, l.rewritesTo(n))
 	}
-	klog.InfoS("Changed whether a Node is told keys", "node", name, "rewrites", rewrites)
+	klog.InfoS("Changed whether a Node is told keys", "node", name, "rewrites", l.rewrites(name))
 }
+
+// rewritesTo reports whether packets to the Node may be rewritten instead of encapsulated.
+func (l *ledger) rewritesTo(n *node) bool { return n.Reach.Kind == reach.Tunnel && l.rewrites(n.Name) }
 
 // reservedSysctl lists the ports that the kernel does not choose for sockets.
 const reservedSysctl = "net/ipv4/ip_local_reserved_ports"

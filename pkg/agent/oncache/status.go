@@ -323,7 +323,7 @@ func (m *Manager) Nodes() []api.NodeInfo {
 }
 
 func nodeInfo(n coherency.Node, slot int) api.NodeInfo {
-	info := api.NodeInfo{Name: n.Name, TunnelIP: n.Reach.Address.String(), Slot: slot, PodCIDRs: []string{}}
+	info := api.NodeInfo{Name: n.Name, Reach: n.Reach.Kind.String(), TunnelIP: n.Reach.Address.String(), Slot: slot, PodCIDRs: []string{}}
 	for _, p := range n.PodCIDRs {
 		info.PodCIDRs = append(info.PodCIDRs, p.String())
 	}

@@ -39,6 +39,8 @@ type uplinkKeeper struct {
 	dp     *datapath.Datapath
 	uplink datapath.Uplink
 	tunnel tunnelKeeper
+	// direct are the Pod networks that are reached without the tunnel.
+	direct directNetworks
 	// paths are the paths with which present entries were learned, nil while unknown; addressRemoved is set while one of the transport
 	// addresses is gone. They belong to the watcher.
 	paths          *paths
@@ -203,8 +205,8 @@ func (k *uplinkKeeper) maintainNodes() {
 	present := map[netip.Addr]bool{}
 	for _, n := range k.dp.Nodes() {
 		present[n.IP] = true
-		to := pathTo(n.IP)
-		k.follow(n, to)
+		to, asked := k.pathToNode(n.IP)
+		k.follow(n, to, asked)
 		k.dp.SetNodeMTU(n.Slot, to.largest())
 		if n.Contradicted > n.Confirmed+k.config.Lease {
 			k.evictNodes([]netip.Addr{n.IP}, "its packets leave with another header now")
@@ -220,8 +222,8 @@ func (k *uplinkKeeper) maintainNodes() {
 	}
 }
 
-// follow notes a Node's path. Entries learned before a change may be about another Node.
-func (k *uplinkKeeper) follow(n datapath.NodeState, to path) {
+// follow notes a Node's path, which is the one to asked. Entries learned before a change may be about another Node.
+func (k *uplinkKeeper) follow(n datapath.NodeState, to path, asked netip.Addr) {
 	if k.paths == nil {
 		return
 	}
@@ -229,7 +231,7 @@ func (k *uplinkKeeper) follow(n datapath.NodeState, to path) {
 	if known && was.leavesAs(&to) {
 		return
 	}
-	to.match(n.IP)
+	to.match(asked)
 	k.paths.note(n.IP, to, k.uplink.IfIndex)
 	if known {
 		k.evictNodes([]netip.Addr{n.IP}, "its path has changed")

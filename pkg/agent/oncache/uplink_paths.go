@@ -182,8 +182,8 @@ func (p *paths) resolve(uplink int) error {
 func (k *uplinkKeeper) readPaths() *paths {
 	p := &paths{nodes: map[netip.Addr]path{}, macs: map[netip.Addr]string{}}
 	for _, n := range k.dp.Nodes() {
-		to := pathTo(n.IP)
-		to.match(n.IP)
+		to, asked := k.pathToNode(n.IP)
+		to.match(asked)
 		p.note(n.IP, to, k.uplink.IfIndex)
 	}
 	err := p.resolve(k.uplink.IfIndex)

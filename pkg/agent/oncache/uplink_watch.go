@@ -103,6 +103,9 @@ func (w *uplinkWatch) next(stopCh <-chan struct{}) (why string, stopped bool, er
 	case u, ok := <-w.events.routes:
 		if err = endedUnless(ok); ok && w.keeper.routesNodes(u.Dst) {
 			why = "route changed"
+		} else if nodes := w.keeper.direct.routedBy(u.Dst); ok && len(nodes) > 0 {
+			w.keeper.evictNodes(nodes, "a route to its Pods has changed")
+			why = w.maintain()
 		}
 	}
 	return why, false, err

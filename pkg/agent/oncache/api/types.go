@@ -162,7 +162,10 @@ type FlowInfo struct {
 
 // NodeInfo is one transport address of a remote Node.
 type NodeInfo struct {
-	Name     string   `json:"name"`
+	Name string `json:"name"`
+	// Reach is tunnel, direct, routed or wireguard.
+	Reach string `json:"reach"`
+	// TunnelIP is the Node's transport address, however it is reached.
 	TunnelIP string   `json:"tunnelIP"`
 	PodCIDRs []string `json:"podCIDRs"`
 	// Slot means nothing with OnOVS.
