@@ -65,9 +65,14 @@ func (s *suite) setOpenings(t *testing.T, on bool) {
 	}
 	s.restartAgents(t)
 	s.waitRoundsComplete(t)
-	for _, n := range s.Nodes {
-		require.Equal(t, on, oncacheStatus(t, n).Openings != nil)
-	}
+	eventuallyWithin(t, execTimeout, "the caches of all Nodes", func() error {
+		for _, n := range s.Nodes {
+			if status := oncacheStatus(t, n); (status.Openings != nil) != on {
+				return notYet(fmt.Sprintf("%s has %+v", n.Name, status))
+			}
+		}
+		return nil
+	})
 }
 
 // openingsOn lists the openings of a Node as antctl prints them.
