@@ -15,33 +15,94 @@ import (
 )
 
 // SetNodePolicyRules replaces the rules of policies that apply to this Node. rules are in the order of evaluation. If it fails, the
-// former rules stay as they are. It needs Options.NodePolicies.
+// former rules stay as they are, or return, in both IP versions; rules of a former agent that are replaced in IPv4 before IPv6 fails do not return. It needs
+// Options.NodePolicies.
 func (c *Client) SetNodePolicyRules(ctx context.Context, rules []NodePolicyRule) error {
-	return c.each(func(s *stack) error {
-		p, err := newNodePolicy(s.family, rules)
+	policies, err := c.nodePolicies(rules)
+	if err != nil {
+		return err
+	}
+	var formers []*nodePolicy
+	for i, s := range c.stacks {
+		former, err := s.setNodePolicy(ctx, policies[i])
 		if err != nil {
-			return err
+			return errors.Join(err, c.returnNodePolicies(ctx, formers))
 		}
-		return s.setNodePolicy(ctx, p)
-	})
+		formers = append(formers, former)
+	}
+	return nil
 }
 
-// setNodePolicy makes the sets, then replaces all chains in one transaction, and then removes what is not used any more.
-func (s *stack) setNodePolicy(ctx context.Context, p *nodePolicy) error {
+// TryNodePolicyRules returns why the kernel refuses the rules, nil if it does not. It puts them into chains to which nothing leads, and removes
+// these: no packet meets them.
+func (c *Client) TryNodePolicyRules(ctx context.Context, rules []NodePolicyRule) error {
+	policies, err := c.nodePolicies(rules)
+	if err != nil {
+		return err
+	}
+	for i, s := range c.stacks {
+		if err := s.tryNodePolicy(ctx, policies[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nodePolicies renders rules for each stack.
+func (c *Client) nodePolicies(rules []NodePolicyRule) (policies []*nodePolicy, err error) {
+	policies = make([]*nodePolicy, len(c.stacks))
+	for i, s := range c.stacks {
+		if policies[i], err = newNodePolicy(s.family, rules); err != nil {
+			return nil, err
+		}
+	}
+	return policies, nil
+}
+
+// returnNodePolicies sets former rules of the first stacks, where they are known.
+func (c *Client) returnNodePolicies(ctx context.Context, formers []*nodePolicy) error {
+	var errs []error
+	for i, former := range formers {
+		if former != nil {
+			_, err := c.stacks[i].setNodePolicy(ctx, former)
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// setNodePolicy makes the sets, then replaces all chains in one transaction, and then removes what is not used any more. It returns the former rules,
+// nil if they are not known.
+func (s *stack) setNodePolicy(ctx context.Context, p *nodePolicy) (former *nodePolicy, err error) {
+	s.firewallMutex.Lock()
+	defer s.firewallMutex.Unlock()
+	params := s.firewall.params
+	former = params.nodePolicy
+	if err := s.syncPolicySets(p); err != nil {
+		return former, err
+	}
+	wanted := params
+	wanted.nodePolicy = p
+	s.firewall.want(wanted)
+	if err := s.firewall.apply(ctx); err != nil {
+		s.firewall.want(params)
+		return former, err
+	}
+	return former, errors.Join(s.removeOtherPolicyChains(ctx, p.chains), s.shrinkPolicySets(p))
+}
+
+func (s *stack) tryNodePolicy(ctx context.Context, p *nodePolicy) error {
 	s.firewallMutex.Lock()
 	defer s.firewallMutex.Unlock()
 	if err := s.syncPolicySets(p); err != nil {
 		return err
 	}
-	former := s.firewall.params
-	params := former
-	params.nodePolicy = p
-	s.firewall.want(params)
-	if err := s.firewall.apply(ctx); err != nil {
-		s.firewall.want(former)
+	trial := *s.firewall
+	trial.tables = []table{p.trial()}
+	if err := trial.restoreChains(ctx); err != nil {
 		return err
 	}
-	return errors.Join(s.removeOtherPolicyChains(ctx, p.chains), s.shrinkPolicySets(p))
+	return s.family.remove(ctx, s.firewall.variant, removalOf(tableFilter, trial.tables[0].chains, nil))
 }
 
 // syncPolicySets makes missing sets, and adds missing entries. Entries that are superfluous stay until the rules match the sets.

@@ -134,6 +134,38 @@ func TestInvalidNodePolicyRules(t *testing.T) {
 	}
 }
 
+// TestRefusedNodePolicyRules: a rule that IPv6 refuses changes nothing in IPv4 either, and a trial of any rules leaves no trace.
+func TestRefusedNodePolicyRules(t *testing.T) {
+	for _, backend := range []string{"nft", "legacy"} {
+		t.Run(backend, func(t *testing.T) {
+			useBackend(t, backend)
+			newNetNS(t)
+			newGateway6(t)
+			network, node := testConfigs()
+			network.IPv6Enabled, node.PodIPv6CIDR = true, localCIDR6
+			c, err := NewClient(network, node, Options{Sysctls: newRecord(t), NodePolicies: true})
+			require.NoError(t, err)
+			require.NoError(t, c.Initialize())
+			good := everyNodePolicyRule()
+			require.NoError(t, c.SetNodePolicyRules(t.Context(), good))
+			state := func() string { return strings.Join(savedRules(t), "\n") + run(t, "ip6tables-save", "-t", "filter") }
+			once := savedRules(t)
+			require.NoError(t, c.TryNodePolicyRules(t.Context(), good))
+			require.NoError(t, c.TryNodePolicyRules(t.Context(), nil))
+			require.Empty(t, cmp.Diff(once, savedRules(t)), "trial")
+			require.NotContains(t, state(), chainTrial)
+
+			bad := slices.Clone(good[1:])
+			bad[3].Services = []NodePolicyService{{Protocol: unix.IPPROTO_TCP, Ports: &PortRange{90, 80}}}
+			require.ErrorContains(t, c.TryNodePolicyRules(t.Context(), bad), "ip6tables-restore", "only IPv6")
+			require.ErrorContains(t, c.SetNodePolicyRules(t.Context(), bad), "ip6tables-restore")
+			require.Empty(t, cmp.Diff(once, savedRules(t)), "refused")
+			require.NotContains(t, state(), chainTrial)
+			require.Contains(t, state(), "only IPv6")
+		})
+	}
+}
+
 // dialHost connects from the peer to a port of the host, and returns "connected", "refused" or "timeout".
 func dialHost(t *testing.T, home, peer netns.NsHandle, port string) string {
 	t.Helper()

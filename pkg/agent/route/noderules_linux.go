@@ -27,6 +27,9 @@ const (
 	chainEgress          = chainPolicyPrefix + "EGRESS-RULES"
 	chainEgressBaseline  = chainPolicyPrefix + "EGRESS-BASELINE"
 
+	// The chains of a trial: of rules in the chains above, and of the others.
+	chainTrial, chainTrialPart = chainPolicyPrefix + "TRIAL", chainPolicyPrefix + "TRIAL-PART"
+
 	// maxPolicyID is the number of characters of a NodePolicyRule's ID that fit a chain (28) and an ipset (31) with prefix and suffix.
 	maxPolicyID = 16
 	// maxComment is the number of characters of a comment (XT_MAX_COMMENT_LEN, include/uapi/linux/netfilter/xt_comment.h), maxLogPrefix of a
@@ -110,6 +113,19 @@ func newNodePolicy(f family, rules []NodePolicyRule) (*nodePolicy, error) {
 	}
 	p.chains, p.rules = t.chains, t.rules
 	return p, nil
+}
+
+// trial returns the rules in two chains of their own.
+func (p *nodePolicy) trial() table {
+	t := table{name: tableFilter, chains: []string{chainTrial, chainTrialPart}}
+	for _, r := range p.rules {
+		args, chain := slices.Clone(r.args), chainTrialPart
+		if last := len(args) - 1; strings.HasPrefix(args[last], chainPolicyPrefix) {
+			args[last], chain = chainTrialPart, chainTrial // It leads to a chain of its own.
+		}
+		t.rules = append(t.rules, rule{chain, args})
+	}
+	return t
 }
 
 func (r NodePolicyRule) validate() error {

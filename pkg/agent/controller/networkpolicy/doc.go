@@ -18,7 +18,8 @@
 // established connections that are no longer allowed, if the user wants that; connections.go finds them in conntrack. status.go reports to
 // antrea-controller which versions are in force. query.go answers questions about the result, and faststats.go adds to the
 // statistics of rules what the fast path has carried, fastretired.go what entries of the cache that are gone had carried last.
-// nodepolicies.go and nodecompile.go apply policies to the Node's own connections, by its firewall; nodefile.go keeps them for the next agent.
+// nodepolicies.go and nodecompile.go apply policies to the Node's own connections, by its firewall; noderefusal.go finds the refused ones;
+// nodefile.go keeps them for the next agent.
 //
 // The cost of a change depends only on the change. A group (groups.go, members.go) is a persistent map, and rules share the sets of its
 // members' addresses. So a patch copies nothing that stays, and compiling a policy again costs nothing for its peers.

@@ -6,6 +6,7 @@ package networkpolicy
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,6 +23,8 @@ import (
 type NodeFirewall interface {
 	// SetNodePolicyRules replaces all rules. They are in the order of evaluation.
 	SetNodePolicyRules(ctx context.Context, rules []route.NodePolicyRule) error
+	// TryNodePolicyRules returns why the rules would be refused, without an effect on packets.
+	TryNodePolicyRules(ctx context.Context, rules []route.NodePolicyRule) error
 }
 
 // nodePolicies applies policies to the connections of the Node's own programs. A version that cannot be applied leaves the former one in force. The
@@ -29,10 +32,11 @@ type NodeFirewall interface {
 type nodePolicies struct {
 	c        *Controller
 	firewall NodeFirewall
-	// file has the applied rules for the next agent. unknown is set while the ones of the agent before are in force and cannot be read; only
-	// apply uses it.
-	file    string
-	unknown error
+	// file has the applied rules for the next agent. unknown is set while the ones of the agent before are in force and cannot be read, confirmed
+	// when the firewall has taken the applied rules from this agent; only apply uses them.
+	file      string
+	unknown   error
+	confirmed bool
 	// wake has a value when there may be something to apply.
 	wake chan struct{}
 
@@ -97,15 +101,40 @@ func (n *nodePolicies) apply(ctx context.Context) error {
 	if len(failures) > 0 {
 		err = n.unknown
 	}
+	var refused error
 	if err == nil {
-		err = n.set(ctx, wanted)
+		if err = n.set(ctx, wanted); err != nil {
+			wanted, refused, err = n.setOthers(ctx, wanted, failures, err)
+		}
 	}
 	n.conclude(planned, wanted, failures, err)
-	return err
+	if refused != nil {
+		n.tryAgain()
+	}
+	return errors.Join(err, refused)
 }
 
 // set replaces the rules in the firewall.
 func (n *nodePolicies) set(ctx context.Context, wanted map[string][]nodeRule) error {
+	if n.unknown == nil {
+		n.store(wanted)
+	}
+	if err := n.firewall.SetNodePolicyRules(ctx, inOrder(wanted)); err != nil {
+		if n.unknown == nil {
+			n.store(n.applied)
+		}
+		return fmt.Errorf("the firewall refuses the rules for this Node: %w", err)
+	}
+	n.confirmed = true
+	if n.unknown != nil {
+		n.unknown = nil
+		n.store(wanted)
+	}
+	return nil
+}
+
+// inOrder returns the rules of policies in the order of evaluation.
+func inOrder(wanted map[string][]nodeRule) []route.NodePolicyRule {
 	all := slices.Concat(slices.Collect(maps.Values(wanted))...)
 	slices.SortFunc(all, func(a, b nodeRule) int {
 		switch {
@@ -120,20 +149,7 @@ func (n *nodePolicies) set(ctx context.Context, wanted map[string][]nodeRule) er
 	for i, r := range all {
 		rules[i] = r.NodePolicyRule
 	}
-	if n.unknown == nil {
-		n.store(wanted)
-	}
-	if err := n.firewall.SetNodePolicyRules(ctx, rules); err != nil {
-		if n.unknown == nil {
-			n.store(n.applied)
-		}
-		return fmt.Errorf("the firewall refuses the rules for this Node: %w", err)
-	}
-	if n.unknown != nil {
-		n.unknown = nil
-		n.store(wanted)
-	}
-	return nil
+	return rules
 }
 
 // plan makes the plans follow all that has taken effect, and returns them.

@@ -33,6 +33,9 @@ type fakeFirewall struct {
 	ids   []string
 	sets  int
 	err   error
+	// bad is a part of the texts of rules that the kernel refuses; tries counts the attempts without effect.
+	bad   string
+	tries int
 	// seen has all that was ever in force.
 	seen [][]string
 }
@@ -40,8 +43,8 @@ type fakeFirewall struct {
 func (f *fakeFirewall) SetNodePolicyRules(_ context.Context, rules []route.NodePolicyRule) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.err != nil {
-		return f.err
+	if err := f.refusal(rules); err != nil {
+		return err
 	}
 	f.sets++
 	f.rules, f.ids = nil, nil
@@ -51,6 +54,22 @@ func (f *fakeFirewall) SetNodePolicyRules(_ context.Context, rules []route.NodeP
 	}
 	f.seen = append(f.seen, f.rules)
 	return nil
+}
+
+func (f *fakeFirewall) TryNodePolicyRules(_ context.Context, rules []route.NodePolicyRule) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tries++
+	return f.refusal(rules)
+}
+
+func (f *fakeFirewall) refusal(rules []route.NodePolicyRule) error {
+	for _, r := range rules {
+		if f.bad != "" && strings.Contains(nodeRuleText(r), f.bad) {
+			return fmt.Errorf("rule %s: no chain/target/match by that name", nodeRuleText(r))
+		}
+	}
+	return f.err
 }
 
 func nodeRuleText(r route.NodePolicyRule) string {
