@@ -172,7 +172,14 @@ func (w *World) antreaOpinion(p *Probe, direction networkingv1.PolicyType, subje
 			} else if !exists && action == mayPass {
 				action = MayDrop
 			}
-			matches := w.appliesTo(policy, &rules[i], subject) && w.antreaRuleMatches(policy.namespace, &rules[i], direction, subject, peer, p)
+			rule := rules[i]
+			if action != MayAllow && direction == networkingv1.PolicyTypeEgress && w.namesPortsOfAddresses(policy.namespace, &rule) {
+				rule.Ports, rule.Protocols, action = nil, nil, action&^mayPass
+				if action == 0 {
+					action = MayDrop
+				}
+			}
+			matches := w.appliesTo(policy, &rule, subject) && w.antreaRuleMatches(policy.namespace, &rule, direction, subject, peer, p)
 			if !matches && appliesToNodePort(policy, &rules[i], p) {
 				action, matches = w.atPort(&rules[i], action, subject, peer, p)
 			}
@@ -198,7 +205,31 @@ func (w *World) antreaOpinion(p *Probe, direction networkingv1.PolicyType, subje
 	return opinion
 }
 
-// Realizable reports whether a policy can be realized as it is: its tier exists, and no Group that it is applied to has Pods of other Namespaces.
+// namesPortsOfAddresses reports whether an egress rule has a name of a port although all its peers are addresses or names. It cannot be realized as it
+// is: one that denies or passes stands for Drop or Reject of all ports.
+func (w *World) namesPortsOfAddresses(namespace string, rule *crd.Rule) bool {
+	addresses := false
+	for _, peer := range rule.To {
+		sources := []*crd.GroupSpec{{IPBlocks: make([]crd.IPBlock, 1)}}
+		if peer.Group != "" {
+			sources = w.sources(namespace, peer.Group)
+		} else if peer.IPBlock == nil && peer.FQDN == "" {
+			return false
+		}
+		for _, source := range sources {
+			switch {
+			case len(source.IPBlocks) > 0:
+				addresses = true
+			case source.ServiceReference == nil || w.hasSelector(source.ServiceReference):
+				return false
+			}
+		}
+	}
+	return addresses && slices.ContainsFunc(rule.Ports, isNamed)
+}
+
+// Realizable reports whether a policy can be realized as it is: its tier exists, no Group that it is applied to has Pods of other Namespaces, and
+// names of ports have a meaning.
 // Namespace is empty for a ClusterNetworkPolicy.
 func (w *World) Realizable(namespace string, spec *crd.NetworkPolicySpec) bool {
 	foreign := func(entry crd.AppliedTo) bool {
@@ -207,7 +238,8 @@ func (w *World) Realizable(namespace string, spec *crd.NetworkPolicySpec) bool {
 		})
 	}
 	_, exists := w.tierPriority(spec.Tier)
-	return exists && !w.damagedGroups(namespace, spec) && !slices.ContainsFunc(allAppliedTo(spec), foreign)
+	names := func(rule crd.Rule) bool { return w.namesPortsOfAddresses(namespace, &rule) }
+	return exists && !slices.ContainsFunc(spec.Egress, names) && !w.damagedGroups(namespace, spec) && !slices.ContainsFunc(allAppliedTo(spec), foreign)
 }
 
 // IsOfNodes reports whether a ClusterNetworkPolicy is also applied to Nodes, by a ClusterGroup.

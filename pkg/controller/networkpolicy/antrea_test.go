@@ -165,6 +165,16 @@ ingress: [{action: Allow}, {action: Drop, from: []}], egress: [{action: Reject, 
 			want: []string{"100/5.5 " + podAText + " " + allText, "In0 Allow " + anyone, "In1 Drop " + anyone, "Out0 Reject " + allText, "Out1 Pass " + allText + " " + anyone + " TCP:http"},
 		},
 		{
+			name: "names of ports of addresses that are denied", spec: `{priority: 1, appliedTo: [{podSelector: {}}], egress: [{action: Drop, to: [{ipBlock: {cidr: 192.0.2.0/24}}], ports: [{port: http}, {port: 80}]},
+{action: Reject, to: [{fqdn: a.b}], ports: [{port: http}], protocols: [{icmp: {}}]}, {action: Pass, to: [{ipBlock: {cidr: 192.0.2.0/24}}, {group: absent}], ports: [{port: http}]}]}`,
+			want: []string{"250/1 " + allText, "Out0 Drop 192.0.2.0/24", "Out1 Reject a.b", "Out2 Drop 192.0.2.0/24"}, err: "spec.egress[0].ports: names of ports have no meaning for ipBlock and fqdn",
+		},
+		{
+			name: "names of ports of addresses that are allowed", spec: `{priority: 1, appliedTo: [{podSelector: {}}], egress: [{action: Allow, to: [{ipBlock: {cidr: 192.0.2.0/24}}], ports: [{port: http}, {port: 80}]},
+{action: Allow, to: [{fqdn: a.b}], ports: [{port: http}]}, {action: Drop, to: [{fqdn: a.b}, {podSelector: {matchLabels: {pod: a}}}], ports: [{port: http}]}]}`,
+			want: []string{"250/1 " + allText, "Out0 Allow 192.0.2.0/24 TCP:80", "Out2 Drop " + podAText + " a.b TCP:http"}, err: "spec.egress[0].ports: names of ports have no meaning for ipBlock and fqdn",
+		},
+		{
 			name: "of a Namespace", policy: "x/p", spec: `{priority: 1, appliedTo: [{podSelector: {}}], ingress: [{action: Drop, from: [{}, {podSelector: {matchLabels: {pod: a}}}, {namespaceSelector: {}}]}]}`,
 			want: []string{"250/1 {namespace=x}", "In0 Drop {namespace=x;podSelector=pod=a} {namespace=x} {namespaceSelector=}"},
 		},

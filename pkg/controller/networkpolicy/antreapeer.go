@@ -29,6 +29,9 @@ func (r *ruleReader) readPeers(field string, peers []v1beta1.NetworkPolicyPeer, 
 		}
 	}
 	r.readToServices(&out, source, egress)
+	if egress && len(r.relative)+len(out.AddressGroups) == 0 && len(out.IPBlocks)+len(out.FQDNs) > 0 && slices.ContainsFunc(r.rule.Services, isNamed) {
+		r.namesOfAddresses()
+	}
 	if r.doubtfulPeers && r.denies {
 		r.relative = nil
 		return r.out.everything(r.rule.Direction, r.rule.Services)
@@ -39,11 +42,22 @@ func (r *ruleReader) readPeers(field string, peers []v1beta1.NetworkPolicyPeer, 
 // everything is a peer for all addresses, with the Pods among them if their named ports are needed.
 func (t *translation) everything(direction controlplane.Direction, services []controlplane.Service) controlplane.NetworkPolicyPeer {
 	out := controlplane.NetworkPolicyPeer{IPBlocks: everywhere}
-	named := slices.ContainsFunc(services, func(s controlplane.Service) bool { return s.Port != nil && s.Port.Type == intstr.String })
-	if named && direction == controlplane.DirectionOut {
+	if slices.ContainsFunc(services, isNamed) && direction == controlplane.DirectionOut {
 		t.addGroup(&out, anonymous(allPods))
 	}
 	return out
+}
+
+func isNamed(s controlplane.Service) bool { return s.Port != nil && s.Port.Type == intstr.String }
+
+// namesOfAddresses replaces names of ports whose peers are all addresses or names, which have no names of ports: the rule would match nothing there. A
+// rule that allows does without them, others mean all ports.
+func (r *ruleReader) namesOfAddresses() {
+	r.cannot(r.place+".ports", errors.New("names of ports have no meaning for ipBlock and fqdn: a rule that allows does without them, others mean all ports"))
+	r.doubtfulPorts = true
+	if r.rule.Services = slices.DeleteFunc(r.rule.Services, isNamed); r.denies {
+		r.rule.Services = nil
+	}
 }
 
 func (r *ruleReader) readToServices(out *controlplane.NetworkPolicyPeer, source *v1beta1.Rule, egress bool) {
