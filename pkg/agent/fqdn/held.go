@@ -135,17 +135,37 @@ func (l *loop) receive(ctx context.Context, p *of.PacketIn) {
 		l.resume(ctx, p)
 		return
 	}
-	ofPod := 0
-	for _, h := range l.held {
-		if h.asker == asker {
-			ofPod++
-		}
-	}
-	if len(l.held) >= heldAtMost || ofPod >= heldForPod {
+	if !l.makeRoom(asker) {
 		l.drop(droppedMany, asker, errors.New("too many answers wait for rules"))
 		return
 	}
 	l.held = append(l.held, heldPacket{p, asker, n, l.config.Clock.Now().Add(holdTime)})
+}
+
+// makeRoom reports whether one more answer to a Pod can wait. If all places are taken, the Pod with most of them loses its last one to a Pod that has
+// fewer: Pods whose rules are not installed do not keep others from waiting.
+func (l *loop) makeRoom(asker Asker) bool {
+	of, most := map[Asker]int{}, asker
+	for _, h := range l.held {
+		if of[h.asker]++; of[h.asker] > of[most] {
+			most = h.asker
+		}
+	}
+	switch {
+	case of[asker] >= heldForPod:
+		return false
+	case len(l.held) < heldAtMost:
+		return true
+	case of[most] <= of[asker]+1:
+		return false
+	}
+	for i := len(l.held) - 1; ; i-- {
+		if l.held[i].asker == most {
+			l.held = slices.Delete(l.held, i, i+1)
+			l.drop(droppedMany, most, errors.New("answers to other Pods need its place"))
+			return true
+		}
+	}
 }
 
 // read enters what the packet says, and returns what it must wait for.
