@@ -125,6 +125,8 @@ func (w *wire) serviceErrors(port openflow.ServicePort, c translated, version in
 	udp := oftest.With(port, oftest.Over(corev1.ProtocolUDP), oftest.Named("udp"))
 	require.NoError(w.T, w.C.InstallService(udp))
 	w.install(port)
+	// Connections of the ways before may expire.
+	w.Appctl("dpctl/flush-conntrack")
 	w.open(c)
 	w.datagrams(c)
 	connections := w.connections()
