@@ -234,3 +234,20 @@ func TestRealizable(t *testing.T) {
 	require.True(t, w.IsOfNodes(w.antreaPolicies()[0].spec))
 	require.False(t, w.IsOfNodes(w.antreaPolicies()[1].spec))
 }
+
+// TestAskers: a rule with names makes its Pods learn from DNS, unless it allows and its only ports are names, which no address has.
+func TestAskers(t *testing.T) {
+	for text, want := range map[string]bool{
+		"egress: [{action: Allow, to: [{fqdn: a.test}]}]":                                          true,
+		"egress: [{action: Allow, to: [{fqdn: a.test}], ports: [{port: 80}, {port: web}]}]":        true,
+		"egress: [{action: Drop, to: [{fqdn: a.test}], ports: [{port: web}]}]":                     true,
+		"egress: [{action: Allow, to: [{fqdn: a.test}, {podSelector: {}}], ports: [{port: web}]}]": true,
+		"egress: [{action: Allow, to: [{fqdn: a.test}], ports: [{port: web}]}]":                    false,
+		"egress: [{action: Allow, to: [{ipBlock: {cidr: 10.0.0.0/8}}], ports: [{port: 80}]}]":      false,
+		"ingress: [{action: Drop}]": false,
+	} {
+		w := handmade(t)
+		w.set(t, []string{"x {priority: 1, appliedTo: [{podSelector: {}}], " + text + "}"})
+		require.Equal(t, want, len(w.Askers()) > 0, text)
+	}
+}

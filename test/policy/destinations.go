@@ -175,7 +175,7 @@ func nameMatches(pattern, name string) bool {
 func (w *World) Askers() (pods []*Pod) {
 	for _, pod := range w.Pods {
 		for _, p := range w.antreaPolicies() {
-			if slices.ContainsFunc(p.spec.Egress, func(rule crd.Rule) bool { return hasNames(&rule) && w.appliesTo(p, &rule, pod) }) {
+			if slices.ContainsFunc(p.spec.Egress, func(rule crd.Rule) bool { return hasNames(&rule) && w.mayMatch(p, &rule) && w.appliesTo(p, &rule, pod) }) {
 				pods = append(pods, pod)
 				break
 			}
@@ -185,6 +185,13 @@ func (w *World) Askers() (pods []*Pod) {
 		}
 	}
 	return pods
+}
+
+// mayMatch reports whether an egress rule is more than one that allows and has nothing but names of ports where there are only addresses: no agent
+// has such a rule.
+func (w *World) mayMatch(policy antreaPolicy, rule *crd.Rule) bool {
+	onlyNames := len(rule.Protocols) == 0 && !slices.ContainsFunc(rule.Ports, func(port crd.NetworkPolicyPort) bool { return !isNamed(port) })
+	return *rule.Action != crd.RuleActionAllow || !onlyNames || !w.namesPortsOfAddresses(policy.namespace, rule)
 }
 
 func hasNames(rule *crd.Rule) bool {
