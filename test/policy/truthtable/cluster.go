@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
@@ -47,8 +48,10 @@ type cluster struct {
 	marks      int
 	// marker is the id of the last marker's rule, by Node.
 	marker map[string]string
-	cancel context.CancelFunc
-	done   sync.WaitGroup
+	// realizing is the number of requests for addresses of names in rules that have no answer yet.
+	realizing atomic.Int32
+	cancel    context.CancelFunc
+	done      sync.WaitGroup
 }
 
 // atOnce is a datapath that follows its tables because the test calls ForgetMegaflows.

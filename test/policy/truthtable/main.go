@@ -102,7 +102,7 @@ func run(ctx context.Context, t ovstest.TB, sets int, seed uint64, first bool, r
 			fmt.Printf("set %d: status: want another one; the agents or antrea-controller are wrong\n", r.sets+1)
 			return fmt.Errorf("set %d: %w", r.sets+1, err)
 		}
-		if err := f.ask(world); err != nil {
+		if err := c.ask(ctx, f, world); err != nil {
 			return fmt.Errorf("set %d: %w", r.sets+1, err)
 		}
 		lost, err := open.checkAll(ctx, c, f, world, r.sets%amnestyPeriod == amnestyPeriod-1)
