@@ -4,7 +4,6 @@
 package oncache
 
 import (
-	"cmp"
 	"fmt"
 	"net"
 	"net/netip"
@@ -69,7 +68,8 @@ func (l *ledger) noteDirect() {
 }
 
 // markDirect notes whether the gateway is an endpoint. Packets of Pods that pass through its interface may be marked only then: its programs remove the
-// epoch from packets to other destinations, and nothing else is there that hits would bypass. The caller holds mu.
+// epoch from packets to other destinations. Filters and programs of others on the gateway's interface are only known as far as hits of the gateway itself
+// would bypass them: no Node may be announced as direct before all are. The caller holds mu.
 func (l *ledger) markDirect(may bool) {
 	if !l.direct || l.directMarks == may {
 		return
@@ -107,10 +107,7 @@ func (k *uplinkKeeper) pathToNode(ip netip.Addr) (to path, asked netip.Addr) {
 // without the tunnel. The host forwards them, so policies for sent and for forwarded packets apply. This Node's Pods may have any address.
 // In doubt a policy covers, as for the tunnel's packets.
 func (d *directNetworks) directCoveredBy(policies []ipsecPolicy) error {
-	policies = slices.Clone(policies)
-	slices.SortStableFunc(policies, func(a, b ipsecPolicy) int {
-		return cmp.Or(cmp.Compare(a.priority, b.priority), compareBool(a.passes, b.passes))
-	})
+	policies = inOrder(policies)
 	type direction struct {
 		hook     netlink.Dir
 		outgoing bool

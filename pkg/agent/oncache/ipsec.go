@@ -68,11 +68,7 @@ func (p *tunnelPackets) ways() (out []way) {
 // unchanged. In doubt a policy covers: one that matches only some of the packets covers them all, and one that passes only
 // some of them does not keep the next policy from covering.
 func (p *tunnelPackets) coveredBy(policies []ipsecPolicy) error {
-	policies = slices.Clone(policies)
-	slices.SortStableFunc(policies, func(a, b ipsecPolicy) int {
-		// Among equal ones the age decides, and it is unknown here: doubt.
-		return cmp.Or(cmp.Compare(a.priority, b.priority), compareBool(a.passes, b.passes))
-	})
+	policies = inOrder(policies)
 	for _, w := range p.ways() {
 		for _, policy := range policies {
 			if !policy.mayMatch(w, p) {
@@ -87,6 +83,14 @@ func (p *tunnelPackets) coveredBy(policies []ipsecPolicy) error {
 		}
 	}
 	return nil
+}
+
+// inOrder returns the policies in the order in which the kernel looks for one that matches.
+func inOrder(policies []ipsecPolicy) []ipsecPolicy {
+	return slices.SortedStableFunc(slices.Values(policies), func(a, b ipsecPolicy) int {
+		// Among equal ones the age decides, and it is unknown here: doubt.
+		return cmp.Or(cmp.Compare(a.priority, b.priority), compareBool(a.passes, b.passes))
+	})
 }
 
 func compareBool(a, b bool) int {

@@ -25,10 +25,11 @@ func (c *Client) SetNodePolicyRules(ctx context.Context, rules []NodePolicyRule)
 	var formers []*nodePolicy
 	for i, s := range c.stacks {
 		former, err := s.setNodePolicy(ctx, policies[i])
+		// The rules may have been replaced before it failed.
+		formers = append(formers, former)
 		if err != nil {
 			return errors.Join(err, c.returnNodePolicies(ctx, formers))
 		}
-		formers = append(formers, former)
 	}
 	return nil
 }
