@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/vmware/go-ipfix/pkg/collector"
@@ -32,10 +34,11 @@ type carried struct{ Packets, Bytes [2]uint64 }
 
 // flowSink adds up the deltas of the records of one Node, by the client's port.
 type flowSink struct {
-	mu      sync.Mutex
-	sums    map[uint16]carried
-	last    map[uint16]map[string]any
-	records map[uint16]int
+	mu   sync.Mutex
+	sums map[uint16]carried
+	last map[uint16]map[string]any
+	// lines tell of the records in the order of their arrival.
+	lines map[uint16][]string
 }
 
 // collectFlows starts a collector of go-ipfix in the Node's network.
@@ -64,7 +67,7 @@ func collectFlows(t *testing.T, n *cluster.Node) *flowSink {
 		}
 		return nil
 	})
-	s := &flowSink{sums: map[uint16]carried{}, last: map[uint16]map[string]any{}, records: map[uint16]int{}}
+	s := &flowSink{sums: map[uint16]carried{}, last: map[uint16]map[string]any{}, lines: map[uint16][]string{}}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -94,13 +97,15 @@ func (s *flowSink) add(r map[string]any) {
 		sum.Bytes[d] += r[names[1]].(uint64)
 	}
 	s.sums[port], s.last[port] = sum, r
-	s.records[port]++
+	s.lines[port] = append(s.lines[port], fmt.Sprintf("%s: reason %v, from %v to %v, port %v, deltas %v and %v, totals %v and %v", time.Now().Format(time.StampMilli),
+		r["flowEndReason"], r["flowStartSeconds"], r["flowEndSeconds"], r["destinationTransportPort"], r["packetDeltaCount"], r["reversePacketDeltaCount"],
+		r["packetTotalCount"], r["reversePacketTotalCount"]))
 }
 
-func (s *flowSink) of(port uint16) (sum carried, last map[string]any, records int) {
+func (s *flowSink) of(port uint16) (sum carried, last map[string]any, records []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.sums[port], s.last[port], s.records[port]
+	return s.sums[port], s.last[port], slices.Clone(s.lines[port])
 }
 
 // podCounter makes the client Pod's own packet filter count the flow, in the same units: packets as the kernel handles them, and their bytes
@@ -213,13 +218,13 @@ func (s *suite) requireRecords(t *testing.T, sinks [2]*flowSink, f flow, counted
 		eventually(t, fmt.Sprintf("all packets of %s in records of Node %d", f, i+1), func() error {
 			want := counted()
 			if got, _, records := sink.of(f.client.Port()); got != want {
-				return notYet(fmt.Sprintf("%d records: %+v; the Pod has counted %+v", records, got, want))
+				return notYet(fmt.Sprintf("%+v; the Pod has counted %+v; records:\n%s", got, want, strings.Join(records, "\n")))
 			}
 			return nil
 		})
 	}
 	_, source, records := sinks[0].of(f.client.Port())
-	require.Greater(t, records, 1, "a start, and an end or an interval")
+	require.Greater(t, len(records), 1, "a start, and an end or an interval")
 	_, destination, _ := sinks[1].of(f.client.Port())
 	require.Equal(t, []any{namespace, "client", "", "", uint8(2)}, []any{source["sourcePodNamespace"], source["sourcePodName"], source["destinationPodNamespace"],
 		source["destinationPodName"], source["flowType"]})
