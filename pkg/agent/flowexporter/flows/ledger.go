@@ -15,8 +15,11 @@ const (
 	// missedReadings is the number of readings in a row without a connection after which it counts as ended. A dump of
 	// conntrack may miss one.
 	missedReadings = 2
-	// missedEntries is the same for entries of the cache, whose counters are then forgotten.
-	missedEntries = 3
+	// reportDelay is the time within which the report of an entry of the cache that is gone is expected. An entry that the LRU map has
+	// evicted has none.
+	reportDelay = 30 * time.Second
+	// reportReadings is the number of readings for which a report is remembered: when two CPUs replace an entry, both report it.
+	reportReadings = 2
 	// orphanLife limits the time for which counts of the cache wait for their connection.
 	orphanLife = 2 * time.Minute
 	// maxOrphans bounds the number of waiting counts. Only a flood of connections unknown to conntrack reaches it.
@@ -53,10 +56,23 @@ type entryKey struct {
 	Created uint64
 }
 
-// seenEntry is the count of an entry at its last reading.
+// seenEntry is the count of an entry at its last reading, or in its report.
 type seenEntry struct {
-	Count  Count
-	missed int
+	Count Count
+	// gone is the time of the first reading without the entry; zero if the last one had it.
+	gone time.Time
+	// reported is set when the entry was reported, after is the number of readings since then.
+	reported bool
+	after    int
+}
+
+// expired reports whether no report of the entry is expected any more.
+func (s *seenEntry) expired(now time.Time) bool {
+	if s.reported {
+		return s.after > reportReadings
+	}
+	// The clock may have been set back.
+	return !s.gone.IsZero() && (now.Sub(s.gone) >= reportDelay || now.Before(s.gone))
 }
 
 // orphanKey is a direction of connections with certain addresses.
@@ -115,7 +131,7 @@ func (l *Ledger) Lost() Lost { return l.lost }
 
 // Read takes over a reading.
 func (l *Ledger) Read(r Reading, describe Describe) {
-	live := l.countEntries(r.Entries)
+	live := l.countEntries(r.Entries, r.At)
 	// A new connection with the same addresses ends the entries of the former one, which still has the place.
 	for _, e := range r.Retired {
 		l.attribute(l.retire(e), r.At)
@@ -144,40 +160,51 @@ func (l *Ledger) adoptAll(now time.Time) {
 }
 
 // countEntries returns the entries that have counted something since the last reading, with what is new.
-func (l *Ledger) countEntries(entries []Entry) (fresh []Entry) {
-	for _, s := range l.seen {
-		s.missed++
-	}
+func (l *Ledger) countEntries(entries []Entry, now time.Time) (fresh []Entry) {
+	listed := make(map[entryKey]bool, len(entries))
 	for _, e := range entries {
 		k := entryKey{e.Sent, e.Egress, e.Created}
-		s := l.seen[k]
-		if s == nil {
-			s = &seenEntry{}
-			l.seen[k] = s
-		}
-		s.missed = 0
-		before := s.Count
-		s.Count = e.Count
-		if e.Count = since(e.Count, before); e.Count != (Count{}) {
+		listed[k] = true
+		if e.Count = l.count(k, e.Count); e.Count != (Count{}) {
 			fresh = append(fresh, e)
 		}
 	}
 	for k, s := range l.seen {
-		if s.missed >= missedEntries {
+		switch {
+		case listed[k]:
+			s.gone = time.Time{}
+		case s.gone.IsZero():
+			s.gone = now
+		}
+		if s.reported {
+			s.after++
+		}
+		if !listed[k] && s.expired(now) {
 			delete(l.seen, k)
 		}
 	}
 	return fresh
 }
 
-// retire returns what is new of an entry that is gone.
+// retire returns what is new of an entry that is gone. It may have been reported before.
 func (l *Ledger) retire(e Entry) Entry {
 	k := entryKey{e.Sent, e.Egress, e.Created}
-	if s := l.seen[k]; s != nil {
-		e.Count = since(e.Count, s.Count)
-		delete(l.seen, k)
-	}
+	e.Count = l.count(k, e.Count)
+	s := l.seen[k]
+	s.reported, s.after = true, 0
 	return e
+}
+
+// count returns what is new in the counters of an entry, and remembers them.
+func (l *Ledger) count(k entryKey, now Count) Count {
+	s := l.seen[k]
+	if s == nil {
+		s = &seenEntry{}
+		l.seen[k] = s
+	}
+	before := s.Count
+	s.Count = Count{Packets: max(now.Packets, before.Packets), Bytes: max(now.Bytes, before.Bytes)}
+	return since(now, before)
 }
 
 func since(now, before Count) Count {

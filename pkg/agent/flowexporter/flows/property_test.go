@@ -8,6 +8,7 @@ import (
 	"flag"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -32,6 +33,12 @@ type entry struct {
 	read    Count
 }
 
+// report is the report of an entry that is gone, which the agent gets at a time.
+type report struct {
+	Entry
+	at time.Time
+}
+
 // world is a Node: what conntrack and the cache count for connections between a few addresses, which are used again.
 type world struct {
 	random      *rand.Rand
@@ -41,7 +48,7 @@ type world struct {
 	// entries are by client port and direction: egress is the direction that the local Pod, the client, sends.
 	entries map[uint16]map[bool]*entry
 	ended   []*conntrack.Connection
-	retired []Entry
+	retired []report
 	// sent is the traffic that has passed, by client port.
 	sent map[uint16]Counts
 	// quiet: nothing happens any more.
@@ -89,7 +96,15 @@ func (w *world) count(port uint16, direction int, c *Count) {
 func (w *world) retire(port uint16, egress bool) {
 	if e := w.entries[port][egress]; e != nil {
 		original, _ := tuples(port)
-		w.retired = append(w.retired, Entry{Sent: original, Egress: egress, Created: e.created, Count: e.count})
+		r := report{Entry{Sent: original, Egress: egress, Created: e.created, Count: e.count}, w.now}
+		if w.random.IntN(4) == 0 { // the agent is busy
+			r.at = w.now.Add(time.Duration(w.random.IntN(int(reportDelay - time.Second))))
+		}
+		w.retired = append(w.retired, r)
+		if w.random.IntN(4) == 0 { // two CPUs have replaced it
+			r.at = r.at.Add(time.Duration(w.random.IntN(2)) * time.Second)
+			w.retired = append(w.retired, r)
+		}
 		delete(w.entries[port], egress)
 	}
 }
@@ -178,7 +193,13 @@ func (w *world) reading() (r Reading) {
 		}
 	}
 	w.steps()
-	r.Retired, w.retired = w.retired, nil
+	w.retired = slices.DeleteFunc(w.retired, func(report report) bool {
+		due := w.quiet || !report.at.After(w.now)
+		if due {
+			r.Retired = append(r.Retired, report.Entry)
+		}
+		return due
+	})
 	w.steps()
 	for _, c := range w.connections {
 		c.read = c.Counters
