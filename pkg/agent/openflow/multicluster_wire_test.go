@@ -5,8 +5,10 @@ package openflow_test
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -229,4 +231,19 @@ func TestWireNestedService(t *testing.T) {
 	require.Equal(t, segment{far2, near, "S"}, travel(t, segment{far2, imported, "S"}, []hop{
 		{at: c.rim, from: oftest.PodAPort, to: oftest.TunnelPort}, {c.gateway, oftest.TunnelPort, oftest.PodAPort, true},
 	}))
+}
+
+// TestWireNestedServiceUsesAllEndpoints: which cluster a connection goes to does not decide which Pod of this cluster it goes to.
+func TestWireNestedServiceUsesAllEndpoints(t *testing.T) {
+	c := newClusters(t)[0]
+	const imported, own = "10.101.0.9:80", "10.101.0.10:80"
+	want := []string{"10.10.1.11:8080", "10.10.1.12:8080", "10.102.0.9:80"}
+	c.install("own", own, false, want[:2]...)
+	c.install("imported", imported, true, own, want[2])
+	got := map[string]int{}
+	for port := 4000; len(got) < len(want) && port < 4200; port++ {
+		s := travel(t, segment{withPort(podOf(gatewayNode), port), imported, "S"}, []hop{{at: c.gateway, from: oftest.PodAPort, to: oftest.TunnelPort}})
+		got[s.dst]++
+	}
+	require.ElementsMatch(t, want, slices.Collect(maps.Keys(got)), "%v", got)
 }

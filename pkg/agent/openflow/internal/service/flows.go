@@ -233,10 +233,24 @@ func (s serviceFlows) groupEntries() []of.GroupEntry {
 	var groups []of.GroupEntry
 	for to := range scopes {
 		if s.port.uses(to) {
-			groups = append(groups, of.GroupEntry{ID: s.groups[to], Type: of.GroupSelect, Buckets: s.buckets(s.port.endpoints(to))})
+			buckets := s.buckets(s.port.endpoints(to))
+			if s.port.Nested {
+				buckets = hashedInUserSpace(buckets)
+			}
+			groups = append(groups, of.GroupEntry{ID: s.groups[to], Type: of.GroupSelect, Buckets: buckets})
 		}
 	}
 	return groups
+}
+
+// hashedInUserSpace makes the choice of a nested Service's group independent of the group of the Service that it leads to. Both would use the same
+// hash of the datapath, so that with two buckets in each, one of the inner ones would never be chosen. The first bucket becomes two of the same
+// weight together, of which one is so light that Open vSwitch needs more than 64 values of that hash. Then it hashes addresses and ports itself
+// (group_set_selection_method in ofproto/ofproto-dpif.c). OpenFlow 1.3 cannot name the hash.
+func hashedInUserSpace(buckets []of.Bucket) []of.Bucket {
+	light := buckets[0]
+	buckets[0].Weight, light.Weight = bucketWeight-1, 1
+	return append(buckets, light)
 }
 
 func (s serviceFlows) buckets(endpoints []Endpoint) []of.Bucket {
