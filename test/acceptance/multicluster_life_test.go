@@ -57,7 +57,7 @@ func (s *clusterSet) testLies(t *testing.T) {
 		export       v1alpha1.ResourceExportSpec
 		says         string
 	}{
-		{"another's export", "north-shop-db-service", v1alpha1.ResourceExportSpec{ClusterID: "north", Name: "db", Namespace: "shop", Kind: "Service", Service: ports}, "north"},
+		{"another's export", "north-shop-db-service", v1alpha1.ResourceExportSpec{ClusterID: "north", Name: "db", Namespace: "shop", Kind: "Service", Service: ports}, "spoof ClusterID"},
 		{"no content", "west-shop-db-service", v1alpha1.ResourceExportSpec{ClusterID: "west", Name: "db", Namespace: "shop", Kind: "Service"}, "service"},
 		{"a policy", "policy", v1alpha1.ResourceExportSpec{Name: "policy", Kind: "AntreaClusterNetworkPolicy"}, "AntreaClusterNetworkPolicy"},
 	} {
@@ -83,8 +83,8 @@ func (s *clusterSet) testGatewayChange(t *testing.T) {
 	m.annotate(t, second, true)
 	m.annotate(t, first, false)
 	s.waitForGateway(t, m, second, exchangeTimeout)
-	s.waitForFlow(t, m, first, m.address(t, second))
-	s.waitForFlow(t, s.a, s.a.nodes[0], m.address(t, second))
+	s.waitForFlow(t, m, first, m.address(t, second), exchangeTimeout)
+	s.waitForFlow(t, s.a, s.a.nodes[0], m.address(t, second), exchangeTimeout)
 	for _, c := range s.members() {
 		address := s.imported(t, c, s.a, s.b)
 		for _, client := range s.mcClients(t, c) {
@@ -126,15 +126,27 @@ func (s *clusterSet) testLeaderAway(t *testing.T) {
 	eventually(t, joinTimeout, func() error { return s.readyClusters(t, 2) })
 }
 
-// lose takes a Node's network away for two minutes.
+// lose takes a Node's network away for four minutes.
 const lose = `device=$(ip -o route show default | awk '{print $5}')
-{ sleep 1; ip link set $device down; sleep 120; ip link set $device up; ip route replace default via %s; } >/dev/null 2>&1 </dev/null &`
+{ sleep 1; ip link set $device down; sleep 240; ip link set $device up; ip route replace default via %s; } >/dev/null 2>&1 </dev/null &`
 
-// testGatewayLost: the gateway Node loses its network for two minutes. Another candidate takes its place.
+// moveController moves a member's controller away from a Node.
+func (m *member) moveController(t *testing.T, node string) {
+	t.Helper()
+	m.command(t, "kubectl", "cordon", node)
+	m.command(t, "kubectl", "-n", systemNamespace, "rollout", "restart", "deployment/"+mcController)
+	m.command(t, "kubectl", "-n", systemNamespace, "rollout", "status", "deployment/"+mcController, "--timeout=120s")
+	m.command(t, "kubectl", "uncordon", node)
+}
+
+// testGatewayLost: the gateway Node loses its network for four minutes, with the controller that it runs. Another candidate takes its place.
 func (s *clusterSet) testGatewayLost(t *testing.T) {
 	m, lost, other := s.b, s.b.nodes[1], s.b.nodes[0]
+	m.moveController(t, other)
 	m.command(t, "exec", lost, "--", "sh", "-c", fmt.Sprintf(lose, m.router(t)))
+	begun := time.Now()
 	s.waitForGateway(t, m, other, failoverTimeout)
+	t.Logf("another gateway after %.0f s", time.Since(begun).Seconds())
 	client := s.mcClients(t, s.a)[0]
 	address := s.imported(t, s.a, s.a, s.b)
 	eventually(t, failoverTimeout, func() error {
@@ -143,7 +155,7 @@ func (s *clusterSet) testGatewayLost(t *testing.T) {
 		}
 		return nil
 	})
-	eventually(t, limit(4*time.Minute), func() error {
+	eventually(t, limit(6*time.Minute), func() error {
 		_, err := m.agentPod(t.Context(), lost)
 		return err
 	})

@@ -35,9 +35,11 @@ const (
 // Time limits.
 var (
 	deployTimeout   = limit(2 * time.Minute)  // until a controller works
+	crdTimeout      = limit(time.Minute)      // until an agent notices CRDs: client-go asks again after up to 30 s
 	joinTimeout     = limit(75 * time.Second) // until the leader counts a member
 	exchangeTimeout = limit(15 * time.Second) // until an export of the one cluster is in the other
-	failoverTimeout = limit(90 * time.Second) // until a Node that is away is not the gateway any more: Kubernetes takes 40 s to see it
+	// until a Node that is away is not the gateway any more: Kubernetes takes 40 s to see it, and 30 s more to replace a controller there
+	failoverTimeout = limit(150 * time.Second)
 )
 
 // member is a cluster of the ClusterSet.
@@ -264,17 +266,17 @@ func (s *clusterSet) testGateways(t *testing.T) {
 			if i == 0 {
 				to = s.other(m).address(t, s.other(m).nodes[0])
 			}
-			s.waitForFlow(t, m, node, to)
+			s.waitForFlow(t, m, node, to, crdTimeout)
 		}
 	}
 }
 
 // waitForFlow waits until a Node sends what is for the other cluster's Services to an address.
-func (s *clusterSet) waitForFlow(t *testing.T, m *member, node, to string) {
+func (s *clusterSet) waitForFlow(t *testing.T, m *member, node, to string, timeout time.Duration) {
 	t.Helper()
 	i, err := read[v1alpha1.ClusterInfoImport](t, m, v1alpha1.ClusterInfoImports, systemNamespace, v1alpha1.ClusterInfoName(s.other(m).id))
 	require.NoError(t, err)
-	eventually(t, exchangeTimeout, func() error {
+	eventually(t, timeout, func() error {
 		agent, err := m.agentPod(t.Context(), node)
 		if err != nil {
 			return err

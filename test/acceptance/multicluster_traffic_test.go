@@ -129,10 +129,10 @@ func (m *member) answers(t *testing.T, from *corev1.Pod, address, path string) m
 	return count(m.exec(t, from, "", "sh", "-c", script))
 }
 
-// udpAnswers is answers over UDP, in fewer attempts.
+// udpAnswers is answers over UDP, in fewer attempts. nc ends after one answer.
 func (m *member) udpAnswers(t *testing.T, from *corev1.Pod, address string) map[string]int {
 	t.Helper()
-	script := fmt.Sprintf(`for i in $(seq %d); do echo hostname | nc -u -w 1 -q 1 %s %d; echo; done`, requests/3, address, webPort)
+	script := fmt.Sprintf(`for i in $(seq %d); do echo hostname | nc -u -W 1 -w 2 %s %d; echo; done`, requests/3, address, webPort)
 	return count(m.exec(t, from, "", "sh", "-c", script))
 }
 
