@@ -36,6 +36,8 @@ type retiredEntries struct {
 	lost int
 	// missing are the entries that have vanished between two readings, with the counts that have been read: their reports may come late.
 	missing map[retiredKey]missingEntry
+	// counted are the entries whose reports the last reading has counted: when two CPUs replace an entry, both report it.
+	counted map[retiredKey]FastCount
 }
 
 // retiredKey identifies an entry: source and destination are of what the local Pod sends.
@@ -112,7 +114,7 @@ func (r *retiredEntries) since(before, after map[CachedFlow]EntryCount, now time
 		delete(entries, f.retiredKey(count.Created))
 	}
 	for key, last := range entries {
-		counted, known := reading.missing[key]
+		counted, known := r.knownCount(reading.missing, key)
 		delete(reading.missing, key)
 		if last.early && !known || last.Packets < counted.Packets || last.Bytes < counted.Bytes {
 			continue
@@ -121,6 +123,15 @@ func (r *retiredEntries) since(before, after map[CachedFlow]EntryCount, now time
 		reading.fresh[e] = reading.fresh[e].plus(last.Packets-counted.Packets, last.Bytes-counted.Bytes)
 	}
 	return reading
+}
+
+// knownCount returns the counts of an entry that is gone as far as readings have counted them.
+func (r *retiredEntries) knownCount(missing map[retiredKey]missingEntry, key retiredKey) (count FastCount, known bool) {
+	if m, ok := missing[key]; ok {
+		return m.FastCount, true
+	}
+	count, known = r.counted[key]
+	return count, known
 }
 
 // addTo adds the counts to the counts of connections.
@@ -132,14 +143,15 @@ func (r retiredReading) addTo(fresh map[ends]FastCount) {
 	}
 }
 
-// counted forgets what a reading has counted.
-func (r *retiredEntries) counted(reading retiredReading) {
+// take forgets what a reading has counted.
+func (r *retiredEntries) take(reading retiredReading) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for key := range reading.entries {
+	r.missing, r.counted = reading.missing, make(map[retiredKey]FastCount, len(reading.entries))
+	for key, last := range reading.entries {
 		delete(r.entries, key)
+		r.counted[key] = last.FastCount
 	}
-	r.missing = reading.missing
 }
 
 // retiredKey returns the key of an entry of the time created: as datapath.Flow.Sent says.

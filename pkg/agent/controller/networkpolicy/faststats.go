@@ -169,7 +169,7 @@ func (s *FastStats) Read() (map[uint32]FastCount, error) {
 	}
 	if err == nil {
 		s.seen = seen
-		s.retired.counted(last)
+		s.retired.take(last)
 	}
 	return maps.Clone(s.rules), err
 }
