@@ -44,7 +44,7 @@ static __always_inline enum onc_reason ingress_ticket(struct __sk_buff *skb, con
 	if (slot < 0)
 		return reason;
 	/* Open vSwitch takes it, but its answers would not be learned. */
-	if (is_direct_slot(slot))
+	if (has_direct && is_direct_slot(slot))
 		return ONC_NOT_REMOTE;
 	hash = slot_hash(p);
 	if (!fresh || worth_learning(p, hash, ONC_INGRESS, skb->len - o->len))

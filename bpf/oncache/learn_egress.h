@@ -65,7 +65,7 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	if (skb->ifindex != c->uplink_ifindex || skb->vlan_present)
 		return ONC_TEMPLATE;
 	pull(skb, OUTER6_LEN + IP6_LEN + TCP_LEN);
-	direct = c->direct && direct_peer(skb, false) >= 0;
+	direct = has_direct && c->direct && direct_peer(skb, false) >= 0;
 	off = direct ? L2_LEN : skb->protocol == bpf_htons(ETH_P_IPV6) ? OUTER6_LEN : OUTER4_LEN;
 	if ((void *)(long)skb->data + off > (void *)(long)skb->data_end)
 		return ONC_MALFORMED;

@@ -18,6 +18,9 @@ const volatile bool rewrites = false;
 /* oncache.openings: programs learn openings (openings.h). Set and removed in the same way. */
 const volatile bool has_openings = false;
 
+/* Nodes may be reached without the tunnel (direct.h). Set and removed in the same way. */
+const volatile bool has_direct = false;
+
 /* Where struct sk_buff of the running kernel has ip_summed: the byte, and the position in it. 0: the kernel does not
  * say, or has no way to read it (summed.h). Also set by the agent. */
 const volatile __u32 summed_at = 0;

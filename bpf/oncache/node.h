@@ -17,7 +17,7 @@ static __always_inline bool reached_by_ip6(const struct onc_node *node)
 /* is_direct reports whether the Node is reached without the tunnel. */
 static __always_inline bool is_direct(const struct onc_node *node)
 {
-	return *(const volatile __u32 *)&node->flags & NODE_DIRECT;
+	return has_direct && *(const volatile __u32 *)&node->flags & NODE_DIRECT;
 }
 
 /* has_template: the Node's template was learned under its present generation. */

@@ -104,7 +104,7 @@ static __always_inline int ingress_verdict(struct __sk_buff *skb, bool rewriting
 			ask_by_ingress(skb);
 		return TC_NEXT;
 	}
-	if (unlikely(reason == ONC_NOT_TUNNEL))
+	if (unlikely(reason == ONC_NOT_TUNNEL) && has_direct)
 		return ingress_direct(skb);
 	count(ONC_INGRESS, reason);
 	if (reason == ONC_HIT || (rewriting && reason == ONC_HIT_REWRITTEN)) {
@@ -114,7 +114,7 @@ static __always_inline int ingress_verdict(struct __sk_buff *skb, bool rewriting
 	}
 	if (reason == ONC_DROPPED || (rewriting && reason >= ONC_UNKNOWN_KEY && reason <= ONC_NO_ROOM))
 		return TC_SHOT;
-	if (reason != ONC_OFF && reason != ONC_OUTER_HEADER)
+	if (reason != ONC_OFF && reason != ONC_NOT_TUNNEL && reason != ONC_OUTER_HEADER)
 		stamp_ingress(skb);
 	return TC_NEXT;
 }
@@ -158,7 +158,7 @@ SEC("tc") int oncache_gateway_ingress_init(struct __sk_buff *skb)
 
 	if (!(mark & MARK_OURS))
 		return TC_NEXT;
-	if (mark & MARK_TICKET_MASK && leaves_directly(skb, mark))
+	if (has_direct && mark & MARK_TICKET_MASK && leaves_directly(skb, mark))
 		return TC_NEXT; /* to Egress-Init */
 	skb->mark = mark & ~MARK_OURS;
 	if (!(mark & MARK_TICKET_MASK))

@@ -239,7 +239,7 @@ func (m *Manager) reservedPort() uint16 {
 }
 
 func (c *Config) options() datapath.Options {
-	o := datapath.Options{PinPath: c.PinPath, MaxFlows: c.MaxFlows, Hook: c.Hook, Rewrite: c.Rewrite, Openings: c.Openings}
+	o := datapath.Options{PinPath: c.PinPath, MaxFlows: c.MaxFlows, Hook: c.Hook, Rewrite: c.Rewrite, Openings: c.Openings, Direct: c.Direct}
 	if c.IPv6 {
 		o.MaxFlows6 = c.MaxFlows
 	}

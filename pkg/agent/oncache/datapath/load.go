@@ -40,6 +40,8 @@ type Options struct {
 	Rewrite bool
 	// Openings loads programs that learn openings.
 	Openings bool
+	// Direct loads programs for Nodes that are reached without the tunnel. SetDirectNode needs it.
+	Direct bool
 }
 
 // Datapath is the loaded set of maps and programs. Its methods are safe for concurrent use unless stated.
@@ -177,7 +179,7 @@ func newSpec(opts Options) (*ebpf.CollectionSpec, error) {
 	for _, name := range []string{object.BpfMapEgressFlows6, object.BpfMapIngressFlows6} {
 		spec.Maps[name].MaxEntries = max(opts.MaxFlows6, least)
 	}
-	for name, value := range map[string]bool{object.BpfVarRewrites: opts.Rewrite, object.BpfVarHasOpenings: opts.Openings} {
+	for name, value := range map[string]bool{object.BpfVarRewrites: opts.Rewrite, object.BpfVarHasOpenings: opts.Openings, object.BpfVarHasDirect: opts.Direct} {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return nil, fmt.Errorf("set %s: %w", name, err)
 		}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/test/env/sandbox"
 )
 
 // Direct is a world in which the host routes packets to the Pods of the remote Node as they are.
@@ -14,9 +16,18 @@ type Direct struct{ World }
 
 // NewDirectWorld makes such a world for one IP version.
 func NewDirectWorld(t testing.TB, six bool) *Direct {
-	d := &Direct{*NewWorldOf(t, Family{Inner6: six, Outer6: six})}
+	d := newDirectWorld(t, six)
 	d.ReachDirectly()
 	return d
+}
+
+// NewHybridWorld makes a world whose programs know Nodes without a tunnel, and whose Node is behind the tunnel.
+func NewHybridWorld(t testing.TB) *Direct { return newDirectWorld(t, false) }
+
+func newDirectWorld(t testing.TB, six bool) *Direct {
+	sandbox.RequireRoot(t)
+	d, in := direct.borrow(t)
+	return &Direct{*populate(t, d, in, direct.pins, Family{Inner6: six, Outer6: six})}
 }
 
 // ReachDirectly announces the Node again, as one that is reached without the tunnel.

@@ -42,8 +42,9 @@ func Look(t testing.TB, pinPath string) *Inside {
 }
 
 // programs says which programs a world has. rewrite: they rewrite packets. helpers: they change checksums by the kernel's helpers, as on
-// kernels that do not tell what a checksum field contains (object.FindSummed). openings: they learn openings.
-type programs struct{ rewrite, helpers, openings bool }
+// kernels that do not tell what a checksum field contains (object.FindSummed). openings: they learn openings. direct: they know Nodes without
+// a tunnel.
+type programs struct{ rewrite, helpers, openings, direct bool }
 
 // look is Look for other programs.
 func look(t testing.TB, pinPath string, kind programs) *Inside {
@@ -133,6 +134,7 @@ func (in *Inside) loadPrograms(t testing.TB, path string, kind programs) {
 	require.NoError(t, err)
 	require.NoError(t, spec.Variables[object.BpfVarRewrites].Set(kind.rewrite))
 	require.NoError(t, spec.Variables[object.BpfVarHasOpenings].Set(kind.openings))
+	require.NoError(t, spec.Variables[object.BpfVarHasDirect].Set(kind.direct))
 	if !kind.helpers {
 		require.NoError(t, object.FindSummed(spec))
 	}

@@ -27,19 +27,21 @@ type shared struct {
 	taken bool
 }
 
-// encapsulating is for NewWorld, rewriting for NewRewritingWorld, byHelpers for NewHelpersWorld, opening for NewOpeningsWorld.
+// encapsulating is for NewWorld, rewriting for NewRewritingWorld, byHelpers for NewHelpersWorld, opening for NewOpeningsWorld,
+// direct for NewDirectWorld.
 var (
 	encapsulating = shared{pins: sandbox.BPFFS + "/shared/oncache"}
 	rewriting     = shared{pins: sandbox.BPFFS + "/shared-rewriting/oncache", kind: programs{rewrite: true}}
 	byHelpers     = shared{pins: sandbox.BPFFS + "/shared-helpers/oncache", kind: programs{rewrite: true, helpers: true}}
 	opening       = shared{pins: sandbox.BPFFS + "/shared-openings/oncache", kind: programs{openings: true}}
+	direct        = shared{pins: sandbox.BPFFS + "/shared-direct/oncache", kind: programs{direct: true}}
 )
 
 // borrow gives the shared programs, with maps like new, to a world until its test ends. A test that attaches them to devices, or
 // removes their pins, must use NewWorldWith instead.
 func (shared *shared) borrow(t testing.TB) (*datapath.Datapath, *Inside) {
 	if shared.Datapath == nil {
-		d, err := datapath.Load(datapath.Options{PinPath: shared.pins, MaxFlows: 4096, MaxFlows6: 4096, Rewrite: shared.kind.rewrite, Openings: shared.kind.openings})
+		d, err := datapath.Load(datapath.Options{PinPath: shared.pins, MaxFlows: 4096, MaxFlows6: 4096, Rewrite: shared.kind.rewrite, Openings: shared.kind.openings, Direct: shared.kind.direct})
 		RequireVerified(t, err)
 		shared.Datapath, shared.Inside = d, look(t, shared.pins, shared.kind)
 	}

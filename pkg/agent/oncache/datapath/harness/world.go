@@ -87,7 +87,7 @@ func NewWorldWith(t testing.TB, f Family, opts datapath.Options) *World {
 	opts.MaxFlows6 = opts.MaxFlows
 	d, err := datapath.Load(opts)
 	RequireVerified(t, err)
-	in := look(t, opts.PinPath, programs{rewrite: opts.Rewrite, openings: opts.Openings})
+	in := look(t, opts.PinPath, programs{rewrite: opts.Rewrite, openings: opts.Openings, direct: opts.Direct})
 	t.Cleanup(func() {
 		require.NoError(t, datapath.RemoveAll(opts.PinPath))
 		require.NoError(t, in.Close())

@@ -262,7 +262,7 @@ func TestDirectAndTunnelAreApart(t *testing.T) {
 		require.Empty(t, d.Entries())
 	})
 	t.Run("Node behind the tunnel, plain packets", func(t *testing.T) {
-		d := &harness.Direct{World: *harness.NewWorld(t)}
+		d := harness.NewHybridWorld(t)
 		d.Control().Direct = 1 // another Node is
 		out, in := d.FromPod(), d.World.ToPod()
 		d.World.Learn(out, in)
@@ -410,6 +410,20 @@ func TestDirectNeighborMoves(t *testing.T) {
 	require.Equal(t, "outer_source", d.Ingress(0, in.Bytes(t)).Reason, "from the former neighbor")
 	in.SrcMAC = moved
 	require.Equal(t, "hit", d.Ingress(0, in.Bytes(t)).Reason)
+}
+
+// TestDirectIsConstant: programs that were loaded without Direct do nothing for such a Node, whatever the maps of a former agent say.
+func TestDirectIsConstant(t *testing.T) {
+	d := &harness.Direct{World: *harness.NewWorld(t)}
+	d.ReachDirectly()
+	g := d.AddGateway()
+	out, in := d.FromPod(), d.ToPod()
+	require.Equal(t, harness.Result{Verdict: harness.Next, Packet: in.Bytes(t), Reason: "not_tunnel"}, d.Ingress(0, in.Bytes(t)))
+	ticket := d.Egress(0, out.Bytes(t)).Mark
+	require.NotZero(t, ticket&harness.TicketBits, "the Node may be behind the tunnel")
+	require.Zero(t, g.IngressInit(ticket|harness.Epoch<<20, out.BehindOVS(harness.GatewayMAC, harness.GatewayMAC).Bytes(t)).Mark)
+	require.NotEqual(t, "learned", d.LearnSent(out, out.OnTheWire()).Reason)
+	require.Empty(t, d.Entries())
 }
 
 // TestDirectIsOff: without a Node that is reached directly, plain packets are not looked at.

@@ -45,7 +45,10 @@ type complexity struct {
 func TestComplexity(t *testing.T) {
 	sandbox.RequireRoot(t)
 	kernel := harness.KernelRelease(t)
-	measured := append(measureComplexity(t, kernel, false), measureComplexity(t, kernel, true)...)
+	var measured []complexity
+	for _, with := range variants {
+		measured = append(measured, measureComplexity(t, kernel, with)...)
+	}
 	slices.SortFunc(measured, func(a, b complexity) int { return strings.Compare(a.program, b.program) })
 	recorded := readComplexity(t)
 	if *record {
@@ -77,14 +80,21 @@ func requireNear(t *testing.T, what string, want, got uint32) {
 		"%s is %d, but %d in %s (%d %% allowed): if that is intended, run `make record-kernels`", what, got, want, complexityFile, complexityTolerance)
 }
 
-// rewriting is added to the names of programs that can rewrite packets.
-const rewriting = "+rewrite"
+// variants are the constants that are set: none, rewriting, and all that add much code.
+var variants = [][]string{{}, {object.BpfVarRewrites}, {object.BpfVarRewrites, object.BpfVarHasDirect}}
 
-// measureComplexity loads the programs, without or with the code for rewriting.
-func measureComplexity(t *testing.T, kernel string, rewrite bool) []complexity {
+// variantNames are added to the names of programs.
+var variantNames = map[string]string{object.BpfVarRewrites: "+rewrite", object.BpfVarHasDirect: "+direct"}
+
+// measureComplexity loads the programs with these constants set.
+func measureComplexity(t *testing.T, kernel string, with []string) []complexity {
 	spec, err := object.LoadBpf()
 	require.NoError(t, err)
-	require.NoError(t, spec.Variables[object.BpfVarRewrites].Set(rewrite))
+	suffix := ""
+	for _, constant := range with {
+		require.NoError(t, spec.Variables[constant].Set(true))
+		suffix += variantNames[constant]
+	}
 	require.NoError(t, object.FindSummed(spec))
 	collection, err := ebpf.NewCollection(spec)
 	harness.RequireVerified(t, err)
@@ -98,10 +108,7 @@ func measureComplexity(t *testing.T, kernel string, rewrite bool) []complexity {
 		require.NoError(t, err)
 		jited, err := info.JitedSize()
 		require.NoError(t, err)
-		if rewrite {
-			name += rewriting
-		}
-		out = append(out, complexity{kernel: kernel, program: name, processed: processed, xlated: uint32(xlated / 8), jited: jited})
+		out = append(out, complexity{kernel: kernel, program: name + suffix, processed: processed, xlated: uint32(xlated / 8), jited: jited})
 	}
 	return out
 }
@@ -129,7 +136,7 @@ func writeComplexity(t *testing.T, kernel string, recorded, measured []complexit
 	slices.SortStableFunc(lines, func(a, b complexity) int { return harness.Minor(t, a.kernel) - harness.Minor(t, b.kernel) })
 	var out bytes.Buffer
 	out.WriteString(complexityHeader)
-	row := func(columns ...any) { fmt.Fprintf(&out, "%-26v %-36v %10v %7v %6v\n", columns...) }
+	row := func(columns ...any) { fmt.Fprintf(&out, "%-26v %-43v %10v %7v %6v\n", columns...) }
 	row("kernel", "program", "processed", "xlated", "jited")
 	for _, c := range lines {
 		row(c.kernel, c.program, c.processed, c.xlated, c.jited)

@@ -365,6 +365,7 @@ const (
 	BpfProgOncacheIngressInit        = "oncache_ingress_init"
 	BpfProgOncacheJiffies            = "oncache_jiffies"
 	BpfProgOncacheTunnel             = "oncache_tunnel"
+	BpfVarHasDirect                  = "has_direct"
 	BpfVarHasOpenings                = "has_openings"
 	BpfVarNestedAt                   = "nested_at"
 	BpfVarNestedBit                  = "nested_bit"
@@ -461,6 +462,7 @@ type BpfMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type BpfVariableSpecs struct {
+	HasDirect      *ebpf.VariableSpec `ebpf:"has_direct"`
 	HasOpenings    *ebpf.VariableSpec `ebpf:"has_openings"`
 	NestedAt       *ebpf.VariableSpec `ebpf:"nested_at"`
 	NestedBit      *ebpf.VariableSpec `ebpf:"nested_bit"`
@@ -548,6 +550,7 @@ func (m *BpfMaps) Close() error {
 //
 // It can be passed to LoadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type BpfVariables struct {
+	HasDirect      *ebpf.Variable `ebpf:"has_direct"`
 	HasOpenings    *ebpf.Variable `ebpf:"has_openings"`
 	NestedAt       *ebpf.Variable `ebpf:"nested_at"`
 	NestedBit      *ebpf.Variable `ebpf:"nested_bit"`
