@@ -32,7 +32,7 @@ func (o *options) encrypts() bool {
 // addEgress makes the controller of Egresses. Without it, addresses of a former agent go.
 func (c *controllers) addEgress(o *options, n *node) (err error) {
 	if !o.hasEgress() {
-		if err := assign.RemoveDevice(); err != nil {
+		if err := assign.RemoveDevices(); err != nil {
 			klog.ErrorS(err, "Addresses of a former agent's Egresses stay on the Node")
 		}
 		return c.addNoEgress(o, n)
@@ -41,7 +41,7 @@ func (c *controllers) addEgress(o *options, n *node) (err error) {
 	config := assign.Config{
 		NodeName: n.name, Limit: o.config.Egress.MaxEgressIPsPerNode, Uplink: n.Node.Uplink.Name, Members: c.members, Objects: c.egressObjects,
 		Nodes: c.nodes.Core().V1().Nodes(), Events: c.egressEvents, Changed: func() { c.egress.FailuresChanged() },
-		Occupied: c.occupied, OccupiedSynced: c.accepted.HasSynced,
+		Separate: o.gates.Enabled(features.EgressSeparateSubnet), OwnMAC: *o.config.Egress.UniqueMACForSubInterfaces, Occupied: c.occupied, OccupiedSynced: c.accepted.HasSynced,
 	}
 	if c.assigner, err = assign.New(config); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (c *controllers) addEgress(o *options, n *node) (err error) {
 	c.egress, err = egress.New(egress.Config{
 		NodeName: n.name, PodNetworks: podNetworks(n.Node), Flows: n.flows, Host: n.host, Interfaces: n.store, Objects: c.egressObjects,
 		Statuses: n.clients.Dynamic, Groups: egress.NewGroups(c.antrea.Client, n.name), Failures: c.assigner.Failures, Problems: n.problems, File: o.egressFile,
-		Shaping: o.gates.Enabled(features.EgressTrafficShaping),
+		Shaping: o.gates.Enabled(features.EgressTrafficShaping), Separate: o.gates.Enabled(features.EgressSeparateSubnet),
 	})
 	return err
 }

@@ -71,6 +71,7 @@ const (
 	CleanupStaleUDPSvcConntrack   featuregate.Feature = "CleanupStaleUDPSvcConntrack"
 	ClusterNetworkPolicy          featuregate.Feature = "ClusterNetworkPolicy"
 	Egress                        featuregate.Feature = "Egress"
+	EgressSeparateSubnet          featuregate.Feature = "EgressSeparateSubnet"
 	EgressTrafficShaping          featuregate.Feature = "EgressTrafficShaping"
 	FlowExporter                  featuregate.Feature = "FlowExporter"
 	L7NetworkPolicy               featuregate.Feature = "L7NetworkPolicy"
@@ -113,7 +114,8 @@ var table = []gate{
 		page: "docs/use/antrea-network-policy.md#kubernetes-network-policy-api"},
 	{name: Egress, spec: beta, in: both, about: "Fixed source addresses for Pods that talk to outside the cluster.",
 		page: "docs/use/antrea-controller.md#egress", section: "egress"},
-	{name: "EgressSeparateSubnet", spec: beta, in: agent, about: "Egress addresses from subnets other than the Nodes'."},
+	{name: EgressSeparateSubnet, spec: beta, in: agent, about: "Egress addresses from subnets other than the Nodes'.",
+		page: "docs/use/antrea-controller.md#egress"},
 	{name: EgressTrafficShaping, spec: alpha, in: agent, about: "Bandwidth limits for Egress.",
 		page: "docs/use/antrea-controller.md#egress"},
 	{name: "EndpointSlice", spec: locked, in: agent, about: "EndpointSlices instead of Endpoints.",

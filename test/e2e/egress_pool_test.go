@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/controller/egress/assign"
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/memberlist"
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
@@ -25,9 +26,13 @@ import (
 // egressPool is an Egress with an address of a pool.
 type egressPool struct {
 	*suite
+	// name is the name of the Egress and its pool, and the label of its Pods.
+	name    string
 	objects dynamic.Interface
 	outside netip.AddrPort
 	addr    netip.Addr
+	// subnet is nil for the Nodes' subnet.
+	subnet *v1beta1.SubnetInfo
 }
 
 // testEgressFailover: an address of a pool has one Node; when that Node's agent is killed or ends, the other Node has it soon, and so have its
@@ -37,7 +42,7 @@ func testEgressFailover(t *testing.T, s *suite) {
 	s.label(t, s.far, map[string]string{"egress": "pool"})
 	defer s.label(t, s.client, nil)
 	defer s.label(t, s.far, nil)
-	e := &egressPool{suite: s, outside: s.askWhoOutside(t), addr: netip.MustParseAddr("192.168.77.210")}
+	e := &egressPool{suite: s, name: "pool", outside: s.askWhoOutside(t), addr: netip.MustParseAddr("192.168.77.210")}
 	var err error
 	e.objects, err = dynamic.NewForConfig(s.Config)
 	require.NoError(t, err)
@@ -69,20 +74,20 @@ func testEgressFailover(t *testing.T, s *suite) {
 
 // create makes the pool and the Egress, until the test ends.
 func (e *egressPool) create(t *testing.T) {
-	pool := crd.New(v1beta1.ExternalIPPoolKind, "pool")
+	pool := crd.New(v1beta1.ExternalIPPoolKind, e.name)
 	require.NoError(t, crd.Fill(pool, &v1beta1.ExternalIPPool{Spec: v1beta1.ExternalIPPoolSpec{
-		IPRanges: []v1beta1.IPRange{{Start: e.addr.String(), End: e.addr.String()}},
+		IPRanges: []v1beta1.IPRange{{Start: e.addr.String(), End: e.addr.String()}}, SubnetInfo: e.subnet,
 	}}))
 	pool.Object["status"] = nil
 	_, err := e.objects.Resource(crd.ExternalIPPools).Create(t.Context(), pool, metav1.CreateOptions{})
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		_ = e.objects.Resource(crd.Egresses).Delete(context.Background(), "pool", metav1.DeleteOptions{})
-		_ = e.objects.Resource(crd.ExternalIPPools).Delete(context.Background(), "pool", metav1.DeleteOptions{})
+		_ = e.objects.Resource(crd.Egresses).Delete(context.Background(), e.name, metav1.DeleteOptions{})
+		_ = e.objects.Resource(crd.ExternalIPPools).Delete(context.Background(), e.name, metav1.DeleteOptions{})
 	})
-	egress := crd.New(v1beta1.EgressKind, "pool")
+	egress := crd.New(v1beta1.EgressKind, e.name)
 	require.NoError(t, crd.Fill(egress, &v1beta1.Egress{Spec: v1beta1.EgressSpec{
-		ExternalIPPool: "pool", AppliedTo: v1beta1.AppliedTo{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"egress": "pool"}}},
+		ExternalIPPool: e.name, AppliedTo: v1beta1.AppliedTo{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"egress": e.name}}},
 	}}))
 	egress.Object["status"] = nil
 	_, err = e.objects.Resource(crd.Egresses).Create(t.Context(), egress, metav1.CreateOptions{})
@@ -91,7 +96,7 @@ func (e *egressPool) create(t *testing.T) {
 
 // status returns the Egress's status.
 func (e *egressPool) status(t *testing.T) v1beta1.EgressStatus {
-	shown, err := e.objects.Resource(crd.Egresses).Get(t.Context(), "pool", metav1.GetOptions{})
+	shown, err := e.objects.Resource(crd.Egresses).Get(t.Context(), e.name, metav1.GetOptions{})
 	require.NoError(t, err)
 	egress, err := crd.Read[v1beta1.Egress](shown)
 	require.NoError(t, err)
@@ -100,7 +105,11 @@ func (e *egressPool) status(t *testing.T) v1beta1.EgressStatus {
 
 // has reports whether a Node has the address.
 func (e *egressPool) has(t *testing.T, node *cluster.Node) bool {
-	return strings.Contains(succeeds(t, node.Space, "ip", "-o", "address", "show"), assign.DeviceName+"    inet "+e.addr.String()+"/32")
+	place := config.EgressDevice + "    inet " + e.addr.String() + "/32"
+	if e.subnet != nil {
+		place = fmt.Sprintf("%s%d    inet %s/%d", config.EgressVLANPrefix, e.subnet.VLAN, e.addr, e.subnet.PrefixLength)
+	}
+	return strings.Contains(succeeds(t, node.Space, "ip", "-o", "address", "show"), place)
 }
 
 // settled waits until the Node that both agents choose has the address and the status says so, and Pods of both Nodes are seen with it: an agent that

@@ -28,26 +28,35 @@ const (
 	interval = time.Second
 )
 
-// Announcer announces addresses on a device, in the network namespace of Run.
+// Announcer announces addresses in the network namespace of Run, on a device if AnnounceOn has not named another one.
 type Announcer struct {
 	device string
 	send   func(device string, addr netip.Addr) error
 	wake   chan struct{}
 
 	mu sync.Mutex
-	// left is the number of announcements that are to come, of all addresses that are not forgotten.
-	left map[netip.Addr]int
+	// left are the announcements that are to come, of all addresses that are not forgotten.
+	left map[netip.Addr]announcements
+}
+
+// announcements of an address are left more, on a device.
+type announcements struct {
+	device string
+	left   int
 }
 
 // New returns an Announcer that sends nothing before Run.
 func New(device string) *Announcer {
-	return &Announcer{device: device, send: send, wake: make(chan struct{}, 1), left: map[netip.Addr]int{}}
+	return &Announcer{device: device, send: send, wake: make(chan struct{}, 1), left: map[netip.Addr]announcements{}}
 }
 
 // Announce announces an address now and two more times, a second apart. It does not block.
-func (a *Announcer) Announce(addr netip.Addr) {
+func (a *Announcer) Announce(addr netip.Addr) { a.AnnounceOn(addr, a.device) }
+
+// AnnounceOn does the same on another device, also when the Announcer's is replaced.
+func (a *Announcer) AnnounceOn(addr netip.Addr, device string) {
 	a.mu.Lock()
-	a.left[addr] = count
+	a.left[addr] = announcements{device, count}
 	a.mu.Unlock()
 	a.poke()
 }
@@ -75,8 +84,8 @@ func (a *Announcer) Watch(ctx context.Context) {
 // renew announces all addresses that are not forgotten.
 func (a *Announcer) renew() {
 	a.mu.Lock()
-	for addr := range a.left {
-		a.left[addr] = count
+	for addr, some := range a.left {
+		a.left[addr] = announcements{some.device, count}
 	}
 	a.mu.Unlock()
 	a.poke()
@@ -92,7 +101,7 @@ func (a *Announcer) Forget(addr netip.Addr) {
 // Retain ends the announcements of all other addresses.
 func (a *Announcer) Retain(addrs sets.Set[netip.Addr]) {
 	a.mu.Lock()
-	maps.DeleteFunc(a.left, func(addr netip.Addr, _ int) bool { return !addrs.Has(addr) })
+	maps.DeleteFunc(a.left, func(addr netip.Addr, _ announcements) bool { return !addrs.Has(addr) })
 	a.mu.Unlock()
 }
 
@@ -116,22 +125,23 @@ func (a *Announcer) Run(ctx context.Context) {
 func (a *Announcer) turn() bool {
 	a.mu.Lock()
 	var due []netip.Addr
+	devices := map[netip.Addr]string{}
 	more := false
-	for addr, left := range a.left {
-		if left > 0 {
-			due = append(due, addr)
-			a.left[addr] = left - 1
-			more = more || left > 1
+	for addr, some := range a.left {
+		if some.left > 0 {
+			due, devices[addr] = append(due, addr), some.device
+			a.left[addr] = announcements{some.device, some.left - 1}
+			more = more || some.left > 1
 		}
 	}
 	a.mu.Unlock()
 	slices.SortFunc(due, netip.Addr.Compare)
 	var errs []error
 	for _, addr := range due {
-		errs = append(errs, a.send(a.device, addr))
+		errs = append(errs, a.send(devices[addr], addr))
 	}
 	if err := errors.Join(errs...); err != nil {
-		klog.ErrorS(err, "Addresses are not announced; their neighbours learn later where they are", "device", a.device)
+		klog.ErrorS(err, "Addresses are not announced; their neighbours learn later where they are")
 	}
 	return more
 }

@@ -29,7 +29,9 @@ func (a NodePortAddresses) List() ([]netip.Addr, error) {
 	}
 	left := map[int]bool{}
 	for _, link := range links {
-		left[link.Attrs().Index] = slices.Contains([]string{a.Gateway, config.WireGuardDevice, rtnl.InterfaceIPVS}, link.Attrs().Name)
+		name := link.Attrs().Name
+		_, isVLAN := config.EgressVLAN(name)
+		left[link.Attrs().Index] = isVLAN || slices.Contains([]string{a.Gateway, config.WireGuardDevice, rtnl.InterfaceIPVS, config.EgressDevice}, name)
 	}
 	list, err := rtnl.Addresses(nil)
 	if err != nil {

@@ -97,7 +97,7 @@ func NewClient(network *config.NetworkConfig, node *config.NodeConfig, options O
 		if err != nil {
 			return nil, err
 		}
-		s.firewall.foreign = options.ForeignMarks
+		s.firewall.foreign, s.uplink = options.ForeignMarks, node.Uplink.Name
 		c.stacks = append(c.stacks, s)
 	}
 	if !network.IPv4Enabled && !network.IPv6Enabled {

@@ -25,17 +25,20 @@ const (
 	egressComment = "SNAT Pod to external packets"
 )
 
-// SetEgressMarks replaces the sources that packets from the gateway with a mark, 1 to 254, get outside the cluster; other Nodes may send
-// tunnel packets to these addresses. New connections with another mark are dropped. It needs Options.Egress. After an error, all or some of the
-// former marks are in force; it can be repeated.
-func (c *Client) SetEgressMarks(ctx context.Context, marks map[uint8]netip.Addr) error {
-	for mark, addr := range marks {
+// SetEgressMarks replaces the sources that packets from the gateway with a mark, 1 to 254, get outside the cluster, and the subnets by which they leave; other
+// Nodes may send tunnel packets to these addresses. New connections with another mark are dropped. It needs Options.Egress. After an error, all or some of the
+// former marks are in force; it can be repeated. unreached says for which marks packets cannot leave by their subnet: they go nowhere.
+func (c *Client) SetEgressMarks(ctx context.Context, marks map[uint8]config.EgressMark) (unreached map[uint8]error, err error) {
+	for mark, meaning := range marks {
 		if mark == 0 || mark == config.ServiceMark {
-			return fmt.Errorf("mark %d for source %s: must be 1 to %d", mark, addr, config.ServiceMark-1)
+			return nil, fmt.Errorf("mark %d for source %s: must be 1 to %d", mark, meaning.Addr, config.ServiceMark-1)
 		}
 	}
-	return c.each(func(s *stack) error {
-		if err := s.setEgressMarks(ctx, marks); err != nil {
+	unreached = map[uint8]error{}
+	return unreached, c.each(func(s *stack) error {
+		failed, err := s.setEgressMarks(ctx, marks)
+		maps.Copy(unreached, failed)
+		if err != nil {
 			return fmt.Errorf("give packets the %s source of their Egress: %w", s.family.name, err)
 		}
 		return nil
@@ -43,8 +46,8 @@ func (c *Client) SetEgressMarks(ctx context.Context, marks map[uint8]netip.Addr)
 }
 
 // FormerEgressMarks returns the marks that Initialize has found, and keeps until SetEgressMarks.
-func (c *Client) FormerEgressMarks() map[uint8]netip.Addr {
-	marks := map[uint8]netip.Addr{}
+func (c *Client) FormerEgressMarks() map[uint8]config.EgressMark {
+	marks := map[uint8]config.EgressMark{}
 	for _, s := range c.stacks {
 		s.firewallMutex.Lock()
 		maps.Copy(marks, s.firewall.params.egressMarks)
@@ -53,29 +56,30 @@ func (c *Client) FormerEgressMarks() map[uint8]netip.Addr {
 	return marks
 }
 
-func (s *stack) setEgressMarks(ctx context.Context, all map[uint8]netip.Addr) error {
-	marks := map[uint8]netip.Addr{}
-	for mark, addr := range all {
-		if s.hasPods() && s.family.has(addr) {
-			marks[mark] = addr
+func (s *stack) setEgressMarks(ctx context.Context, all map[uint8]config.EgressMark) (unreached map[uint8]error, err error) {
+	marks := map[uint8]config.EgressMark{}
+	for mark, meaning := range all {
+		if s.hasPods() && s.family.has(meaning.Addr) {
+			marks[mark] = meaning
 		}
 	}
 	s.firewallMutex.Lock()
 	defer s.firewallMutex.Unlock()
 	w := s.firewall
 	if !w.params.egress {
-		return fmt.Errorf("needs the feature gate Egress, which is off")
+		return nil, fmt.Errorf("needs the feature gate Egress, which is off")
 	}
+	unreached = s.setEgressSubnets(marks)
 	if !maps.Equal(w.params.egressMarks, marks) {
 		former, p := w.params, w.params
 		p.egressMarks = marks
 		w.want(p)
 		if err := w.apply(ctx); err != nil {
 			w.want(former)
-			return err
+			return nil, err
 		}
 	}
-	return s.setNodeAddresses(egressHolder, slices.Collect(maps.Values(marks)))
+	return unreached, s.setNodeAddresses(egressHolder, sourcesOf(marks))
 }
 
 // keepFormerEgresses finds the marks that a former agent has left, and keeps them: new connections would get the Node's address instead.
@@ -84,24 +88,33 @@ func (s *stack) keepFormerEgresses(ctx context.Context) error {
 	defer s.firewallMutex.Unlock()
 	w := s.firewall
 	if !w.params.egress || !s.hasPods() {
-		return nil
+		return s.family.removeEgressSubnets()
 	}
 	rules, err := w.rules(ctx)
 	if err != nil {
 		return err
 	}
 	p := w.params
-	p.egressMarks = formerEgressMarks(s.family, rules[tableNAT])
+	if p.egressMarks, err = s.withFormerSubnets(formerEgressMarks(s.family, rules[tableNAT])); err != nil {
+		return err
+	}
 	w.want(p)
 	if len(p.egressMarks) > 0 {
 		klog.InfoS("Keeping the sources of Egresses for now", "family", w.family.name, "marks", p.egressMarks)
 	}
-	return s.setNodeAddresses(egressHolder, slices.Collect(maps.Values(p.egressMarks)))
+	return s.setNodeAddresses(egressHolder, sourcesOf(p.egressMarks))
+}
+
+func sourcesOf(marks map[uint8]config.EgressMark) (sources []netip.Addr) {
+	for _, meaning := range marks {
+		sources = append(sources, meaning.Addr)
+	}
+	return sources
 }
 
 // formerEgressMarks reads rules of the table nat, as iptables-save(8) prints them.
-func formerEgressMarks(f family, nat []string) map[uint8]netip.Addr {
-	marks := map[uint8]netip.Addr{}
+func formerEgressMarks(f family, nat []string) map[uint8]config.EgressMark {
+	marks := map[uint8]config.EgressMark{}
 	for _, line := range nat {
 		args := splitArgs(line)
 		if argument(args, "-A") != chainPrefix+chainPostrouting || !leadsTo(args, []string{"SNAT"}) {
@@ -111,7 +124,7 @@ func formerEgressMarks(f family, nat []string) map[uint8]netip.Addr {
 		mark := number(text, 0)
 		addr, err := netip.ParseAddr(argument(args, "--to-source"))
 		if err == nil && f.has(addr) && number(mask, 0) == egressMask && mark > 0 && mark < config.ServiceMark {
-			marks[uint8(mark)] = addr
+			marks[uint8(mark)] = config.EgressMark{Addr: addr}
 		}
 	}
 	return marks
@@ -129,7 +142,7 @@ func (p ruleParams) anyEgressMark() []string {
 // addEgressSources gives packets their sources. It must come before the rules that masquerade.
 func (t *table) addEgressSources(p ruleParams) {
 	for _, mark := range slices.Sorted(maps.Keys(p.egressMarks)) {
-		args := slices.Concat([]string{"!", "-o", p.gateway}, egressMarkMatch(mark), []string{"-j", "SNAT", "--to-source", p.egressMarks[mark].String()})
+		args := slices.Concat([]string{"!", "-o", p.gateway}, egressMarkMatch(mark), []string{"-j", "SNAT", "--to-source", p.egressMarks[mark].Addr.String()})
 		if p.egressRandomFully {
 			args = append(args, "--random-fully")
 		}

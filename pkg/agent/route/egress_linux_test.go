@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 )
 
 // TestEgressMarks: a mark has its source before the rules that masquerade, a new agent keeps what it finds until it knows better, other Nodes may
@@ -25,8 +27,8 @@ func TestEgressMarks(t *testing.T) {
 			c := newTestClient(t, Options{Egress: true, EgressRandomFully: true})
 			require.NoError(t, c.Initialize())
 			require.Empty(t, c.FormerEgressMarks())
-			marks := map[uint8]netip.Addr{1: netip.MustParseAddr("192.168.77.200"), 254: netip.MustParseAddr("192.168.77.201")}
-			require.NoError(t, c.SetEgressMarks(t.Context(), marks))
+			marks := map[uint8]config.EgressMark{1: {Addr: netip.MustParseAddr("192.168.77.200")}, 254: {Addr: netip.MustParseAddr("192.168.77.201")}}
+			setMarks(t, c, marks)
 			once := savedRules(t)
 			text := strings.Join(once, "\n")
 			for _, want := range []string{
@@ -37,7 +39,7 @@ func TestEgressMarks(t *testing.T) {
 				require.Contains(t, text, want)
 			}
 			require.Less(t, strings.Index(text, "SNAT Pod to external"), strings.Index(text, "masquerade Pod to external"))
-			require.NoError(t, c.SetEgressMarks(t.Context(), marks))
+			setMarks(t, c, marks)
 			require.NoError(t, c.sync(t.Context()))
 			require.Equal(t, once, savedRules(t), "setting and syncing again change nothing")
 			require.True(t, c.stacks[0].nodes.known()[netip.MustParsePrefix("192.168.77.200/32")])
@@ -48,15 +50,24 @@ func TestEgressMarks(t *testing.T) {
 			require.Equal(t, marks, next.FormerEgressMarks())
 			require.True(t, next.stacks[0].nodes.known()[netip.MustParsePrefix("192.168.77.201/32")])
 			delete(marks, 1)
-			require.NoError(t, next.SetEgressMarks(t.Context(), marks))
+			setMarks(t, next, marks)
 			require.NotContains(t, strings.Join(savedRules(t), "\n"), "192.168.77.200")
 			require.False(t, next.stacks[0].nodes.known()[netip.MustParsePrefix("192.168.77.200/32")])
 
-			require.ErrorContains(t, next.SetEgressMarks(t.Context(), map[uint8]netip.Addr{255: netip.MustParseAddr("192.168.77.200")}), "must be 1 to 254")
+			_, err := next.SetEgressMarks(t.Context(), map[uint8]config.EgressMark{255: {Addr: netip.MustParseAddr("192.168.77.200")}})
+			require.ErrorContains(t, err, "must be 1 to 254")
 			off := newTestClient(t, Options{})
 			require.NoError(t, off.Initialize())
 			require.Equal(t, without, savedRules(t))
-			require.ErrorContains(t, off.SetEgressMarks(t.Context(), marks), "feature gate Egress")
+			_, err = off.SetEgressMarks(t.Context(), marks)
+			require.ErrorContains(t, err, "feature gate Egress")
 		})
 	}
+}
+
+func setMarks(t *testing.T, c *Client, marks map[uint8]config.EgressMark) {
+	t.Helper()
+	unreached, err := c.SetEgressMarks(t.Context(), marks)
+	require.NoError(t, err)
+	require.Empty(t, unreached)
 }

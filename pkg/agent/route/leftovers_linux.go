@@ -37,6 +37,13 @@ func Leftovers(ctx context.Context) ([]leftover.Item, error) {
 		if has {
 			found = append(found, leftover.Item{Name: f.name + " routing rule of Services", Remove: func() error { return f.changeServiceRule(false) }})
 		}
+		rules, err := f.ownEgressRules()
+		if err != nil {
+			return nil, err
+		}
+		if len(rules) > 0 {
+			found = append(found, leftover.Item{Name: fmt.Sprintf("%d %s routing rules of Egresses", len(rules), f.name), Remove: func() error { return f.deleteRules(rules) }})
+		}
 		routes, err := f.leftoverRoutes()
 		if err != nil {
 			return nil, err

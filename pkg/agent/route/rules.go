@@ -83,7 +83,7 @@ type ruleParams struct {
 	nodePolicy   *nodePolicy
 	// egress reports whether Pods may have Egresses, egressMarks says which source packets with a mark get.
 	egress, egressRandomFully bool
-	egressMarks               map[uint8]netip.Addr
+	egressMarks               map[uint8]config.EgressMark
 	// podPortsOn reports whether ports of the Node may lead to Pods, podPorts lists these ports.
 	podPortsOn bool
 	podPorts   []PodPort

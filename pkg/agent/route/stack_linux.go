@@ -11,8 +11,10 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/vishvananda/netlink"
 	"k8s.io/klog/v2"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
 )
 
@@ -31,7 +33,10 @@ type stack struct {
 	// formerPodPorts are the ports of the Node that led to Pods when the agent started.
 	formerPodPorts []PodPort
 
-	// mutex guards peers, guarded, nodes and services, together with the routes, neighbors and set entries in the kernel that
+	// uplink is the transport interface.
+	uplink string
+
+	// mutex guards peers, guarded, nodes, services and egress, together with the routes, neighbors and set entries in the kernel that
 	// correspond to them.
 	mutex sync.Mutex
 	peers map[netip.Prefix]podRoute
@@ -40,6 +45,7 @@ type stack struct {
 	nodes   nodeAddresses
 	// services is nil without proxyAll.
 	services *hostServices
+	egress   egressSubnets
 }
 
 func newStack(f family, podCIDR netip.Prefix, transport netip.Addr, own []netip.Addr, sysctls *sysctl.Record, params ruleParams,
@@ -53,6 +59,7 @@ func newStack(f family, podCIDR netip.Prefix, transport netip.Addr, own []netip.
 	s := &stack{
 		family: f, gateway: params.gateway, podCIDR: podCIDR, set: f.podSet(), nodeSet: f.nodeSet(), sysctls: sysctls, firewall: w,
 		peers: map[netip.Prefix]podRoute{}, guarded: map[string][]netip.Prefix{}, nodes: newNodeAddresses(f.hosts(own)),
+		egress: egressSubnets{tables: map[config.EgressSubnet]int{}, addRule: netlink.RuleAdd},
 	}
 	if params.proxyAll() {
 		s.services = newHostServices(f, needed)
@@ -161,5 +168,5 @@ func (s *stack) syncRoutes() error {
 		}
 		klog.InfoS("Added a route that was missing", "destination", r.cidr, "gateway", r.gateway)
 	}
-	return errors.Join(append(errs, s.syncNeighbors(desired, link), s.syncPlainRoutes(plain, link))...)
+	return errors.Join(append(errs, s.syncNeighbors(desired, link), s.syncPlainRoutes(plain, link), s.repairEgressSubnets())...)
 }

@@ -14,20 +14,25 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 )
 
-// endInterval is the least time between two looks at all connections of the host.
-const endInterval = 2 * time.Second
+// endInterval is the least time between two looks at all connections of the host; urgentInterval while some may leave by another subnet than they should.
+const (
+	endInterval    = 2 * time.Second
+	urgentInterval = 200 * time.Millisecond
+)
 
 // connections ends connections of the host with a source that their packets should not have any more: the kernel keeps it while packets come,
 // without a rule, even if another Node has the address by then. It looks several times, for as long as the datapath may set a former mark.
 //
-// A TCP connection keeps its source while this Node has the address, as in Antrea: its server knows no other. Others get the new one.
+// A TCP connection keeps its source while this Node has the address, as in Antrea: its server knows no other. Others get the new one. TCP connections by
+// another subnet than the Nodes' end too: without their mark, they would leave by the Nodes' own.
 type connections struct {
 	end func(zone uint16, ended func(*conntrack.Connection) bool) error
 	// left are the addresses that this Node gives to no new connections any more. pods are the Pods with another Egress than before, by address.
 	left map[netip.Addr]leftSource
 	pods map[netip.Addr]sourceChange
-	// last is the time of the last look.
-	last time.Time
+	// last is the time of the last look. urgent is set if a separate subnet is concerned that it has not seen.
+	last   time.Time
+	urgent bool
 }
 
 // leftSource is the state of an address. While this Node has it, local is set and only connections that are not TCP end.
@@ -40,22 +45,27 @@ type leftSource struct {
 // sourceChange has the Egress address of a Pod before and after a change; invalid for the Node's.
 type sourceChange struct {
 	former, now netip.Addr
-	until       time.Time
+	// separate is set if packets with the former one left by another subnet than the Nodes'.
+	separate bool
+	until    time.Time
 }
 
 func newConnections(end func(uint16, func(*conntrack.Connection) bool) error) *connections {
 	return &connections{end: end, left: map[netip.Addr]leftSource{}, pods: map[netip.Addr]sourceChange{}}
 }
 
-// leave notes that new connections do not get the address any more.
-func (c *connections) leave(addr netip.Addr, now time.Time) {
-	c.left[addr] = leftSource{local: true, until: now.Add(markRest)}
+// leave notes that new connections do not get the address any more, by which packets left by another subnet than the Nodes' if separate is set.
+func (c *connections) leave(addr netip.Addr, separate bool, now time.Time) {
+	c.left[addr] = leftSource{local: !separate, until: now.Add(markRest)}
+	c.urgent = c.urgent || separate
 }
 
 // change notes that a Pod has another Egress than before.
-func (c *connections) change(pod []netip.Addr, former, sources []openflow.EgressSource, now time.Time) {
+func (c *connections) change(pod []netip.Addr, former, sources []openflow.EgressSource, separate func(netip.Addr) bool, now time.Time) {
 	for _, addr := range pod {
-		c.pods[addr] = sourceChange{sourceFor(addr, former), sourceFor(addr, sources), now.Add(markRest)}
+		had := sourceFor(addr, former)
+		c.pods[addr] = sourceChange{had, sourceFor(addr, sources), separate(had), now.Add(markRest)}
+		c.urgent = c.urgent || c.pods[addr].separate
 	}
 }
 
@@ -84,7 +94,11 @@ func (c *connections) look(now time.Time, given func(netip.Addr) bool, local set
 		}
 		due = due || !l.until.IsZero()
 	}
-	switch wait := c.last.Add(endInterval).Sub(now); {
+	interval := endInterval
+	if c.urgent {
+		interval = urgentInterval
+	}
+	switch wait := c.last.Add(interval).Sub(now); {
 	case !due:
 		return 0, nil
 	case wait > 0:
@@ -93,7 +107,7 @@ func (c *connections) look(now time.Time, given func(netip.Addr) bool, local set
 	if err := c.end(conntrack.HostZone, c.mustEnd); err != nil {
 		return endInterval, err
 	}
-	c.last = now
+	c.last, c.urgent = now, false
 	return c.settle(now), nil
 }
 
@@ -130,5 +144,8 @@ func (c *connections) mustEnd(connection *conntrack.Connection) bool {
 		return true
 	}
 	change, changed := c.pods[pod]
-	return changed && !tcp && source != change.now && (change.now.IsValid() || source == change.former)
+	if changed && tcp {
+		return change.separate && source == change.former && source != change.now
+	}
+	return changed && source != change.now && (change.now.IsValid() || source == change.former)
 }

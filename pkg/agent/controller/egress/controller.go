@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/egress/assign"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
@@ -56,8 +57,8 @@ type Config struct {
 	Groups   Groups
 	// File stores the Egresses of Pods for the next agent.
 	File string
-	// Shaping lets bandwidths have an effect.
-	Shaping bool
+	// Shaping lets bandwidths have an effect, Separate subnets of pools.
+	Shaping, Separate bool
 	// Failures returns why Egresses have no Node, by name, for those that this Node reports.
 	Failures func() map[string]error
 	Problems problem.Reporter
@@ -79,6 +80,7 @@ type Controller struct {
 	former struct {
 		egresses map[string]*v1beta1.Egress
 		groups   map[string]sets.Set[types.NamespacedName]
+		subnets  map[string]poolSubnet
 	}
 
 	// realizing is held while the plan is brought into force. It is taken before mu.
@@ -92,22 +94,22 @@ type Controller struct {
 }
 
 // New returns a controller that only learns until Run.
-func New(config Config) (*Controller, error) {
+func New(settings Config) (*Controller, error) {
 	c := &Controller{
-		Config: config, synced: make(chan struct{}), wake: make(chan struct{}, 1),
+		Config: settings, synced: make(chan struct{}), wake: make(chan struct{}, 1),
 		world: world{
 			egresses: map[string]*v1beta1.Egress{}, groups: map[string]sets.Set[types.NamespacedName]{}, interfaces: map[string]podInterface{},
-			local: sets.New[netip.Addr](), shaping: config.Shaping,
+			local: sets.New[netip.Addr](), shaping: settings.Shaping,
 		},
-		realizer: newRealizer(config.Flows, config.Host, time.Now, conntrack.End), reported: map[problem.Reason]map[string]bool{}, taken: map[string]time.Time{},
+		realizer: newRealizer(settings.Flows, settings.Host, time.Now, conntrack.End), reported: map[problem.Reason]map[string]bool{}, taken: map[string]time.Time{},
 	}
 	c.endStart = sync.OnceFunc(func() { close(c.synced) })
-	c.storage.file = config.File
-	c.former.egresses, c.former.groups = c.storage.load()
-	for _, i := range config.Interfaces.ListInterfaces() {
+	c.storage.file = settings.File
+	c.former.egresses, c.former.groups, c.former.subnets = c.storage.load()
+	for _, i := range settings.Interfaces.ListInterfaces() {
 		c.setInterface(i)
 	}
-	config.Interfaces.Subscribe(func(event interfacestore.Event) {
+	settings.Interfaces.Subscribe(func(event interfacestore.Event) {
 		if event.Deleted != nil {
 			c.change(func(w *world) { delete(w.interfaces, event.Deleted.InterfaceName) })
 		}
@@ -117,8 +119,10 @@ func New(config Config) (*Controller, error) {
 	})
 	poke := func(any) { c.poke() }
 	handler := cache.ResourceEventHandlerFuncs{AddFunc: poke, UpdateFunc: func(_, object any) { poke(object) }, DeleteFunc: poke}
-	if _, err := config.Objects.Egresses.AddEventHandler(recovery.Handler(controllerName, v1beta1.EgressKind, handler)); err != nil {
-		return nil, fmt.Errorf("watch Egresses: %w", err)
+	_, err := settings.Objects.Egresses.AddEventHandler(recovery.Handler(controllerName, v1beta1.EgressKind, handler))
+	_, poolErr := settings.Objects.ExternalIPPools.AddEventHandler(recovery.Handler(controllerName, v1beta1.ExternalIPPoolKind, handler))
+	if err = errors.Join(err, poolErr); err != nil {
+		return nil, fmt.Errorf("watch Egresses and ExternalIPPools: %w", err)
 	}
 	return c, nil
 }
@@ -178,21 +182,25 @@ func (c *Controller) poke() {
 func (c *Controller) known() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.complete.addresses && (c.former.groups != nil || c.complete.groups && c.Objects.Egresses.HasSynced())
+	return c.complete.addresses && (c.former.groups != nil || c.complete.groups && c.objectsKnown())
+}
+
+func (c *Controller) objectsKnown() bool {
+	return c.Objects.Egresses.HasSynced() && c.Objects.ExternalIPPools.HasSynced()
 }
 
 // look calls see with what is known, which see must not keep.
 func (c *Controller) look(see func(*world)) {
-	synced, egresses := c.Objects.Egresses.HasSynced(), map[string]*v1beta1.Egress{}
+	synced, egresses := c.objectsKnown(), map[string]*v1beta1.Egress{}
 	for _, e := range crd.Stored[v1beta1.Egress](c.Objects.Egresses) {
 		egresses[e.Name] = e
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w := c.world
-	w.egresses, w.stored = egresses, !synced || !c.complete.groups
+	w.egresses, w.stored, w.subnets = egresses, !synced || !c.complete.groups, c.subnets()
 	if !synced {
-		w.egresses = c.former.egresses
+		w.egresses, w.subnets = c.former.egresses, c.former.subnets
 	}
 	if !c.complete.groups {
 		w.groups = c.former.groups
@@ -200,12 +208,22 @@ func (c *Controller) look(see func(*world)) {
 	see(&w)
 }
 
+// subnets returns the subnets of pools.
+func (c *Controller) subnets() map[string]poolSubnet {
+	subnets := map[string]poolSubnet{}
+	for _, pool := range crd.Stored[v1beta1.ExternalIPPool](c.Objects.ExternalIPPools) {
+		subnet, err := assign.SubnetOf(pool, c.Separate)
+		subnets[pool.Name] = poolSubnet{subnet, err}
+	}
+	return subnets
+}
+
 // snapshot returns what is known, in maps of its own.
 func (c *Controller) snapshot() (snapshot *world) {
 	c.look(func(w *world) {
 		snapshot = &world{
 			egresses: maps.Clone(w.egresses), groups: map[string]sets.Set[types.NamespacedName]{}, interfaces: maps.Clone(w.interfaces),
-			local: w.local.Clone(), stored: w.stored, shaping: w.shaping,
+			local: w.local.Clone(), stored: w.stored, shaping: w.shaping, subnets: w.subnets,
 		}
 		for name, pods := range w.groups {
 			snapshot.groups[name] = pods.Clone()
@@ -270,8 +288,10 @@ func (c *Controller) realize(ctx context.Context) (w *world, p *plan, again time
 	w = c.snapshot()
 	p, _, err = c.realizer.realize(ctx, w, c.PodNetworks)
 	c.report(w, p)
-	if err == nil && !w.stored {
-		again, err = c.realizer.endConnections(w)
+	if !w.stored {
+		var endErr error
+		again, endErr = c.realizer.endConnections(w)
+		err = errors.Join(err, endErr)
 	}
 	return w, p, again, err
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
@@ -36,6 +37,23 @@ type world struct {
 	stored bool
 	// shaping is set if bandwidths have an effect.
 	shaping bool
+	// subnets are the subnets of pools, by name.
+	subnets map[string]poolSubnet
+}
+
+// poolSubnet is the subnet of a pool; err says why its addresses cannot be used.
+type poolSubnet struct {
+	config.EgressSubnet
+	err error
+}
+
+// subnetOf returns the subnet of a pool, which without a pool is the one of the Nodes, or why its addresses cannot be used.
+func (w *world) subnetOf(pool string) (config.EgressSubnet, error) {
+	subnet, known := w.subnets[pool]
+	if pool != "" && !known {
+		return config.EgressSubnet{}, fmt.Errorf("ExternalIPPool %s does not exist", pool)
+	}
+	return subnet.EgressSubnet, subnet.err
 }
 
 // of returns the part of the world that concerns one interface, in maps of its own: its Pod's Egresses, and all others with the same addresses, which may
@@ -43,7 +61,7 @@ type world struct {
 func (w *world) of(name string) *world {
 	part := &world{
 		egresses: map[string]*v1beta1.Egress{}, groups: map[string]sets.Set[types.NamespacedName]{}, interfaces: map[string]podInterface{},
-		local: w.local.Clone(), stored: w.stored, shaping: w.shaping,
+		local: w.local.Clone(), stored: w.stored, shaping: w.shaping, subnets: w.subnets,
 	}
 	i, ok := w.interfaces[name]
 	if !ok {
@@ -79,6 +97,8 @@ func (f podFlows) equal(other podFlows) bool {
 type plan struct {
 	// marks are the marks of the Egress addresses that this Node has.
 	marks map[netip.Addr]uint8
+	// subnets are the subnets of addresses that have one of their own.
+	subnets map[netip.Addr]config.EgressSubnet
 	// refused says why packets of an Egress's Pods are dropped, by the address.
 	refused map[netip.Addr]error
 	// pods have the interfaces of Pods with an Egress.
@@ -86,6 +106,11 @@ type plan struct {
 	// limits are the bandwidths of addresses. unlimited says why the bandwidth of an Egress is not in force, by its name.
 	limits    map[netip.Addr]bandwidth
 	unlimited map[string]error
+}
+
+// meaning returns the meaning of the mark of an address.
+func (p *plan) meaning(addr netip.Addr) config.EgressMark {
+	return config.EgressMark{Addr: addr, Subnet: p.subnets[addr]}
 }
 
 // oldestFirst returns the Egresses in the order in which they are considered: the oldest first, and of equal age the first by name.
@@ -123,7 +148,13 @@ func unusable(addr netip.Addr, podNetworks []netip.Prefix) error {
 func decide(w *world, podNetworks []netip.Prefix, mark func(netip.Addr) (uint8, error)) *plan {
 	p := &plan{
 		marks: map[netip.Addr]uint8{}, refused: map[netip.Addr]error{}, pods: map[string]podFlows{},
-		limits: map[netip.Addr]bandwidth{}, unlimited: map[string]error{},
+		limits: map[netip.Addr]bandwidth{}, unlimited: map[string]error{}, subnets: map[netip.Addr]config.EgressSubnet{},
+	}
+	blocked := map[netip.Addr]error{}
+	for _, e := range w.egresses {
+		if _, err := w.subnetOf(e.Spec.ExternalIPPool); err != nil {
+			blocked[addrOf(e)] = err
+		}
 	}
 	byPod := map[types.NamespacedName][]openflow.EgressSource{}
 	for _, e := range oldestFirst(w.egresses) {
@@ -131,8 +162,11 @@ func decide(w *world, podNetworks []netip.Prefix, mark func(netip.Addr) (uint8, 
 		if !addr.IsValid() {
 			continue
 		}
-		source := p.source(w, addr, podNetworks, mark)
+		source := p.source(w, addr, blocked[addr], podNetworks, mark)
 		p.limit(e, addr, w.shaping)
+		if subnet, err := w.subnetOf(e.Spec.ExternalIPPool); err == nil && subnet.IsSeparate() {
+			p.subnets[addr] = subnet
+		}
 		for pod := range w.groups[e.Name] {
 			has := func(other openflow.EgressSource) bool { return other.Addr.Is4() == addr.Is4() }
 			if !slices.ContainsFunc(byPod[pod], has) {
@@ -149,10 +183,13 @@ func decide(w *world, podNetworks []netip.Prefix, mark func(netip.Addr) (uint8, 
 	return p
 }
 
-// source records an address of an Egress, and returns how its Pods get it.
-func (p *plan) source(w *world, addr netip.Addr, podNetworks []netip.Prefix, mark func(netip.Addr) (uint8, error)) openflow.EgressSource {
+// source records an address of an Egress, and returns how its Pods get it. blocked says why its pool cannot be used.
+func (p *plan) source(w *world, addr netip.Addr, blocked error, podNetworks []netip.Prefix, mark func(netip.Addr) (uint8, error)) openflow.EgressSource {
 	source := openflow.EgressSource{Addr: addr}
 	err := unusable(addr, podNetworks)
+	if err == nil && w.local.Has(addr) {
+		err = blocked
+	}
 	if err == nil && w.local.Has(addr) {
 		source.Mark, err = mark(addr)
 	}

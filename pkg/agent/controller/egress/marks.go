@@ -32,10 +32,10 @@ type givenUp struct {
 }
 
 // newMarks returns marks of which a former agent has used some.
-func newMarks(former map[uint8]netip.Addr) *marks {
+func newMarks(former map[uint8]config.EgressMark) *marks {
 	m := &marks{byAddr: map[netip.Addr]uint8{}}
-	for mark, addr := range former {
-		m.used[mark], m.byAddr[addr] = true, mark
+	for mark, meaning := range former {
+		m.used[mark], m.byAddr[meaning.Addr] = true, mark
 	}
 	return m
 }

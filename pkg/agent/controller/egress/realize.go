@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 )
@@ -23,8 +24,8 @@ type Flows = openflow.EgressClient
 
 // Host gives packets their sources by their marks; route.Client implements it.
 type Host interface {
-	SetEgressMarks(ctx context.Context, marks map[uint8]netip.Addr) error
-	FormerEgressMarks() map[uint8]netip.Addr
+	SetEgressMarks(ctx context.Context, marks map[uint8]config.EgressMark) (unreached map[uint8]error, err error)
+	FormerEgressMarks() map[uint8]config.EgressMark
 }
 
 // realizer brings plans into force. It remembers what is.
@@ -35,12 +36,14 @@ type realizer struct {
 
 	marks *marks
 	// rules are the marks that the host knows, or may know if they are in doubt.
-	rules map[uint8]netip.Addr
+	rules map[uint8]config.EgressMark
 	doubt bool
 	// tunnel are the addresses to which other Nodes send, pods the Egresses of interfaces.
 	tunnel map[netip.Addr]bool
 	pods   map[string]podFlows
 	shaper shaper
+	// kept are addresses that packets do not get any more, with rules that lead established connections nowhere else.
+	kept sets.Set[netip.Addr]
 
 	connections *connections
 }
@@ -86,7 +89,7 @@ func (r *realizer) begin() {
 func (r *realizer) makeSources(ctx context.Context, w *world, podNetworks []netip.Prefix) (p *plan, err error) {
 	take := func(addr netip.Addr) (uint8, error) { return r.marks.take(addr, r.now()) }
 	p = decide(w, podNetworks, take)
-	refused, err := r.prepare(ctx, p)
+	refused, err := r.prepare(ctx, p, w.stored)
 	if len(refused) == 0 {
 		return p, err
 	}
@@ -101,20 +104,27 @@ func (r *realizer) makeSources(ctx context.Context, w *world, podNetworks []neti
 }
 
 // prepare makes the sources of a plan, besides those that are there, and returns why some cannot be used. Each has its bandwidth before packets get
-// it. err says why one that is in use has another bandwidth than the plan's.
-func (r *realizer) prepare(ctx context.Context, p *plan) (refused map[netip.Addr]error, err error) {
+// it. err says why one that is in use has another bandwidth than the plan's. With stored Egresses, a mark keeps its subnet.
+func (r *realizer) prepare(ctx context.Context, p *plan, stored bool) (refused map[netip.Addr]error, err error) {
 	refused = map[netip.Addr]error{}
 	wanted := maps.Clone(r.rules)
 	for addr, mark := range p.marks {
-		wanted[mark] = addr
+		if former := r.rules[mark]; !stored || former.Addr != addr {
+			wanted[mark] = p.meaning(addr)
+		}
 	}
-	if err := r.setRules(ctx, wanted); err != nil {
+	unreached, err := r.setRules(ctx, wanted)
+	if err != nil {
 		for addr := range p.marks {
 			refused[addr] = err
 		}
 		return refused, nil
 	}
 	for addr, mark := range p.marks {
+		if reason := unreached[mark]; reason != nil {
+			refused[addr] = reason
+			continue
+		}
 		used := r.tunnel[addr]
 		limitErr := r.shaper.set(p, addr, mark)
 		switch {
@@ -133,18 +143,19 @@ func (r *realizer) prepare(ctx context.Context, p *plan) (refused map[netip.Addr
 	return refused, err
 }
 
-func (r *realizer) setRules(ctx context.Context, wanted map[uint8]netip.Addr) error {
+// setRules returns for which marks packets cannot leave, which it tries again each time.
+func (r *realizer) setRules(ctx context.Context, wanted map[uint8]config.EgressMark) (unreached map[uint8]error, err error) {
 	if !r.doubt && maps.Equal(r.rules, wanted) {
-		return nil
+		return nil, nil
 	}
-	if err := r.host.SetEgressMarks(ctx, wanted); err != nil {
+	if unreached, err = r.host.SetEgressMarks(ctx, wanted); err != nil {
 		// No mark has two addresses before cleanUp has succeeded.
 		r.doubt = true
 		maps.Copy(r.rules, wanted)
-		return err
+		return nil, err
 	}
-	r.rules, r.doubt = wanted, false
-	return nil
+	r.rules, r.doubt = wanted, len(unreached) > 0
+	return unreached, nil
 }
 
 // setPods changes the flows of interfaces.
@@ -158,10 +169,20 @@ func (r *realizer) setPods(w *world, p *plan) (failed map[string]error) {
 			continue
 		}
 		if now := r.pods[name]; !slices.Equal(former.sources, now.sources) {
-			r.connections.change(w.interfaces[name].addrs, former.sources, now.sources, r.now())
+			r.connections.change(w.interfaces[name].addrs, former.sources, now.sources, r.isSeparate, r.now())
 		}
 	}
 	return failed
+}
+
+// isSeparate reports whether packets with the source leave by another subnet than the Nodes'.
+func (r *realizer) isSeparate(source netip.Addr) bool {
+	for _, meaning := range r.rules {
+		if meaning.Addr == source {
+			return meaning.Subnet.IsSeparate()
+		}
+	}
+	return false
 }
 
 // endConnections ends connections with sources that are not in force any more. again is the time after which it has to be called again.
@@ -209,19 +230,27 @@ func (r *realizer) cleanUp(ctx context.Context, p *plan) error {
 	if err := errors.Join(append(errs, r.shaper.retain(p))...); err != nil {
 		return err
 	}
-	wanted := map[uint8]netip.Addr{}
+	wanted := map[uint8]config.EgressMark{}
 	for addr, mark := range p.marks {
-		wanted[mark] = addr
+		wanted[mark] = p.meaning(addr)
 	}
-	former := r.rules
-	if err := r.setRules(ctx, wanted); err != nil {
-		return err
-	}
-	for _, addr := range former {
-		if p.marks[addr] == 0 {
-			r.connections.leave(addr, r.now())
+	kept := sets.New[netip.Addr]()
+	for mark, meaning := range r.rules {
+		if _, refused := p.refused[meaning.Addr]; refused && meaning.Subnet.IsSeparate() {
+			wanted[mark] = meaning // its connections go nowhere until they end
+			kept.Insert(meaning.Addr)
 		}
 	}
+	former := r.rules
+	if _, err := r.setRules(ctx, wanted); err != nil {
+		return err
+	}
+	for _, meaning := range former {
+		if p.marks[meaning.Addr] == 0 && !r.kept.Has(meaning.Addr) {
+			r.connections.leave(meaning.Addr, meaning.Subnet.IsSeparate(), r.now())
+		}
+	}
+	r.kept = kept
 	for addr := range maps.Clone(r.marks.byAddr) {
 		if p.marks[addr] == 0 && p.refused[addr] == nil {
 			r.marks.giveUp(addr, r.now())

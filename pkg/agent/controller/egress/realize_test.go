@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
@@ -32,10 +33,12 @@ var testNetworks = []netip.Prefix{netip.MustParsePrefix("10.10.0.0/24"), netip.M
 type fakeNode struct {
 	t      *testing.T
 	fail   func() bool
-	rules  map[uint8]netip.Addr
+	rules  map[uint8]config.EgressMark
 	tunnel map[netip.Addr]uint8
 	pods   map[string]podFlows
 	limits map[uint8]openflow.EgressBandwidth
+	// noVLAN lets the host have no devices of VLANs.
+	noVLAN bool
 	// noMeters lets the switch refuse limits.
 	noMeters bool
 	// stale are the meanings of marks that the datapath may still have, until the time.
@@ -52,7 +55,7 @@ var errFake = errors.New("fake")
 
 func newFakeNode(t *testing.T) *fakeNode {
 	return &fakeNode{
-		t: t, fail: func() bool { return false }, rules: map[uint8]netip.Addr{}, tunnel: map[netip.Addr]uint8{}, pods: map[string]podFlows{},
+		t: t, fail: func() bool { return false }, rules: map[uint8]config.EgressMark{}, tunnel: map[netip.Addr]uint8{}, pods: map[string]podFlows{},
 		stale: map[uint8]staleMark{}, now: time.Unix(0, 0), limits: map[uint8]openflow.EgressBandwidth{},
 	}
 }
@@ -64,31 +67,37 @@ func (n *fakeNode) marked(mark uint8, addr netip.Addr) {
 	if s, ok := n.stale[mark]; ok && s.addr != addr {
 		require.False(n.t, n.now.Before(s.until), "mark %d is given to %s while packets for %s may have it", mark, addr, s.addr)
 	}
-	require.Equal(n.t, addr, n.rules[mark], "packets have the mark %d before its source is there", mark)
+	require.Equal(n.t, addr, n.rules[mark].Addr, "packets have the mark %d before its source is there", mark)
 }
 
 func (n *fakeNode) unmarked(mark uint8, addr netip.Addr) {
 	n.stale[mark] = staleMark{addr, n.now.Add(1200 * time.Millisecond)}
 }
 
-func (n *fakeNode) FormerEgressMarks() map[uint8]netip.Addr { return maps.Clone(n.rules) }
+func (n *fakeNode) FormerEgressMarks() map[uint8]config.EgressMark { return maps.Clone(n.rules) }
 
-func (n *fakeNode) SetEgressMarks(_ context.Context, marks map[uint8]netip.Addr) error {
+func (n *fakeNode) SetEgressMarks(_ context.Context, marks map[uint8]config.EgressMark) (map[uint8]error, error) {
 	if n.fail() {
-		return errFake
+		return nil, errFake
 	}
 	n.rules = maps.Clone(marks)
 	for addr, mark := range n.tunnel {
-		require.Equal(n.t, addr, n.rules[mark], "a mark that flows set has lost its source")
+		require.Equal(n.t, addr, n.rules[mark].Addr, "a mark that flows set has lost its source")
 	}
 	for _, flows := range n.pods {
 		for _, s := range flows.sources {
 			if s.Mark != 0 {
-				require.Equal(n.t, s.Addr, n.rules[s.Mark], "a mark that a Pod's flow sets has lost its source")
+				require.Equal(n.t, s.Addr, n.rules[s.Mark].Addr, "a mark that a Pod's flow sets has lost its source")
 			}
 		}
 	}
-	return nil
+	unreached := map[uint8]error{}
+	for mark, meaning := range marks {
+		if meaning.Subnet.VLAN != 0 && n.noVLAN {
+			unreached[mark] = errFake
+		}
+	}
+	return unreached, nil
 }
 
 func (n *fakeNode) InstallSNATMarkFlows(addr netip.Addr, mark uint8) error {
@@ -206,7 +215,7 @@ func TestDecide(t *testing.T) {
 // TestMarksEnd: the 255th address is refused, others keep theirs, and a mark that was given up rests before another address gets it.
 func TestMarksEnd(t *testing.T) {
 	now := time.Unix(0, 0)
-	m := newMarks(map[uint8]netip.Addr{2: netip.MustParseAddr("10.1.0.0")})
+	m := newMarks(map[uint8]config.EgressMark{2: {Addr: netip.MustParseAddr("10.1.0.0")}})
 	mark, err := m.take(netip.MustParseAddr("10.1.0.0"), now)
 	require.NoError(t, err)
 	require.Equal(t, uint8(2), mark, "of the former agent")
@@ -270,7 +279,7 @@ func TestPodsNeverHaveAnotherSource(t *testing.T) {
 			require.Equal(t, p.pods, n.pods)
 			require.Equal(t, p.marks, n.tunnel)
 			for addr, mark := range p.marks {
-				require.Equal(t, addr, n.rules[mark])
+				require.Equal(t, addr, n.rules[mark].Addr)
 			}
 			require.Len(t, n.rules, len(p.marks))
 			limits := map[uint8]openflow.EgressBandwidth{}
@@ -338,18 +347,22 @@ func TestOneInterface(t *testing.T) {
 // TestStorage: the next agent reads what this one has stored, and a damaged file counts as none.
 func TestStorage(t *testing.T) {
 	s := storage{file: filepath.Join(t.TempDir(), "run", "egresses")}
-	egresses, groups := s.load()
+	egresses, groups, _ := s.load()
 	require.Nil(t, egresses)
 	require.Nil(t, groups)
 	w := newTestWorld()
 	w.egresses["e"], w.groups["e"] = makeEgress("e", 5, "192.168.1.1"), sets.New(podNamed("p"), podNamed("q"))
 	w.egresses["elsewhere"] = makeEgress("elsewhere", 5, "192.168.1.2")
+	w.egresses["e"].Spec.ExternalIPPool = "vlan"
+	w.subnets = map[string]poolSubnet{"vlan": {EgressSubnet: config.EgressSubnet{Gateway: netip.MustParsePrefix("172.20.10.1/24"), VLAN: 10}}}
 	require.NoError(t, s.save(w))
 	next := storage{file: s.file}
-	egresses, groups = next.load()
+	egresses, groups, subnets := next.load()
 	require.Equal(t, map[string]sets.Set[types.NamespacedName]{"e": w.groups["e"]}, groups)
 	require.Len(t, egresses, 1)
 	require.Equal(t, "192.168.1.1", egresses["e"].Spec.EgressIP)
+	require.Equal(t, w.subnets, subnets)
+	require.Equal(t, "vlan", egresses["e"].Spec.ExternalIPPool)
 	require.True(t, egresses["e"].CreationTimestamp.Equal(&w.egresses["e"].CreationTimestamp))
 
 	require.NoError(t, os.Remove(s.file))
@@ -357,24 +370,35 @@ func TestStorage(t *testing.T) {
 	require.NoFileExists(t, s.file)
 	delete(w.egresses, "e")
 	require.NoError(t, s.save(w))
-	_, groups = next.load()
+	_, groups, _ = next.load()
 	require.NotNil(t, groups)
 	require.Empty(t, groups)
 	require.NoError(t, os.WriteFile(s.file, []byte("{"), 0o600))
-	_, groups = next.load()
+	_, groups, _ = next.load()
 	require.Nil(t, groups)
 }
 
 // TestStoredWorld: with what a former agent has stored, Pods have their Egresses, and no source goes that may be in use.
 func TestStoredWorld(t *testing.T) {
 	n := newFakeNode(t)
-	n.rules[7] = netip.MustParseAddr("192.168.1.7")
+	n.rules[7] = config.EgressMark{Addr: netip.MustParseAddr("192.168.1.7")}
 	r := newRealizer(n, n, time.Now, n.endNone)
 	w := newTestWorld()
 	w.stored = true
 	_, _, err := r.realize(t.Context(), w, testNetworks)
 	require.NoError(t, err)
 	require.Contains(t, n.rules, uint8(7))
+
+	// Stored by an agent without subnets: the mark keeps what the host has.
+	separate := config.EgressMark{Addr: netip.MustParseAddr("172.20.10.2"), Subnet: config.EgressSubnet{Gateway: netip.MustParsePrefix("172.20.10.1/24"), VLAN: 10}}
+	n.rules[8] = separate
+	r = newRealizer(n, n, time.Now, n.endNone)
+	w.local.Insert(separate.Addr)
+	w.egresses["e"], w.groups["e"] = makeEgress("e", 0, separate.Addr.String()), sets.New(podNamed("p"))
+	_, _, err = r.realize(t.Context(), w, testNetworks)
+	require.NoError(t, err)
+	require.Equal(t, separate, n.rules[8])
+	delete(w.egresses, "e")
 	w.stored = false
 	_, _, err = r.realize(t.Context(), w, testNetworks)
 	require.NoError(t, err)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/statefile"
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
@@ -27,6 +28,10 @@ type storedEgress struct {
 	Created metav1.Time
 	IP      string
 	Pods    []types.NamespacedName
+	// Pool is empty for none. It has Subnet, or Unusable says why its addresses cannot be used.
+	Pool     string              `json:",omitempty"`
+	Subnet   config.EgressSubnet `json:",omitzero"`
+	Unusable string              `json:",omitempty"`
 	// Bandwidth is nil for none.
 	Bandwidth *v1beta1.Bandwidth `json:",omitempty"`
 }
@@ -39,10 +44,10 @@ type storage struct {
 }
 
 // load returns the Egresses and the groups that a former agent has stored; nil if there are none that are usable.
-func (s *storage) load() (egresses map[string]*v1beta1.Egress, groups map[string]sets.Set[types.NamespacedName]) {
+func (s *storage) load() (egresses map[string]*v1beta1.Egress, groups map[string]sets.Set[types.NamespacedName], subnets map[string]poolSubnet) {
 	text, err := os.ReadFile(s.file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	var stored []storedEgress
 	if err == nil {
@@ -50,17 +55,22 @@ func (s *storage) load() (egresses map[string]*v1beta1.Egress, groups map[string
 	}
 	if err != nil {
 		klog.ErrorS(err, "Until Egresses and their Pods are known, new connections of these Pods have the addresses of their Nodes: what a former agent has stored cannot be read", "file", s.file)
-		return nil, nil
+		return nil, nil, nil
 	}
-	egresses, groups = map[string]*v1beta1.Egress{}, map[string]sets.Set[types.NamespacedName]{}
+	egresses, groups, subnets = map[string]*v1beta1.Egress{}, map[string]sets.Set[types.NamespacedName]{}, map[string]poolSubnet{}
 	for _, e := range stored {
 		object := &v1beta1.Egress{}
 		object.Name, object.CreationTimestamp, object.Spec.EgressIP = e.Name, e.Created, e.IP
-		object.Spec.Bandwidth = e.Bandwidth
+		object.Spec.Bandwidth, object.Spec.ExternalIPPool = e.Bandwidth, e.Pool
+		subnet := poolSubnet{EgressSubnet: e.Subnet}
+		if e.Unusable != "" {
+			subnet.err = errors.New(e.Unusable)
+		}
+		subnets[e.Pool] = subnet
 		egresses[e.Name], groups[e.Name] = object, sets.New(e.Pods...)
 	}
 	s.content = text
-	return egresses, groups
+	return egresses, groups, subnets
 }
 
 // save stores what concerns this Node, if that has changed.
@@ -72,7 +82,13 @@ func (s *storage) save(w *world) error {
 			continue
 		}
 		slices.SortFunc(pods, func(a, b types.NamespacedName) int { return bytes.Compare([]byte(a.String()), []byte(b.String())) })
-		stored = append(stored, storedEgress{e.Name, e.CreationTimestamp, e.Spec.EgressIP, pods, e.Spec.Bandwidth})
+		entry := storedEgress{Name: e.Name, Created: e.CreationTimestamp, IP: e.Spec.EgressIP, Pods: pods, Bandwidth: e.Spec.Bandwidth, Pool: e.Spec.ExternalIPPool}
+		if subnet, err := w.subnetOf(entry.Pool); err != nil {
+			entry.Unusable = err.Error()
+		} else {
+			entry.Subnet = subnet
+		}
+		stored = append(stored, entry)
 	}
 	text, err := json.Marshal(stored)
 	if err == nil && bytes.Equal(text, s.content) {

@@ -45,11 +45,13 @@ type Config struct {
 	NodeName string
 	// Limit is the number of addresses that a Node without LimitAnnotation may have.
 	Limit int
-	// Uplink is the device on which addresses are announced.
-	Uplink  string
-	Members memberlist.Members
-	Objects *crd.EgressObjects
-	Nodes   coreinformers.NodeInformer
+	// Uplink is the device on which addresses are announced. Addresses of VLANs are announced on devices below it.
+	Uplink string
+	// Separate lets pools have subnets of their own, with MACs of their own for devices of VLANs if OwnMAC is set.
+	Separate, OwnMAC bool
+	Members          memberlist.Members
+	Objects          *crd.EgressObjects
+	Nodes            coreinformers.NodeInformer
 	// Changed is called when Failures has another answer.
 	Changed func()
 	// Events tells users of addresses that came and went.
@@ -63,9 +65,10 @@ type Config struct {
 type Assigner struct {
 	Config
 	device interface {
-		List() (sets.Set[netip.Addr], error)
-		Add(addr netip.Addr) error
+		List() (map[netip.Addr]place, error)
+		Add(addr netip.Addr, subnet config.EgressSubnet) error
 		Remove(addr netip.Addr) error
+		Keep() error
 	}
 	announcer *announce.Announcer
 	responder interface {
@@ -82,7 +85,7 @@ type Assigner struct {
 
 // New returns an Assigner that does nothing before Run.
 func New(c Config) (*Assigner, error) {
-	a := &Assigner{Config: c, device: device{}, wake: make(chan struct{}, 1)}
+	a := &Assigner{Config: c, device: devices{c.Uplink, c.OwnMAC}, wake: make(chan struct{}, 1)}
 	a.announcer, a.responder = announce.New(c.Uplink), announce.NewResponder(c.Uplink)
 	a.failures.Store(&map[string]error{})
 	c.Occupied.Subscribe(a.poke)
@@ -140,7 +143,7 @@ func (a *Assigner) Run(ctx context.Context) {
 	go recovery.Keep(ctx, "announcements of Egress addresses", a.announcer.Run)
 	go recovery.Keep(ctx, "the device of Egress addresses", a.announcer.Watch)
 	go recovery.Keep(ctx, "answers to who asks for Egress addresses", a.responder.Run)
-	go recovery.Keep(ctx, "addresses of "+DeviceName, func(ctx context.Context) { rtnl.WatchAddresses(ctx, a.poke) })
+	go recovery.Keep(ctx, "addresses of "+config.EgressDevice, func(ctx context.Context) { rtnl.WatchAddresses(ctx, a.poke) })
 	task := retry.NewTask("The assignment of Egress addresses", checkInterval, backoff)
 	for {
 		again, err := a.sync(a.Members.Snapshot())
@@ -163,7 +166,7 @@ func (a *Assigner) Run(ctx context.Context) {
 
 // sync makes the device have what it should.
 func (a *Assigner) sync(members *memberlist.Snapshot) (again time.Duration, err error) {
-	present, err := a.device.List()
+	places, err := a.device.List()
 	if err != nil {
 		return 0, err
 	}
@@ -173,7 +176,8 @@ func (a *Assigner) sync(members *memberlist.Snapshot) (again time.Duration, err 
 		pools[pool.Name] = pool
 	}
 	d := decide(input{
-		node: a.NodeName, egresses: egresses, pools: pools, members: members, limit: a.limit, refuse: a.Occupied.Refuse, present: present, waiting: a.waiting, now: time.Now(),
+		node: a.NodeName, egresses: egresses, pools: pools, separate: a.Separate, members: members, limit: a.limit, refuse: a.Occupied.Refuse,
+		places: places, waiting: a.waiting, now: time.Now(),
 	})
 	a.waiting = d.waiting
 	var errs []error
@@ -183,34 +187,33 @@ func (a *Assigner) sync(members *memberlist.Snapshot) (again time.Duration, err 
 			errs = append(errs, err)
 			continue
 		}
-		present.Delete(addr)
+		delete(places, addr)
 		a.tell(egresses, addr, a.Events.Unassigned)
 	}
-	added := sets.New[netip.Addr]()
+	a.renew(members, egresses, places)
 	for _, addr := range d.add {
-		if err := a.device.Add(addr); err != nil {
+		if err := a.device.Add(addr, d.subnets[addr]); err != nil {
 			errs = append(errs, err)
 			a.fail(d, egresses, addr, err)
 			continue
 		}
-		added.Insert(addr)
-		a.announcer.Announce(addr)
+		places[addr] = placeOf(addr, d.subnets[addr])
+		a.announcer.AnnounceOn(addr, places[addr].outside(a.Uplink))
 		a.tell(egresses, addr, a.Events.Assigned)
 	}
-	a.renew(members, egresses, present)
-	has := present.Union(added)
-	a.announcer.Retain(has) // others may have removed addresses from the device
-	a.responder.Set(has)
+	a.announcer.Retain(sets.KeySet(places)) // others may have removed addresses from the device
+	a.responder.Set(onUplink(places))
 	a.publish(d.failures)
-	return d.again, errors.Join(errs...)
+	return d.again, errors.Join(append(errs, a.device.Keep())...)
 }
 
 // renew announces the addresses that were there before, after the start and when another Node that may have had them comes.
-func (a *Assigner) renew(members *memberlist.Snapshot, egresses []*v1beta1.Egress, present sets.Set[netip.Addr]) {
+func (a *Assigner) renew(members *memberlist.Snapshot, egresses []*v1beta1.Egress, places map[netip.Addr]place) {
 	gained := members.Gained(a.former)
 	for _, e := range egresses {
-		if addr := pooled(e); present.Has(addr) && gained.Has(e.Spec.ExternalIPPool) {
-			a.announcer.Announce(addr)
+		addr := pooled(e)
+		if at, present := places[addr]; present && gained.Has(e.Spec.ExternalIPPool) {
+			a.announcer.AnnounceOn(addr, at.outside(a.Uplink))
 		}
 	}
 	a.former = members
@@ -233,6 +236,9 @@ func (a *Assigner) leave() {
 			klog.ErrorS(err, "An Egress address stays on a Node that has left", "address", e.Addr)
 		}
 	}
+	if err := a.device.Keep(); err != nil {
+		klog.ErrorS(err, "The devices of Egress addresses are not as they should be")
+	}
 }
 
 func (a *Assigner) fail(d *decision, egresses []*v1beta1.Egress, addr netip.Addr, err error) {
@@ -244,7 +250,7 @@ func (a *Assigner) fail(d *decision, egresses []*v1beta1.Egress, addr netip.Addr
 }
 
 func (a *Assigner) tell(egresses []*v1beta1.Egress, addr netip.Addr, event func(e *v1beta1.Egress, addr netip.Addr)) {
-	klog.InfoS("Changed the addresses of "+DeviceName, "address", addr)
+	klog.InfoS("Changed the Egress addresses of this Node", "address", addr)
 	for _, e := range egresses {
 		if pooled(e) == addr {
 			event(e, addr)

@@ -6,6 +6,7 @@ package assign
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/netip"
 	"sync"
 	"testing"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/client-go/informers"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	"github.com/antrea-oncache/antrea/pkg/agent/dependency"
 	"github.com/antrea-oncache/antrea/pkg/agent/dependency/occupied"
@@ -58,33 +60,35 @@ func membersOf(nodes ...string) *memberlist.Snapshot {
 // fakeDevice is the device, the announcements and the Events.
 type fakeDevice struct {
 	mu    sync.Mutex
-	addrs sets.Set[netip.Addr]
+	addrs map[netip.Addr]place
 	fail  bool
 	told  []string
 	// answered are the addresses for which neighbours get answers.
 	answered sets.Set[netip.Addr]
 }
 
-func (d *fakeDevice) List() (sets.Set[netip.Addr], error) {
+func (d *fakeDevice) List() (map[netip.Addr]place, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.addrs.Clone(), nil
+	return maps.Clone(d.addrs), nil
 }
 
-func (d *fakeDevice) Add(addr netip.Addr) error {
+func (*fakeDevice) Keep() error { return nil }
+
+func (d *fakeDevice) Add(addr netip.Addr, subnet config.EgressSubnet) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.fail {
 		return errors.New("no device of kind dummy")
 	}
-	d.addrs.Insert(addr)
+	d.addrs[addr] = placeOf(addr, subnet)
 	return nil
 }
 
 func (d *fakeDevice) Remove(addr netip.Addr) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.addrs.Delete(addr)
+	delete(d.addrs, addr)
 	return nil
 }
 
@@ -116,7 +120,8 @@ func (d *fakeDevice) answers(addr netip.Addr) bool {
 func (d *fakeDevice) has(addr netip.Addr) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.addrs.Has(addr)
+	_, ok := d.addrs[addr]
+	return ok
 }
 
 // startAssigner starts an Assigner of a Node beside Egress e with the address of pool p. end ends it.
@@ -134,7 +139,7 @@ func startAssigner(t *testing.T, node string, addr netip.Addr, members *fakeMemb
 	objects, err := crd.NewEgressObjects(dynamic)
 	require.NoError(t, err)
 	factory := informers.NewSharedInformerFactory(kubefake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}), 0)
-	d = &fakeDevice{addrs: sets.New(netip.MustParseAddr("10.9.9.9"))} // a former agent's
+	d = &fakeDevice{addrs: map[netip.Addr]place{netip.MustParseAddr("10.9.9.9"): {config.EgressDevice, 32}}} // a former agent's
 	a, err = New(Config{
 		Occupied: occupied.New(), OccupiedSynced: func() bool { return true }, NodeName: node, Limit: 255, Uplink: "none", Members: members, Objects: objects, Nodes: factory.Core().V1().Nodes(), Changed: func() {}, Events: d,
 	})
@@ -212,7 +217,7 @@ func TestNoNode(t *testing.T) {
 	reported := 0
 	for _, node := range []string{"node-1", "node-2"} {
 		d := decide(input{
-			node: node, members: full, limit: func(string) int { return 1 }, refuse: func(netip.Addr) error { return nil }, present: sets.New[netip.Addr](), pools: map[string]*v1beta1.ExternalIPPool{"p": {}},
+			node: node, members: full, limit: func(string) int { return 1 }, refuse: func(netip.Addr) error { return nil }, pools: map[string]*v1beta1.ExternalIPPool{"p": {}},
 			egresses: []*v1beta1.Egress{{ObjectMeta: metav1.ObjectMeta{Name: "e"}, Spec: v1beta1.EgressSpec{EgressIP: "169.254.100.1", ExternalIPPool: "p"}}},
 		})
 		if err := d.failures["e"]; err != nil {
@@ -228,7 +233,7 @@ func TestNoNode(t *testing.T) {
 func TestRefusedAddress(t *testing.T) {
 	addr := netip.MustParseAddr("169.254.100.1")
 	in := input{
-		node: "node-1", members: membersOf("node-1"), limit: func(string) int { return 1 }, refuse: func(netip.Addr) error { return nil }, present: sets.New[netip.Addr](),
+		node: "node-1", members: membersOf("node-1"), limit: func(string) int { return 1 }, refuse: func(netip.Addr) error { return nil }, places: map[netip.Addr]place{},
 		pools: map[string]*v1beta1.ExternalIPPool{"p": {}}, egresses: []*v1beta1.Egress{{ObjectMeta: metav1.ObjectMeta{Name: "e"}, Spec: v1beta1.EgressSpec{EgressIP: addr.String(), ExternalIPPool: "p"}}},
 	}
 	require.Equal(t, []netip.Addr{addr}, decide(in).add, "not judged yet, or by a controller without conditions")
@@ -236,7 +241,7 @@ func TestRefusedAddress(t *testing.T) {
 	status.EgressNode = "node-1"
 	status.Conditions = []v1beta1.EgressCondition{{Type: v1beta1.IPAllocated, Status: corev1.ConditionFalse}}
 	require.Empty(t, decide(in).add)
-	in.present.Insert(addr)
+	in.places[addr] = place{config.EgressDevice, 32}
 	require.Equal(t, []netip.Addr{addr}, decide(in).remove)
 	in.members = &memberlist.Snapshot{Unknown: errors.New("no key")}
 	require.Equal(t, []netip.Addr{addr}, decide(in).remove)

@@ -5,7 +5,6 @@ package assign
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
 	"slices"
 	"time"
@@ -13,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/memberlist"
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
@@ -25,13 +25,15 @@ type input struct {
 	node     string
 	egresses []*v1beta1.Egress
 	pools    map[string]*v1beta1.ExternalIPPool
+	// separate is set if pools may have subnets of their own.
+	separate bool
 	members  *memberlist.Snapshot
 	// limit is the number of addresses that a Node may have.
 	limit func(node string) int
 	// refuse returns why no Node may take an address, nil if one may.
 	refuse func(netip.Addr) error
-	// present are the addresses of pools that this Node has.
-	present sets.Set[netip.Addr]
+	// places are the addresses of pools that this Node has.
+	places map[netip.Addr]place
 	// waiting has the time since which this Node waits for an address.
 	waiting map[netip.Addr]time.Time
 	now     time.Time
@@ -40,6 +42,8 @@ type input struct {
 // decision lists the steps of this Node.
 type decision struct {
 	add, remove []netip.Addr
+	// subnets are the subnets of the addresses that this Node should have.
+	subnets map[netip.Addr]config.EgressSubnet
 	// waiting replaces the input's. again is the time after which to decide again; 0 if only events matter.
 	waiting map[netip.Addr]time.Time
 	again   time.Duration
@@ -66,7 +70,7 @@ func pooled(e *v1beta1.Egress) netip.Addr {
 // decide returns what this Node has to do. A Node takes an address once the one that has it has given it up, has ended, or does not answer for the
 // time of a handover. While the members are unknown, it takes none, and keeps those that Egresses say it has.
 func decide(in input) *decision {
-	d := &decision{waiting: map[netip.Addr]time.Time{}, failures: map[string]error{}}
+	d := &decision{waiting: map[netip.Addr]time.Time{}, failures: map[string]error{}, subnets: map[netip.Addr]config.EgressSubnet{}}
 	mine := sets.New[netip.Addr]()
 	if in.members.Unknown != nil {
 		for _, e := range in.egresses {
@@ -77,11 +81,18 @@ func decide(in input) *decision {
 	} else {
 		mine = d.own(in)
 	}
-	d.remove = sortedAddrs(in.present.Difference(mine))
+	present := sets.KeySet(in.places)
+	d.remove = sortedAddrs(present.Difference(mine))
 	if in.members.Unknown != nil {
 		return d
 	}
-	for _, addr := range sortedAddrs(mine.Difference(in.present)) {
+	for addr, at := range in.places {
+		if mine.Has(addr) && at != placeOf(addr, d.subnets[addr]) {
+			d.remove = append(d.remove, addr) // it comes back at its place
+			present.Delete(addr)
+		}
+	}
+	for _, addr := range sortedAddrs(mine.Difference(present)) {
 		if !in.held(addr) {
 			d.add = append(d.add, addr)
 			continue
@@ -120,7 +131,7 @@ func (d *decision) own(in input) sets.Set[netip.Addr] {
 	mine := sets.New[netip.Addr]()
 	for _, e := range scheduled {
 		node, ok := nodes[e.Name]
-		refused := in.refused(e)
+		subnet, refused := in.refused(e)
 		switch {
 		case !ok && in.held(e.Addr):
 			// An administrator has given it to a Node.
@@ -138,28 +149,23 @@ func (d *decision) own(in input) sets.Set[netip.Addr] {
 			d.failures[e.Name] = refused
 		default:
 			mine.Insert(e.Addr)
+			d.subnets[e.Addr] = subnet
 		}
 	}
 	return mine
 }
 
-// refused returns why no Node may have the address of an Egress, nil if one may.
-func (in input) refused(e Egress) error {
-	if err := unbuilt(in.pools[e.Pool]); err != nil {
-		return err
-	}
-	return in.refuse(e.Addr)
-}
-
-// unbuilt says why no Node has addresses of a pool.
-func unbuilt(pool *v1beta1.ExternalIPPool) error {
+// refused returns the subnet of an Egress, or why no Node may have its address.
+func (in input) refused(e Egress) (config.EgressSubnet, error) {
+	pool := in.pools[e.Pool]
 	if pool == nil {
-		return errors.New("its ExternalIPPool does not exist")
+		return config.EgressSubnet{}, errors.New("its ExternalIPPool does not exist")
 	}
-	if pool.Spec.SubnetInfo != nil {
-		return fmt.Errorf("ExternalIPPool %s has subnetInfo, and this version does not build EgressSeparateSubnet", pool.Name)
+	subnet, err := SubnetOf(pool, in.separate)
+	if err == nil {
+		err = in.refuse(e.Addr)
 	}
-	return nil
+	return subnet, err
 }
 
 // held reports whether another Node that is alive has the address as far as Egresses say.

@@ -5,116 +5,307 @@ package assign
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	"github.com/antrea-oncache/antrea/pkg/agent/leftover"
 	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
 
-// DeviceName is the name of the device that has the addresses, as in Antrea. The kernel answers for them on all devices; this one is down.
-const DeviceName = "antrea-egress0"
-
-// dummy is the kind of DeviceName.
+// dummy is the kind of config.EgressDevice.
 const dummy = "dummy"
 
-// device is the device of the network namespace of the calling thread.
-type device struct{}
-
-// find returns the device; nil if there is none.
-func (device) find() (netlink.Link, error) {
-	link, err := netlink.LinkByName(DeviceName)
-	if gone := (netlink.LinkNotFoundError{}); errors.As(err, &gone) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("find device %s: %w", DeviceName, err)
-	}
-	if link.Type() != dummy {
-		return nil, fmt.Errorf("device %s is of kind %s, want %s: remove or rename it", DeviceName, link.Type(), dummy)
-	}
-	return link, nil
+// place is the device that has an address, and the length of the subnet.
+type place struct {
+	device string
+	bits   int
 }
 
-// List returns the addresses of the device.
-func (d device) List() (sets.Set[netip.Addr], error) {
+// placeOf returns the place of an address of a subnet.
+func placeOf(addr netip.Addr, subnet config.EgressSubnet) place {
+	p := place{config.EgressDevice, addr.BitLen()}
+	if subnet.IsSeparate() {
+		p.bits = subnet.Gateway.Bits()
+	}
+	if subnet.VLAN > 0 {
+		p.device = subnet.Link("")
+	}
+	return p
+}
+
+// outside returns the device by which neighbours reach the place.
+func (p place) outside(uplink string) string {
+	if p.device == config.EgressDevice {
+		return uplink
+	}
+	return p.device
+}
+
+// onUplink leaves out addresses of VLANs, for which the kernel answers.
+func onUplink(places map[netip.Addr]place) sets.Set[netip.Addr] {
 	found := sets.New[netip.Addr]()
-	link, err := d.find()
-	if link == nil {
-		return found, err
+	for addr, at := range places {
+		if at.device == config.EgressDevice {
+			found.Insert(addr)
+		}
 	}
-	list, err := rtnl.Addresses(link)
+	return found
+}
+
+// devices are the devices with Egress addresses, in the network namespace of the calling thread.
+type devices struct {
+	// uplink is the transport interface, below which VLANs are.
+	uplink string
+	// ownMAC gives each device of a VLAN a MAC address of its own.
+	ownMAC bool
+}
+
+// managed returns the devices that have addresses, by name.
+func (devices) managed() (map[string]netlink.Link, error) {
+	links, err := rtnl.Links()
 	if err != nil {
-		return nil, fmt.Errorf("list the addresses of %s: %w", DeviceName, err)
+		return nil, fmt.Errorf("list network devices: %w", err)
 	}
-	for _, entry := range list {
-		if addr, ok := netip.AddrFromSlice(entry.IP); ok && !addr.Unmap().Is6() || ok && !addr.IsLinkLocalUnicast() {
-			found.Insert(addr.Unmap())
+	found := map[string]netlink.Link{}
+	for _, link := range links {
+		name := link.Attrs().Name
+		if name == config.EgressDevice && link.Type() != dummy {
+			return nil, fmt.Errorf("device %s is of kind %s, want %s: remove or rename it", name, link.Type(), dummy)
+		}
+		if isEgressVLAN(link) || name == config.EgressDevice {
+			found[name] = link
 		}
 	}
 	return found, nil
 }
 
-// Add gives the device an address, and makes the device if it is missing.
-func (d device) Add(addr netip.Addr) error {
-	link, err := d.find()
+// isEgressVLAN reports whether a device is one that an agent has made for a VLAN.
+func isEgressVLAN(link netlink.Link) bool {
+	number, ok := config.EgressVLAN(link.Attrs().Name)
+	vlan, isVLAN := link.(*netlink.Vlan)
+	return ok && isVLAN && vlan.VlanId == number && vlan.VlanProtocol == netlink.VLAN_PROTOCOL_8021Q
+}
+
+// List returns the places of the addresses.
+func (d devices) List() (map[netip.Addr]place, error) {
+	links, err := d.managed()
+	if err != nil {
+		return nil, err
+	}
+	found := map[netip.Addr]place{}
+	for name, link := range links {
+		list, err := rtnl.Addresses(link)
+		if err != nil {
+			return nil, fmt.Errorf("list the addresses of %s: %w", name, err)
+		}
+		for _, entry := range list {
+			bits, _ := entry.Mask.Size()
+			if addr, ok := netip.AddrFromSlice(entry.IP); ok && !addr.Unmap().Is6() || ok && !addr.IsLinkLocalUnicast() {
+				found[addr.Unmap()] = place{name, bits}
+			}
+		}
+	}
+	return found, nil
+}
+
+// Add gives the Node an address of a subnet, and makes its device if that is missing.
+func (d devices) Add(addr netip.Addr, subnet config.EgressSubnet) error {
+	links, err := d.managed()
 	if err != nil {
 		return err
 	}
-	if link == nil {
-		attributes := netlink.NewLinkAttrs()
-		attributes.Name = DeviceName
-		if err := netlink.LinkAdd(&netlink.Dummy{LinkAttrs: attributes}); err != nil {
-			return fmt.Errorf("make device %s of kind %s: %w", DeviceName, dummy, err)
-		}
-		if link, err = d.find(); err != nil {
+	at := placeOf(addr, subnet)
+	link := links[at.device]
+	if link != nil && !d.below(link) {
+		if err := deleteDevice(link); err != nil {
 			return err
 		}
-		if link == nil {
-			return fmt.Errorf("device %s has gone", DeviceName)
+		link = nil
+	}
+	if link == nil {
+		if err := d.make(at.device, subnet.VLAN); err != nil {
+			return err
+		}
+		if link, err = netlink.LinkByName(at.device); err != nil {
+			return fmt.Errorf("find device %s: %w", at.device, err)
 		}
 	}
-	if err := netlink.AddrAdd(link, entryOf(addr)); err != nil && !errors.Is(err, syscall.EEXIST) {
-		return fmt.Errorf("give %s the address %s: %w", DeviceName, addr, err)
+	if err := d.keep(link); err != nil {
+		return err
+	}
+	if err := netlink.AddrAdd(link, entryOf(addr, at.bits)); err != nil && !errors.Is(err, syscall.EEXIST) {
+		return fmt.Errorf("give %s the address %s: %w", at.device, addr, err)
 	}
 	return nil
 }
 
-// Remove takes an address from the device. Each has a prefix of its own, so that it goes alone.
-func (d device) Remove(addr netip.Addr) error {
-	link, err := d.find()
-	if link == nil {
-		return err
+// below reports whether a device of a VLAN is on the transport interface, which may be another one than before.
+func (d devices) below(link netlink.Link) bool {
+	if !isEgressVLAN(link) {
+		return true
 	}
-	if err := netlink.AddrDel(link, entryOf(addr)); err != nil && !errors.Is(err, syscall.EADDRNOTAVAIL) {
-		return fmt.Errorf("take the address %s from %s: %w", addr, DeviceName, err)
+	parent, err := netlink.LinkByName(d.uplink)
+	return err == nil && parent.Attrs().Index == link.Attrs().ParentIndex
+}
+
+// make makes a device; VLAN 0 is for the one that all other addresses have.
+func (d devices) make(name string, vlan int) error {
+	attributes := netlink.NewLinkAttrs()
+	attributes.Name = name
+	var link netlink.Link = &netlink.Dummy{LinkAttrs: attributes}
+	if vlan > 0 {
+		parent, err := netlink.LinkByName(d.uplink)
+		if err != nil {
+			return fmt.Errorf("make device %s: find the transport interface %s: %w", name, d.uplink, err)
+		}
+		attributes.ParentIndex = parent.Attrs().Index
+		if !d.ownMAC {
+			attributes.HardwareAddr = parent.Attrs().HardwareAddr
+		} else if attributes.HardwareAddr, err = newMAC(); err != nil {
+			return fmt.Errorf("make device %s: %w", name, err)
+		}
+		link = &netlink.Vlan{LinkAttrs: attributes, VlanId: vlan, VlanProtocol: netlink.VLAN_PROTOCOL_8021Q}
+	}
+	if err := netlink.LinkAdd(link); errors.Is(err, syscall.EEXIST) {
+		return fmt.Errorf("make device %s of kind %s: another device has the name, or is the one of VLAN %d on %s: %w", name, link.Type(), vlan, d.uplink, err)
+	} else if err != nil {
+		return fmt.Errorf("make device %s of kind %s: %w", name, link.Type(), err)
 	}
 	return nil
 }
 
-// RemoveDevice removes the device of a former agent, and its addresses. Connections with these sources end: another Node may have the addresses next.
-func RemoveDevice() error {
-	link, err := device{}.find()
-	if link == nil {
-		return err
+// newMAC returns a MAC address that is locally administered, and of one device.
+func newMAC() (net.HardwareAddr, error) {
+	mac := make(net.HardwareAddr, 6)
+	if _, err := rand.Read(mac); err != nil {
+		return nil, fmt.Errorf("choose a MAC address: %w", err)
 	}
-	addrs, err := device{}.List()
+	mac[0] = mac[0]&^1 | 2
+	return mac, nil
+}
+
+// keep gives a device the state that it must have: addresses stay when the first one of their subnet goes, and a VLAN takes answers from outside the subnet,
+// to which the Node's own routes lead elsewhere, but no routes and addresses from routers.
+func (devices) keep(link netlink.Link) error {
+	name := link.Attrs().Name
+	settings := []setting{{"ipv4", "promote_secondaries", "1"}}
+	if isEgressVLAN(link) {
+		settings = append(settings, setting{"ipv4", "rp_filter", "2"}, setting{"ipv6", "accept_ra", "0"}, setting{"ipv6", "autoconf", "0"})
+	}
+	for _, s := range settings {
+		if err := s.apply(name); err != nil {
+			return err
+		}
+	}
+	if isEgressVLAN(link) && link.Attrs().Flags&net.FlagUp == 0 {
+		if err := netlink.LinkSetUp(link); err != nil {
+			return fmt.Errorf("set device %s up: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// setting is a kernel setting of a device.
+type setting struct{ family, key, value string }
+
+func (s setting) apply(device string) error {
+	path := filepath.Join("/proc/sys/net", s.family, "conf", device, s.key)
+	have, err := os.ReadFile(path)
+	if err == nil && strings.TrimSpace(string(have)) == s.value || s.family == "ipv6" && errors.Is(err, fs.ErrNotExist) {
+		return nil // without IPv6, the kernel has no such settings
+	}
+	if err := os.WriteFile(path, []byte(s.value), 0); err != nil {
+		return fmt.Errorf("set sysctl %s to %s: %w", path, s.value, err)
+	}
+	return nil
+}
+
+// Keep repairs foreign changes of the devices, and removes devices of VLANs without addresses.
+func (d devices) Keep() error {
+	links, err := d.managed()
 	if err != nil {
 		return err
 	}
-	if err := netlink.LinkDel(link); err != nil {
-		return fmt.Errorf("delete device %s: %w", DeviceName, err)
+	has, err := d.List()
+	if err != nil {
+		return err
 	}
+	used := sets.New[string]()
+	for _, at := range has {
+		used.Insert(at.device)
+	}
+	var errs []error
+	for name, link := range links {
+		if used.Has(name) {
+			errs = append(errs, d.keep(link))
+		} else if isEgressVLAN(link) {
+			errs = append(errs, deleteDevice(link))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func deleteDevice(link netlink.Link) error {
+	if err := netlink.LinkDel(link); err != nil && !errors.Is(err, syscall.ENODEV) {
+		return fmt.Errorf("delete device %s: %w", link.Attrs().Name, err)
+	}
+	return nil
+}
+
+// Remove takes an address from its device.
+func (d devices) Remove(addr netip.Addr) error {
+	links, err := d.managed()
+	if err != nil {
+		return err
+	}
+	has, err := d.List()
+	if err != nil {
+		return err
+	}
+	at, ok := has[addr]
+	if !ok {
+		return nil
+	}
+	if err := netlink.AddrDel(links[at.device], entryOf(addr, at.bits)); err != nil && !errors.Is(err, syscall.EADDRNOTAVAIL) {
+		return fmt.Errorf("take the address %s from %s: %w", addr, at.device, err)
+	}
+	return nil
+}
+
+// RemoveDevices removes the devices of a former agent, and their addresses. Connections with these sources end: another Node may have the addresses next.
+func RemoveDevices() error {
+	links, err := devices{}.managed()
+	if len(links) == 0 {
+		return err
+	}
+	has, err := devices{}.List()
+	if err != nil {
+		return err
+	}
+	for _, link := range links {
+		if err := deleteDevice(link); err != nil {
+			return err
+		}
+	}
+	addrs := sets.KeySet(has)
 	if err := conntrack.End(conntrack.HostZone, func(c *conntrack.Connection) bool { return hasSource(c, addrs) }); err != nil {
-		return fmt.Errorf("end connections with addresses of %s: %w", DeviceName, err)
+		return fmt.Errorf("end connections with former Egress addresses: %w", err)
 	}
 	return nil
 }
@@ -126,17 +317,18 @@ func hasSource(c *conntrack.Connection, addrs sets.Set[netip.Addr]) bool {
 
 // Leftovers finds what a former agent has left on the Node.
 func Leftovers(context.Context) ([]leftover.Item, error) {
-	link, err := device{}.find()
-	if link == nil {
+	links, err := devices{}.managed()
+	if len(links) == 0 {
 		return nil, err
 	}
-	return []leftover.Item{{Name: "device " + DeviceName + ", with addresses of Egresses", Remove: RemoveDevice}}, nil
+	names := slices.Sorted(maps.Keys(links))
+	return []leftover.Item{{Name: "device " + strings.Join(names, ", ") + ", with addresses of Egresses", Remove: RemoveDevices}}, nil
 }
 
-func entryOf(addr netip.Addr) *netlink.Addr {
-	entry := &netlink.Addr{IPNet: &net.IPNet{IP: addr.AsSlice(), Mask: net.CIDRMask(addr.BitLen(), addr.BitLen())}}
+func entryOf(addr netip.Addr, bits int) *netlink.Addr {
+	entry := &netlink.Addr{IPNet: &net.IPNet{IP: addr.AsSlice(), Mask: net.CIDRMask(bits, addr.BitLen())}}
 	if addr.Is6() {
-		// The device has no neighbours that could have the address.
+		// The former Node may have it for a moment, and the one with the address is to answer at once.
 		entry.Flags = unix.IFA_F_NODAD
 	}
 	return entry

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/memberlist"
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
@@ -171,7 +172,7 @@ func (s *simulation) act(n *simNode) {
 	}
 	d := decide(input{
 		refuse: func(netip.Addr) error { return nil }, node: n.name, egresses: egresses, pools: map[string]*v1beta1.ExternalIPPool{"p": {}}, members: s.snapshot(n),
-		limit: func(string) int { return 255 }, present: n.device, waiting: n.waiting, now: time.Unix(0, 0).Add(time.Duration(s.now) * tick),
+		limit: func(string) int { return 255 }, places: placesOf(n.device), waiting: n.waiting, now: time.Unix(0, 0).Add(time.Duration(s.now) * tick),
 	})
 	n.waiting = d.waiting
 	n.device.Insert(d.add...)
@@ -295,4 +296,13 @@ func (s *simulation) rest() {
 	for range int(15 * time.Second / tick) {
 		s.step()
 	}
+}
+
+// placesOf returns the places of addresses without a subnet of their own.
+func placesOf(addrs sets.Set[netip.Addr]) map[netip.Addr]place {
+	places := map[netip.Addr]place{}
+	for addr := range addrs {
+		places[addr] = placeOf(addr, config.EgressSubnet{})
+	}
+	return places
 }
