@@ -106,7 +106,7 @@ func (s *stack) repairEgressSubnets() error {
 	return errors.Join(append(slices.Collect(maps.Values(unreached)), err)...)
 }
 
-// egressTable returns the table of a subnet, a free one if it has none: one without routes of other programs. rules are the rules that are there.
+// egressTable returns the table of a subnet, a free one if it has none. rules are the rules that are there.
 func (s *stack) egressTable(subnet config.EgressSubnet, rules []netlink.Rule) (int, error) {
 	if table, ok := s.egress.tables[subnet]; ok {
 		return table, nil
@@ -121,8 +121,7 @@ func (s *stack) egressTable(subnet config.EgressSubnet, rules []netlink.Rule) (i
 		if err != nil {
 			return 0, err
 		}
-		own := slices.ContainsFunc(rules, func(r netlink.Rule) bool { return r.Table == table && r.Protocol == protocolOwn })
-		if !own && slices.ContainsFunc(routes, func(r netlink.Route) bool { return r.Protocol != protocolOwn }) {
+		if isForeignTable(table, rules, routes) {
 			foreign++
 			continue
 		}
@@ -132,8 +131,20 @@ func (s *stack) egressTable(subnet config.EgressSubnet, rules []netlink.Rule) (i
 		s.egress.tables[subnet] = table
 		return table, nil
 	}
-	return 0, fmt.Errorf("of the routing tables %d to %d, %d have Egress addresses in other subnets and %d have routes of other programs: none is free",
+	return 0, fmt.Errorf("of the routing tables %d to %d, %d have Egress addresses in other subnets and %d have routes or rules of other programs: none is free",
 		firstEgressTable, lastEgressTable, len(taken), foreign)
+}
+
+// isForeignTable reports whether other programs use a table: it may have no routes now because their device is down.
+func isForeignTable(table int, rules []netlink.Rule, routes []netlink.Route) bool {
+	foreign := slices.ContainsFunc(routes, func(r netlink.Route) bool { return r.Protocol != protocolOwn })
+	for _, r := range rules {
+		if r.Table == table && isOwnEgressRule(r) {
+			return false
+		}
+		foreign = foreign || r.Table == table
+	}
+	return foreign
 }
 
 // syncEgressTable makes the routes of a table. The last one is there first.
@@ -213,10 +224,14 @@ func (f family) egressRules() ([]netlink.Rule, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list %s routing rules: %w", f.name, err)
 	}
-	return slices.DeleteFunc(rules, func(r netlink.Rule) bool {
-		return r.Table < firstEgressTable || r.Table > lastEgressTable || r.Mask == nil || *r.Mask != egressMask || r.Mark == 0
-	}), nil
+	return slices.DeleteFunc(rules, func(r netlink.Rule) bool { return r.Table < firstEgressTable || r.Table > lastEgressTable }), nil
 }
+
+// hasEgressMark reports whether a rule is for packets with the mark of an Egress.
+func hasEgressMark(r netlink.Rule) bool { return r.Mask != nil && *r.Mask == egressMask && r.Mark != 0 }
+
+// isOwnEgressRule reports whether an agent has made the rule.
+func isOwnEgressRule(r netlink.Rule) bool { return hasEgressMark(r) && r.Protocol == protocolOwn }
 
 func (f family) egressRule(mark uint8, table int) *netlink.Rule {
 	r := f.newRule(egressPriority, table, protocolOwn)
@@ -237,14 +252,14 @@ func (s *stack) addEgressRule(mark uint8, table int, have []netlink.Rule) error 
 }
 
 func isEgressRule(r *netlink.Rule, mark uint8, table int) bool {
-	return r.Priority == egressPriority && r.Protocol == protocolOwn && r.Mark == uint32(mark) && r.Table == table
+	return r.Priority == egressPriority && isOwnEgressRule(*r) && r.Mark == uint32(mark) && r.Table == table
 }
 
 // removeEgressRules removes the agent's other rules, and foreign ones that would lead packets with its marks elsewhere.
 func (f family) removeEgressRules(have []netlink.Rule, wanted map[uint8]int) error {
 	return f.deleteRules(slices.DeleteFunc(slices.Clone(have), func(r netlink.Rule) bool {
 		table, used := wanted[uint8(r.Mark)]
-		return used && isEgressRule(&r, uint8(r.Mark), table) || !used && r.Protocol != protocolOwn
+		return !hasEgressMark(r) || used && isEgressRule(&r, uint8(r.Mark), table) || !used && r.Protocol != protocolOwn
 	}))
 }
 
@@ -262,7 +277,7 @@ func (f family) deleteRules(rules []netlink.Rule) error {
 // ownEgressRules returns the rules that an agent has made.
 func (f family) ownEgressRules() ([]netlink.Rule, error) {
 	rules, err := f.egressRules()
-	return slices.DeleteFunc(rules, func(r netlink.Rule) bool { return r.Protocol != protocolOwn }), err
+	return slices.DeleteFunc(rules, func(r netlink.Rule) bool { return !isOwnEgressRule(r) }), err
 }
 
 // removeEgressSubnets removes what a former agent has left.

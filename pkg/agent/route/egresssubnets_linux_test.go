@@ -120,12 +120,13 @@ func TestForeignTables(t *testing.T) {
 	run(t, "ip", "route", "add", "198.51.100.0/24", "dev", "uplink0", "table", "101")
 	run(t, "ip", "rule", "add", "fwmark", "0x9/0xff", "lookup", "101")
 	run(t, "ip", "rule", "add", "fwmark", "0x1/0xff", "lookup", "101")
+	run(t, "ip", "rule", "add", "from", "192.0.2.7", "lookup", "102") // whose device is down: the table is empty
 	c := newSubnetClient(t)
 	require.NoError(t, c.Initialize())
 	marks := map[uint8]config.EgressMark{1: separateMark("172.21.0.2", "172.21.0.1/16", 0)}
 	setMarks(t, c, marks)
 	want := egressRouting(t)
-	require.Contains(t, want, "0x1/0xff lookup 102")
+	require.Contains(t, want, "0x1/0xff lookup 103")
 	require.NotContains(t, want, "0x1/0xff lookup 101")
 	setMarks(t, c, nil)
 	require.NoError(t, newTestClient(t, Options{}).Initialize())
@@ -136,6 +137,7 @@ func TestForeignTables(t *testing.T) {
 	}
 	left := egressRouting(t)
 	require.Contains(t, left, "0x9/0xff lookup 101")
+	require.Contains(t, left, "from 192.0.2.7 lookup 102")
 	require.Contains(t, left, "198.51.100.0/24")
 	require.NotContains(t, left, "172.21")
 }
@@ -155,7 +157,7 @@ func TestEgressSubnetsEnd(t *testing.T) {
 	unreached, err := c.SetEgressMarks(t.Context(), marks)
 	require.NoError(t, err)
 	require.Len(t, unreached, 1)
-	require.ErrorContains(t, unreached[21], "20 have Egress addresses in other subnets and 0 have routes of other programs: none is free")
+	require.ErrorContains(t, unreached[21], "20 have Egress addresses in other subnets and 0 have routes or rules of other programs: none is free")
 	delete(marks, 5)
 	setMarks(t, c, marks)
 }

@@ -109,6 +109,9 @@ func New(settings Config) (*Controller, error) {
 	for _, i := range settings.Interfaces.ListInterfaces() {
 		c.setInterface(i)
 	}
+	c.realizer.remember(&world{
+		egresses: c.former.egresses, groups: c.former.groups, subnets: c.former.subnets, interfaces: c.world.interfaces,
+	}, settings.PodNetworks)
 	settings.Interfaces.Subscribe(func(event interfacestore.Event) {
 		if event.Deleted != nil {
 			c.change(func(w *world) { delete(w.interfaces, event.Deleted.InterfaceName) })

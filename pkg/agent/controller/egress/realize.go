@@ -41,6 +41,8 @@ type realizer struct {
 	// tunnel are the addresses to which other Nodes send, pods the Egresses of interfaces.
 	tunnel map[netip.Addr]bool
 	pods   map[string]podFlows
+	// former are the Egresses that interfaces had when a former agent ended, of those that have none of pods yet.
+	former map[string]podFlows
 	shaper shaper
 	// kept are addresses that packets do not get any more, with rules that lead established connections nowhere else.
 	kept sets.Set[netip.Addr]
@@ -104,12 +106,13 @@ func (r *realizer) makeSources(ctx context.Context, w *world, podNetworks []neti
 }
 
 // prepare makes the sources of a plan, besides those that are there, and returns why some cannot be used. Each has its bandwidth before packets get
-// it. err says why one that is in use has another bandwidth than the plan's. With stored Egresses, a mark keeps its subnet.
+// it. err says why one that is in use has another bandwidth than the plan's. With stored Egresses, a mark keeps the subnet that the host has for it; others may
+// have removed its rule or routes while no agent ran.
 func (r *realizer) prepare(ctx context.Context, p *plan, stored bool) (refused map[netip.Addr]error, err error) {
 	refused = map[netip.Addr]error{}
 	wanted := maps.Clone(r.rules)
 	for addr, mark := range p.marks {
-		if former := r.rules[mark]; !stored || former.Addr != addr {
+		if former := r.rules[mark]; !stored || former.Addr != addr || !former.Subnet.IsSeparate() {
 			wanted[mark] = p.meaning(addr)
 		}
 	}
@@ -158,16 +161,25 @@ func (r *realizer) setRules(ctx context.Context, wanted map[uint8]config.EgressM
 	return unreached, nil
 }
 
+// remember takes what a former agent has stored: connections of Pods that have another Egress by now end, as if it had changed now.
+func (r *realizer) remember(stored *world, podNetworks []netip.Prefix) {
+	r.former = decide(stored, podNetworks, func(netip.Addr) (uint8, error) { return 0, nil }).pods
+}
+
 // setPods changes the flows of interfaces.
 func (r *realizer) setPods(w *world, p *plan) (failed map[string]error) {
 	failed = map[string]error{}
-	names := sets.KeySet(p.pods).Union(sets.KeySet(r.pods))
+	names := sets.KeySet(p.pods).Union(sets.KeySet(r.pods)).Union(sets.KeySet(r.former))
 	for name := range names {
-		former := r.pods[name]
+		former, remembered := r.former[name]
+		if !remembered {
+			former = r.pods[name]
+		}
 		if err := r.setPod(name, p); err != nil {
 			failed[name] = err
 			continue
 		}
+		delete(r.former, name)
 		if now := r.pods[name]; !slices.Equal(former.sources, now.sources) {
 			r.connections.change(w.interfaces[name].addrs, former.sources, now.sources, r.isSeparate, r.now())
 		}

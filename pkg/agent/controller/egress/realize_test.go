@@ -353,22 +353,24 @@ func TestStorage(t *testing.T) {
 	w := newTestWorld()
 	w.egresses["e"], w.groups["e"] = makeEgress("e", 5, "192.168.1.1"), sets.New(podNamed("p"), podNamed("q"))
 	w.egresses["elsewhere"] = makeEgress("elsewhere", 5, "192.168.1.2")
+	w.egresses["forOthers"] = makeEgress("forOthers", 6, "192.168.1.3")
+	w.local.Insert(netip.MustParseAddr("192.168.1.3"))
 	w.egresses["e"].Spec.ExternalIPPool = "vlan"
 	w.subnets = map[string]poolSubnet{"vlan": {EgressSubnet: config.EgressSubnet{Gateway: netip.MustParsePrefix("172.20.10.1/24"), VLAN: 10}}}
 	require.NoError(t, s.save(w))
 	next := storage{file: s.file}
 	egresses, groups, subnets := next.load()
-	require.Equal(t, map[string]sets.Set[types.NamespacedName]{"e": w.groups["e"]}, groups)
-	require.Len(t, egresses, 1)
+	require.Equal(t, map[string]sets.Set[types.NamespacedName]{"e": w.groups["e"], "forOthers": {}}, groups)
+	require.Len(t, egresses, 2)
 	require.Equal(t, "192.168.1.1", egresses["e"].Spec.EgressIP)
-	require.Equal(t, w.subnets, subnets)
+	require.Equal(t, w.subnets["vlan"], subnets["vlan"])
 	require.Equal(t, "vlan", egresses["e"].Spec.ExternalIPPool)
 	require.True(t, egresses["e"].CreationTimestamp.Equal(&w.egresses["e"].CreationTimestamp))
 
 	require.NoError(t, os.Remove(s.file))
 	require.NoError(t, s.save(w), "the same content is not written again")
 	require.NoFileExists(t, s.file)
-	delete(w.egresses, "e")
+	clear(w.egresses)
 	require.NoError(t, s.save(w))
 	_, groups, _ = next.load()
 	require.NotNil(t, groups)
@@ -395,6 +397,14 @@ func TestStoredWorld(t *testing.T) {
 	r = newRealizer(n, n, time.Now, n.endNone)
 	w.local.Insert(separate.Addr)
 	w.egresses["e"], w.groups["e"] = makeEgress("e", 0, separate.Addr.String()), sets.New(podNamed("p"))
+	_, _, err = r.realize(t.Context(), w, testNetworks)
+	require.NoError(t, err)
+	require.Equal(t, separate, n.rules[8])
+
+	// Others have removed the rule of its subnet while no agent ran.
+	n.rules[8] = config.EgressMark{Addr: separate.Addr}
+	r = newRealizer(n, n, time.Now, n.endNone)
+	w.egresses["e"].Spec.ExternalIPPool, w.subnets = "vlan", map[string]poolSubnet{"vlan": {EgressSubnet: separate.Subnet}}
 	_, _, err = r.realize(t.Context(), w, testNetworks)
 	require.NoError(t, err)
 	require.Equal(t, separate, n.rules[8])

@@ -73,12 +73,12 @@ func (s *storage) load() (egresses map[string]*v1beta1.Egress, groups map[string
 	return egresses, groups, subnets
 }
 
-// save stores what concerns this Node, if that has changed.
+// save stores what concerns this Node, if that has changed: Egresses of its Pods, and with its addresses.
 func (s *storage) save(w *world) error {
 	stored := []storedEgress{}
 	for _, e := range oldestFirst(w.egresses) {
 		pods := w.groups[e.Name].UnsortedList()
-		if len(pods) == 0 {
+		if len(pods) == 0 && !w.local.Has(addrOf(e)) {
 			continue
 		}
 		slices.SortFunc(pods, func(a, b types.NamespacedName) int { return bytes.Compare([]byte(a.String()), []byte(b.String())) })

@@ -4,6 +4,7 @@
 package egress
 
 import (
+	"fmt"
 	"net/netip"
 	"path/filepath"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
@@ -121,4 +123,37 @@ func TestSeparateConnectionsEnd(t *testing.T) {
 			require.Zero(t, again, "nothing is left to be looked at")
 		})
 	}
+}
+
+// TestRestartEndsSeparateConnections: a Pod got another Egress, or none, while no agent ran. Connections with the former source end, because the packets would
+// leave by the Nodes' subnet; connections of Pods with the same Egress as before stay.
+func TestRestartEndsSeparateConnections(t *testing.T) {
+	const addr, next = "172.20.10.2", "192.168.1.9"
+	f := &fakeTable{fakeNode: *newFakeNode(t), connections: map[string]*conntrack.Connection{}}
+	f.now = time.Unix(1000, 0)
+	r := newRealizer(f, f, func() time.Time { return f.now }, f.end)
+	w := newTestWorld()
+	w.local.Insert(netip.MustParseAddr(addr), netip.MustParseAddr(next))
+	w.subnets = map[string]poolSubnet{"vlan": {EgressSubnet: config.EgressSubnet{Gateway: netip.MustParsePrefix("172.20.10.1/24"), VLAN: 10}}}
+	w.egresses["e"], w.egresses["next"], w.groups["e"] = makeEgress("e", 0, addr), makeEgress("next", 1, next), sets.New[types.NamespacedName]()
+	w.egresses["e"].Spec.ExternalIPPool = "vlan"
+	for i, name := range []string{"same", "another", "none"} {
+		pod := fmt.Sprint("10.10.0.", i+1)
+		w.interfaces[name] = podInterface{pod: podNamed(name), ofPort: uint32(i + 1), addrs: []netip.Addr{netip.MustParseAddr(pod)}}
+		w.groups["e"].Insert(podNamed(name))
+		f.open(name, unix.IPPROTO_TCP, pod, addr)
+	}
+	_, _, err := r.realize(t.Context(), w, testNetworks)
+	require.NoError(t, err)
+	clear(f.tunnel)
+	clear(f.pods)
+	r = newRealizer(f, f, func() time.Time { return f.now }, f.end)
+	r.remember(w, testNetworks)
+	w.groups["e"], w.groups["next"] = sets.New(podNamed("same")), sets.New(podNamed("another"))
+	_, _, err = r.realize(t.Context(), w, testNetworks)
+	require.NoError(t, err)
+	_, err = r.endConnections(w)
+	require.NoError(t, err)
+	require.Equal(t, []string{"same"}, sets.List(sets.KeySet(f.connections)))
+	require.Empty(t, r.former)
 }

@@ -102,7 +102,7 @@ func isEgressVLAN(link netlink.Link) bool {
 	return ok && isVLAN && vlan.VlanId == number && vlan.VlanProtocol == netlink.VLAN_PROTOCOL_8021Q
 }
 
-// List returns the places of the addresses.
+// List returns the places of the addresses. Those below another device than the transport interface are not where they should be: they do not count.
 func (d devices) List() (map[netip.Addr]place, error) {
 	links, err := d.managed()
 	if err != nil {
@@ -110,6 +110,9 @@ func (d devices) List() (map[netip.Addr]place, error) {
 	}
 	found := map[netip.Addr]place{}
 	for name, link := range links {
+		if !d.below(link) {
+			continue
+		}
 		list, err := rtnl.Addresses(link)
 		if err != nil {
 			return nil, fmt.Errorf("list the addresses of %s: %w", name, err)
@@ -155,13 +158,13 @@ func (d devices) Add(addr netip.Addr, subnet config.EgressSubnet) error {
 	return nil
 }
 
-// below reports whether a device of a VLAN is on the transport interface, which may be another one than before.
+// below reports whether a device of a VLAN is on the transport interface, which may be another one than before; also if that is not there.
 func (d devices) below(link netlink.Link) bool {
 	if !isEgressVLAN(link) {
 		return true
 	}
 	parent, err := netlink.LinkByName(d.uplink)
-	return err == nil && parent.Attrs().Index == link.Attrs().ParentIndex
+	return err != nil || parent.Attrs().Index == link.Attrs().ParentIndex
 }
 
 // make makes a device; VLAN 0 is for the one that all other addresses have.

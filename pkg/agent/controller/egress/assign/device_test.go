@@ -140,6 +140,9 @@ func TestVLANDevice(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, netlink.LinkSetUp(another))
 	d.uplink = "eth1"
+	found, err := d.List()
+	require.NoError(t, err)
+	require.Empty(t, found, "the assigner has to add it again")
 	require.NoError(t, d.Add(addr, inVLAN), "another transport interface")
 	link, err := netlink.LinkByName("antrea-ext.10")
 	require.NoError(t, err)
