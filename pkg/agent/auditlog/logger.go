@@ -24,7 +24,7 @@ const boundaryName = "auditlog"
 
 // Switch is the part of pkg/ovs/openflow.Switch that a Logger needs.
 type Switch interface {
-	PacketIns(ctx context.Context, id uint16, capacity int) (*of.PacketIns, error)
+	PacketIns(ctx context.Context, id uint16, capacity int, sender of.Sender) (*of.PacketIns, error)
 }
 
 // Interfaces is the part of interfacestore.InterfaceStore that a Logger needs.
@@ -55,7 +55,7 @@ func NewLogger(sw Switch, decisions Decisions, interfaces Interfaces, directory 
 // Run works until ctx ends, and then writes what waits for equal lines. It waits for the switch, also when the switch restarts. It fails
 // if the switch was closed.
 func (l *Logger) Run(ctx context.Context) error {
-	packets, err := l.sw.PacketIns(ctx, openflow.PolicyLogController, queued)
+	packets, err := l.sw.PacketIns(ctx, openflow.PolicyLogController, queued, openflow.ReportedPod)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil
@@ -74,11 +74,11 @@ func (l *Logger) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case p, ok := <-packets.Packets():
+		case _, ok := <-packets.Ready():
 			if !ok {
 				return errors.New("receive packets for the audit log: the connection to the switch was closed")
 			}
-			_ = recovery.Call(boundaryName, recovery.Part("audit log of NetworkPolicies"), func() error { w.handle(p); return nil })
+			_ = recovery.Call(boundaryName, recovery.Part("audit log of NetworkPolicies"), func() error { w.handle(packets.Next()); return nil })
 		case <-due:
 		}
 		if wait, ok := w.writeDue(); ok {

@@ -26,13 +26,13 @@ const queuedDenials = 256
 
 // Denied is the source of packets that policies deny. openflow.Client reads them.
 type Denied struct {
-	PacketIns         func(ctx context.Context, id uint16, capacity int) (*of.PacketIns, error)
+	PacketIns         func(ctx context.Context, id uint16, capacity int, sender of.Sender) (*of.PacketIns, error)
 	ParsePolicyPacket func(p *of.PacketIn) (openflow.PolicyPacket, error)
 }
 
 // watchDenied counts denied packets until ctx ends. Each sender has a share, so a flood of one leaves out nothing of others.
 func (e *Exporter) watchDenied(ctx context.Context) {
-	packets, err := e.Denied.PacketIns(ctx, openflow.PolicyLogController, queuedDenials)
+	packets, err := e.Denied.PacketIns(ctx, openflow.PolicyLogController, queuedDenials, openflow.ReportedPod)
 	if err != nil {
 		if ctx.Err() == nil {
 			klog.ErrorS(err, "Connections that policies deny will not be in flow records")
@@ -40,21 +40,21 @@ func (e *Exporter) watchDenied(ctx context.Context) {
 		return
 	}
 	defer packets.Close()
-	limiter := share.New[uint32](clock.RealClock{})
+	limiter := share.New[uint64](clock.RealClock{})
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case p, ok := <-packets.Packets():
+		case _, ok := <-packets.Ready():
 			if !ok {
 				return
 			}
-			_ = recovery.Call("flowexporter", recovery.Part("flow records of denied connections"), func() error { e.deny(p, limiter); return nil })
+			_ = recovery.Call("flowexporter", recovery.Part("flow records of denied connections"), func() error { e.deny(packets.Next(), limiter); return nil })
 		}
 	}
 }
 
-func (e *Exporter) deny(in *of.PacketIn, limiter *share.Limiter[uint32]) {
+func (e *Exporter) deny(in *of.PacketIn, limiter *share.Limiter[uint64]) {
 	p, err := e.Denied.ParsePolicyPacket(in)
 	if err != nil || !p.Has(openflow.OperationStore) {
 		return
@@ -63,7 +63,7 @@ func (e *Exporter) deny(in *of.PacketIn, limiter *share.Limiter[uint32]) {
 	if err != nil {
 		return
 	}
-	if ok, first := limiter.Allow(p.InPort); !ok {
+	if ok, first := limiter.Allow(openflow.ReportedPod(in)); !ok {
 		if first {
 			klog.InfoS("Policies deny more packets of one sender than get into flow records", "ofPort", p.InPort, "packetsPerSecond", share.PerSecond)
 		}

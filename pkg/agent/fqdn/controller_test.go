@@ -133,8 +133,8 @@ func (w *world) SendDNSFragment(_ context.Context, _, to uint32, _ []byte) error
 	return nil
 }
 
-func (w *world) PacketIns(ctx context.Context, id uint16, capacity int) (*of.PacketIns, error) {
-	return w.fake.PacketIns(ctx, id, capacity)
+func (w *world) PacketIns(ctx context.Context, id uint16, capacity int, sender of.Sender) (*of.PacketIns, error) {
+	return w.fake.PacketIns(ctx, id, capacity, sender)
 }
 
 func (w *world) Resume(_ context.Context, p *of.PacketIn, _ ...of.Match) error {

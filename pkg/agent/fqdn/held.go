@@ -33,7 +33,7 @@ const (
 
 // Switch delivers held packets.
 type Switch interface {
-	PacketIns(ctx context.Context, id uint16, capacity int) (*of.PacketIns, error)
+	PacketIns(ctx context.Context, id uint16, capacity int, sender of.Sender) (*of.PacketIns, error)
 	Resume(ctx context.Context, p *of.PacketIn, changes ...of.Match) error
 }
 
@@ -74,7 +74,7 @@ type loop struct {
 
 // Run handles held packets until ctx ends. It returns an error if they cannot be received.
 func (c *Controller) Run(ctx context.Context) error {
-	packets, err := c.config.Switch.PacketIns(ctx, openflow.DNSController, queued)
+	packets, err := c.config.Switch.PacketIns(ctx, openflow.DNSController, queued, openflow.AnsweredPod)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil
@@ -96,10 +96,11 @@ func (c *Controller) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case p, ok := <-packets.Packets():
+		case _, ok := <-packets.Ready():
 			if !ok {
 				return errors.New("receive answers of DNS: the connection to the switch was closed")
 			}
+			p := packets.Next()
 			if err := recovery.Call("fqdn", recovery.Part("answers of DNS"), func() error { l.receive(ctx, p); return nil }); err != nil {
 				l.drop(droppedDamaged, p.Reg(1), err)
 			}

@@ -106,6 +106,14 @@ var (
 	ConntrackZones    = pipeline.ConntrackZones
 )
 
+// Senders of the packets that come to the agent, by their purpose: answers of DNS, decisions of policies, Services without Endpoints, traces.
+var (
+	AnsweredPod of.Sender = pipeline.AnsweredPod
+	ReportedPod of.Sender = pipeline.ReportedPod
+	SendingPort of.Sender = pipeline.SendingPort
+	TraceOf     of.Sender = traceflow.TraceOf
+)
+
 // ReadPolicyStats reads by flow id what each rule has admitted through Open vSwitch. It returns all of that or an error.
 func ReadPolicyStats(ctx context.Context, tables []TableStatus, dumper FlowDumper) (map[uint32]PolicyRuleStats, error) {
 	return networkpolicy.ReadPolicyStats(ctx, tables, dumper)

@@ -27,7 +27,7 @@ func TestDeniedPacketsAreStored(t *testing.T) {
 	_, err := sw.Connect(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, sw.Close()) }()
-	packets, err := sw.PacketIns(t.Context(), openflow.PolicyLogController, 10)
+	packets, err := sw.PacketIns(t.Context(), openflow.PolicyLogController, 10, nil)
 	require.NoError(t, err)
 	defer packets.Close()
 	drop := &policy.Rule{FlowID: 21, Name: "no", Direction: policy.Egress, Effect: policy.Effect{Order: policy.Order{Stage: policy.StageTiers, Tier: 250, Policy: 5}, Action: policy.Drop},
@@ -39,7 +39,8 @@ func TestDeniedPacketsAreStored(t *testing.T) {
 		require.NoError(t, err)
 		b.Inject(name, frame)
 		select {
-		case p := <-packets.Packets():
+		case <-packets.Ready():
+			p := packets.Next()
 			parsed, err := b.C.ParsePolicyPacket(p)
 			require.NoError(t, err)
 			return parsed

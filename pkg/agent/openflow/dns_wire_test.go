@@ -33,7 +33,7 @@ func newHolder(t *testing.T, w *wire) *holder {
 	_, err := sw.Connect(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, sw.Close()) })
-	packets, err := sw.PacketIns(t.Context(), openflow.DNSController, 1000)
+	packets, err := sw.PacketIns(t.Context(), openflow.DNSController, 1000, nil)
 	require.NoError(t, err)
 	t.Cleanup(packets.Close)
 	return &holder{w, sw, packets}
@@ -49,7 +49,8 @@ func (h *holder) hold(ports map[string]uint32) {
 func (h *holder) held(port uint32) *of.PacketIn {
 	h.T.Helper()
 	select {
-	case p := <-h.packets.Packets():
+	case <-h.packets.Ready():
+		p := h.packets.Next()
 		require.True(h.T, p.Paused())
 		require.Equal(h.T, []byte{openflow.DNSCategory}, p.UserData)
 		require.Equal(h.T, port, p.Reg(1))
@@ -149,7 +150,7 @@ func testHeldAnswers(t *testing.T, w *wire) {
 	h.held(oftest.PodBPort)
 	h.hold(nil)
 	h.pass(oftest.TunnelPort, segment{"10.10.1.20:53", "10.10.0.12:4001", ""}, oftest.PodBPort, segment{"10.10.1.20:53", "10.10.0.12:4001", ""})
-	require.Empty(t, h.packets.Packets())
+	require.Zero(t, h.packets.Waiting())
 }
 
 var pastMarks = regexp.MustCompile(`n_packets=(\d+),.*reg10=0x10000/0x10000`)
@@ -176,7 +177,7 @@ func testHeldAnswersOfServices(t *testing.T, w *wire) {
 	h.hold(map[string]uint32{"pod-a": oftest.PodAPort})
 	c := translated{oftest.PodAPort, oftest.TunnelPort, "10.10.0.11:4000", "10.96.0.10:80", "10.10.0.11:4000", "10.10.1.20:8080"}
 	h.open(c)
-	require.Empty(t, h.packets.Packets())
+	require.Zero(t, h.packets.Waiting())
 }
 
 // A Pod that floods itself with answers uses up its own part of the rate.
@@ -201,7 +202,8 @@ func testFloodOfAnswers(t *testing.T, w *wire) {
 	byPort := map[uint32]int{}
 	for byPort[oftest.PodBPort] == 0 {
 		select {
-		case p := <-h.packets.Packets():
+		case <-h.packets.Ready():
+			p := h.packets.Next()
 			byPort[p.Reg(1)]++
 		case <-time.After(20 * time.Second):
 			require.Fail(t, "the other Pod's answer is lost", "%v", byPort)

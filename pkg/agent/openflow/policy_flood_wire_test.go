@@ -41,7 +41,8 @@ func TestWireFloodOfOnePod(t *testing.T) {
 	}, nil))
 	var received [20]atomic.Int64
 	go func() {
-		for p := range r.packetIns.Packets() {
+		for range r.packetIns.Ready() {
+			p := r.packetIns.Next()
 			received[min(p.InPort(), 19)].Add(1)
 		}
 	}()

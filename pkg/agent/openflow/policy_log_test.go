@@ -26,13 +26,14 @@ func testPolicyLog(t *testing.T, w *wire) {
 	_, err := sw.Connect(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, sw.Close()) }()
-	packets, err := sw.PacketIns(t.Context(), openflow.PolicyLogController, 100)
+	packets, err := sw.PacketIns(t.Context(), openflow.PolicyLogController, 100, nil)
 	require.NoError(t, err)
 	defer packets.Close()
 	next := func() string {
 		t.Helper()
 		select {
-		case p := <-packets.Packets():
+		case <-packets.Ready():
+			p := packets.Next()
 			logged, err := w.C.ParsePolicyPacket(p)
 			require.NoError(t, err)
 			return fmt.Sprintf("%v %s %s %d %s %d", logged.Direction, logged.Reference, logged.Table, logged.Priority, ends(p.Data), logged.PodPort)
@@ -89,14 +90,14 @@ func testPolicyLog(t *testing.T, w *wire) {
 	for i := range 50 {
 		arrives(request(5100+i, 80, "S"))
 	}
-	require.Less(t, len(packets.Packets()), 50)
+	require.Less(t, packets.Waiting(), 50)
 
 	// Another rule that is applied to the Pod is not logged by itself, but what none of them allows is.
 	require.NoError(t, oftest.Replay(w.C))
 	other := oftest.Ingress(4, oftest.PolicyPodA, oftest.Prefixes("10.10.1.20/32"), oftest.Tcp(82))
 	update(web(), oftest.Logged(oftest.Ingress(3, oftest.PolicyPodA, nil)), other)
-	for len(packets.Packets()) > 0 {
-		<-packets.Packets()
+	for packets.Waiting() > 0 {
+		packets.Next()
 	}
 	arrives(request(5007, 80, "S"))
 	arrives(request(5008, 82, "S"))

@@ -121,7 +121,7 @@ func testMetersOfPodsWithoutEndpoints(t *testing.T, w *wire) {
 	_, err := sw.Connect(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, sw.Close()) }()
-	rejects, err := sw.PacketIns(t.Context(), openflow.ServiceRejectController, 100)
+	rejects, err := sw.PacketIns(t.Context(), openflow.ServiceRejectController, 100, nil)
 	require.NoError(t, err)
 	w.install(oftest.ClusterPort())
 	w.onePacketASecond(w.meterAt(pipeline.PriorityHigh+1, fmt.Sprintf("in_port=%d", oftest.PodAPort)))
@@ -137,7 +137,8 @@ func testMetersOfPodsWithoutEndpoints(t *testing.T, w *wire) {
 		}
 		for seen[oftest.PodBPort] <= i || seen[oftest.GWPort] <= i {
 			select {
-			case p := <-rejects.Packets():
+			case <-rejects.Ready():
+				p := rejects.Next()
 				seen[p.InPort()]++
 			case <-time.After(20 * time.Second):
 				require.Fail(t, "not reported", "round %d: %v", i, seen)

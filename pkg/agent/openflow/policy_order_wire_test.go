@@ -176,7 +176,7 @@ func listen(t *testing.T, w *wire) func() openflow.PolicyPacket {
 	sw := of.NewSwitch(w.MgmtSocket(oftest.BridgeName))
 	_, err := sw.Connect(t.Context())
 	require.NoError(t, err)
-	packets, err := sw.PacketIns(t.Context(), openflow.PolicyLogController, 100)
+	packets, err := sw.PacketIns(t.Context(), openflow.PolicyLogController, 100, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		packets.Close()
@@ -185,7 +185,8 @@ func listen(t *testing.T, w *wire) func() openflow.PolicyPacket {
 	return func() openflow.PolicyPacket {
 		t.Helper()
 		select {
-		case p := <-packets.Packets():
+		case <-packets.Ready():
+			p := packets.Next()
 			parsed, err := w.C.ParsePolicyPacket(p)
 			require.NoError(t, err)
 			return parsed

@@ -32,15 +32,15 @@ func testRejectFlood(t *testing.T, w *wire) {
 	w.settle()
 	// The meter fills up to its burst in the first second of a megaflow, which begins with a packet that no meter sees.
 	allowed := burst + rate*int(time.Since(begin)/time.Second+1) + 2
-	require.LessOrEqual(t, len(r.packetIns.Packets()), allowed)
+	require.LessOrEqual(t, r.packetIns.Waiting(), allowed)
 	require.False(t, w.links[oftest.TunnelPort].pending(), "a rejected packet is forwarded")
 	c := rejectCases(families[0])[1].probe
 	require.Eventually(t, func() bool {
 		for w.links[oftest.PodAPort].pending() {
 			w.links[oftest.PodAPort].next()
 		}
-		for len(r.packetIns.Packets()) > 0 {
-			<-r.packetIns.Packets()
+		for r.packetIns.Waiting() > 0 {
+			r.packetIns.Next()
 		}
 		r.nextPort++
 		w.send(c.at, segment{withPort(c.client, r.nextPort), withPort(c.dialed, int(c.port)), "S"})

@@ -54,7 +54,7 @@ func newRefuser(t *testing.T, w *wire) *refuser {
 	sw := of.NewSwitch(w.MgmtSocket(oftest.BridgeName))
 	_, err := sw.Connect(t.Context())
 	require.NoError(t, err)
-	packets, err := sw.PacketIns(t.Context(), openflow.PolicyLogController, 1000)
+	packets, err := sw.PacketIns(t.Context(), openflow.PolicyLogController, 1000, nil)
 	require.NoError(t, err)
 	responder := policyreject.NewResponder(sw, w.C, policyreject.Node{Interfaces: podsOfWire(), Gateway: oftest.DualStackNode.Gateway, TunnelPort: oftest.TunnelPort})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -146,11 +146,12 @@ func quoted(t testing.TB, inner []byte, packet gopacket.Packet) []any {
 func (r *refuser) onePacketIn(name string) {
 	r.T.Helper()
 	select {
-	case <-r.packetIns.Packets():
+	case <-r.packetIns.Ready():
+		r.packetIns.Next()
 	case <-time.After(20 * time.Second):
 		require.Fail(r.T, "the agent gets no packet", name)
 	}
-	require.Empty(r.T, r.packetIns.Packets(), name)
+	require.Zero(r.T, r.packetIns.Waiting(), name)
 	for port, link := range r.links {
 		require.False(r.T, link.pending(), "%s: another packet leaves through %s", name, portNames[port])
 	}
@@ -257,7 +258,7 @@ func testReject(t *testing.T, w *wire) {
 				}
 			}
 			r.acceptAgain(rule.table, rule.match)
-			require.Empty(t, r.packetIns.Packets(), "answers that policies reject")
+			require.Zero(t, r.packetIns.Waiting(), "answers that policies reject")
 		}
 	}
 }
@@ -306,7 +307,7 @@ func testRejectedElsewhere(t *testing.T, w *wire) {
 			require.Equal(t, segment{dialed.String(), client, "RA"}, sorted(w.next(oftest.PodAPort).segment))
 		}
 	}
-	require.Empty(t, r.packetIns.Packets())
+	require.Zero(t, r.packetIns.Waiting())
 }
 
 // sorted returns the segment with its flags in the order of tests.
@@ -334,7 +335,7 @@ func testRejectDoesNotLoop(t *testing.T, w *wire) {
 		}
 	}
 	r.settle()
-	require.Empty(t, r.packetIns.Packets())
+	require.Zero(t, r.packetIns.Waiting())
 }
 
 // Rules reject in both directions, and connections to a Service whose NodePort they are applied to.
@@ -360,7 +361,7 @@ func testRejectByRules(t *testing.T, w *wire) {
 			}
 		}
 		require.NoError(t, w.C.UpdatePolicyRules(nil, []uint32{rule.FlowID}))
-		require.Empty(t, r.packetIns.Packets(), "answers that policies reject")
+		require.Zero(t, r.packetIns.Waiting(), "answers that policies reject")
 	}
 	for _, mark := range connectionMark.FindAllStringSubmatch(w.Appctl("dpctl/dump-conntrack"), -1) {
 		value, err := strconv.ParseUint(mark[1], 0, 32)

@@ -311,7 +311,7 @@ func testLocalWithoutEndpoints(t *testing.T, w *wire) {
 	_, err := sw.Connect(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, sw.Close()) }()
-	rejects, err := sw.PacketIns(t.Context(), openflow.ServiceRejectController, 10)
+	rejects, err := sw.PacketIns(t.Context(), openflow.ServiceRejectController, 10, nil)
 	require.NoError(t, err)
 	port := oftest.With(oftest.ClusterPort(oftest.ElsewhereEndpoint), oftest.At(openflow.Frontend{Address: oftest.ClusterIP, Local: true}, openflow.Frontend{Address: oftest.LoadBalancerIP, Local: true, External: true}),
 		func(p *openflow.ServicePort) { p.Elsewhere = true })
@@ -319,12 +319,13 @@ func testLocalWithoutEndpoints(t *testing.T, w *wire) {
 	w.drop(oftest.GWPort, segment{"198.51.100.7:3001", oftest.LoadBalancerIP.String(), "S"})
 	w.nothingElse(oftest.PodAPort)
 	w.swallow(oftest.PodAPort, segment{"10.10.0.11:3002", oftest.ClusterIP.String(), "S"})
-	require.Empty(t, rejects.Packets(), "they are not rejected")
+	require.Zero(t, rejects.Waiting(), "they are not rejected")
 	w.pass(oftest.PodAPort, segment{"10.10.0.11:3003", oftest.LoadBalancerIP.String(), "S"}, oftest.TunnelPort, segment{"10.10.0.11:3003", "10.10.1.20:8080", "S"})
 	w.install(oftest.With(port, func(p *openflow.ServicePort) { p.Elsewhere, p.Cluster = false, nil }))
 	w.send(oftest.GWPort, segment{"198.51.100.7:3004", oftest.LoadBalancerIP.String(), "S"})
 	select {
-	case <-rejects.Packets():
+	case <-rejects.Ready():
+		rejects.Next()
 	case <-time.After(20 * time.Second):
 		t.Fatal("a connection without any Endpoint is not rejected")
 	}

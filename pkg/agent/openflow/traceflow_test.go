@@ -150,7 +150,7 @@ func newTracer(t *testing.T, w *wire) *tracer {
 	_, err := sw.Connect(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, sw.Close()) })
-	packets, err := sw.PacketIns(t.Context(), openflow.TraceflowController, 1000)
+	packets, err := sw.PacketIns(t.Context(), openflow.TraceflowController, 1000, nil)
 	require.NoError(t, err)
 	t.Cleanup(packets.Close)
 	return &tracer{w, packets, false}
@@ -169,7 +169,8 @@ func (r *tracer) outcome() (outcome openflow.TraceReport) {
 			return outcome
 		}
 		select {
-		case p := <-r.packets.Packets():
+		case <-r.packets.Ready():
+			p := r.packets.Next()
 			report, err := openflow.ParseTraceReport(p)
 			require.NoError(r.T, err)
 			require.Contains(r.T, report.Seen, report.Table)
@@ -292,7 +293,7 @@ func testTraceflow(t *testing.T, w *wire) {
 				got := w.next(test.arrives)
 				require.True(t, strings.HasPrefix(got.src, packet.Src.String()) || strings.HasPrefix(got.src, "["+packet.Src.String()), got.src)
 			}
-			require.Empty(t, r.packets.Packets())
+			require.Zero(t, r.packets.Waiting())
 		})
 	}
 	w.T = t
@@ -312,7 +313,7 @@ func testTraceflow(t *testing.T, w *wire) {
 		SrcMAC: oftest.PodAMAC, DstMAC: oftest.GWMAC, Src: oftest.PodAIP, Dst: oftest.RemotePodIP, TTL: 64, Protocol: ippacket.UDP, SrcPort: 9, DstPort: 53,
 	}, oftest.PodAPort))
 	w.next(oftest.TunnelPort)
-	require.Empty(t, r.packets.Packets())
+	require.Zero(t, r.packets.Waiting())
 }
 
 // Real packets that open a connection get the tag, and lose it before anything but another Node sees them.
@@ -339,7 +340,7 @@ func testLiveTraceflow(t *testing.T, w *wire) {
 		w.send(oftest.PodAPort, s)
 		require.Zero(t, dscpOf(oftest.TunnelPort))
 	}
-	require.Empty(t, r.packets.Packets())
+	require.Zero(t, r.packets.Waiting())
 
 	w.send(oftest.PodAPort, segment{"10.10.0.11:6003", "10.10.1.20:80", "S"})
 	require.Equal(t, uint8(7), dscpOf(oftest.TunnelPort))
@@ -367,7 +368,7 @@ func testLiveTraceflow(t *testing.T, w *wire) {
 		w.links[from].inject(frame)
 		require.Equal(t, uint8(7), dscpOf(to), "%+v", o)
 	}
-	require.Empty(t, r.packets.Packets())
+	require.Zero(t, r.packets.Waiting())
 
 	// The receiving Node.
 	require.NoError(t, w.C.UninstallTraceflowFlows(7))

@@ -33,7 +33,7 @@ const (
 
 // Switch is the part of pkg/ovs/openflow.Switch that a Responder needs.
 type Switch interface {
-	PacketIns(ctx context.Context, id uint16, capacity int) (*of.PacketIns, error)
+	PacketIns(ctx context.Context, id uint16, capacity int, sender of.Sender) (*of.PacketIns, error)
 }
 
 // Pipeline reads packets that policies have decided about, and sends answers; openflow.Client implements it.
@@ -64,7 +64,7 @@ func NewResponder(sw Switch, pipeline Pipeline, node Node) *Responder {
 
 // Run works until ctx ends. It waits for the switch, also when the switch restarts. It fails if the switch was closed.
 func (r *Responder) Run(ctx context.Context) error {
-	packets, err := r.sw.PacketIns(ctx, openflow.PolicyLogController, queued)
+	packets, err := r.sw.PacketIns(ctx, openflow.PolicyLogController, queued, openflow.ReportedPod)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil
@@ -76,11 +76,11 @@ func (r *Responder) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case p, ok := <-packets.Packets():
+		case _, ok := <-packets.Ready():
 			if !ok {
 				return errors.New("receive packets that policies reject: the connection to the switch was closed")
 			}
-			_ = recovery.Call(boundaryName, recovery.Part("answers to rejected packets"), func() error { r.handle(ctx, p); return nil })
+			_ = recovery.Call(boundaryName, recovery.Part("answers to rejected packets"), func() error { r.handle(ctx, packets.Next()); return nil })
 		}
 	}
 }

@@ -27,7 +27,7 @@ const (
 
 // Switch is the part of pkg/ovs/openflow.Switch that a Responder needs.
 type Switch interface {
-	PacketIns(ctx context.Context, id uint16, capacity int) (*of.PacketIns, error)
+	PacketIns(ctx context.Context, id uint16, capacity int, sender of.Sender) (*of.PacketIns, error)
 	PacketOut(ctx context.Context, p of.PacketOut) error
 }
 
@@ -46,7 +46,7 @@ func NewResponder(sw Switch, tunnelPort uint32) *Responder {
 
 // Run works until ctx ends. It waits for the switch, also when the switch restarts. It fails if the switch was closed.
 func (r *Responder) Run(ctx context.Context) error {
-	packets, err := r.sw.PacketIns(ctx, openflow.ServiceRejectController, queued)
+	packets, err := r.sw.PacketIns(ctx, openflow.ServiceRejectController, queued, openflow.SendingPort)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil
@@ -58,11 +58,11 @@ func (r *Responder) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case p, ok := <-packets.Packets():
+		case _, ok := <-packets.Ready():
 			if !ok {
 				return errors.New("receive packets to Services without Endpoints: the connection to the switch was closed")
 			}
-			r.handle(ctx, p)
+			r.handle(ctx, packets.Next())
 		}
 	}
 }

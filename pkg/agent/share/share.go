@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package share gives each Pod its share of what the agent does for packets that come to it, so that a Pod that floods the agent takes
-// nothing from others but places in a queue.
+// nothing from others. Of the queues that such packets wait in, each Pod has its share as well (pkg/ovs/openflow.Sender).
 package share
 
 import (

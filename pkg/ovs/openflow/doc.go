@@ -30,7 +30,7 @@
 //
 // A Controller action sends a packet to the connections with its controller id. PacketIns opens a connection for one id, with a
 // bounded queue: packets that do not fit are dropped and counted, so that a flood of packets neither uses up memory nor delays
-// anything else. The switch keeps nothing of the packets of a Controller with Pause: the PacketIn has the whole state, and Resume
+// anything else, the packets of other senders included. The switch keeps nothing of the packets of a Controller with Pause: the PacketIn has the whole state, and Resume
 // returns it.
 //
 // # Liveness

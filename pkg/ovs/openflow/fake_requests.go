@@ -88,13 +88,13 @@ func (f *Fake) MeterFeatures(ctx context.Context) (MeterFeatures, error) {
 }
 
 // PacketIns implements Switch.
-func (f *Fake) PacketIns(ctx context.Context, id uint16, capacity int) (*PacketIns, error) {
+func (f *Fake) PacketIns(ctx context.Context, id uint16, capacity int, sender Sender) (*PacketIns, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.usable(ctx); err != nil {
 		return nil, err
 	}
-	p, err := newPacketIns(id, capacity)
+	p, err := newPacketIns(id, capacity, sender)
 	if err != nil {
 		return nil, err
 	}

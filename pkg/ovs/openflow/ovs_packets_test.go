@@ -33,9 +33,9 @@ func tcpPacket(t *testing.T, sport uint16) []byte {
 func next(t *testing.T, p *PacketIns) *PacketIn {
 	t.Helper()
 	select {
-	case packet, ok := <-p.Packets():
+	case _, ok := <-p.Ready():
 		require.True(t, ok, "the queue was closed")
-		return packet
+		return p.Next()
 	case <-time.After(waitTime):
 		t.Fatal("no packet-in")
 		return nil
@@ -44,7 +44,7 @@ func next(t *testing.T, p *PacketIns) *PacketIn {
 
 func subscribe(t *testing.T, s Switch, id uint16, capacity int) *PacketIns {
 	t.Helper()
-	p, err := s.PacketIns(t.Context(), id, capacity)
+	p, err := s.PacketIns(t.Context(), id, capacity, nil)
 	require.NoError(t, err)
 	return p
 }
@@ -91,7 +91,7 @@ func TestPacketsOnOVS(t *testing.T) {
 		require.Equal(t, []byte{0, 0, 0, 77}, p.Field(FieldPktMark))
 		require.True(t, p.Paused())
 		require.NoError(t, s.Barrier(t.Context()))
-		require.Empty(t, nine.Packets(), "the packet is paused")
+		require.Zero(t, nine.Waiting(), "the packet is paused")
 
 		require.NoError(t, s.Resume(t.Context(), p, Reg(1, all, 0x22)))
 		q := next(t, nine)
@@ -104,7 +104,7 @@ func TestPacketsOnOVS(t *testing.T) {
 		require.Equal(t, uint32(0x22), q.Reg(1))
 		require.Equal(t, uint32(2), q.InPort())
 		require.False(t, q.Paused())
-		require.Empty(t, eight.Packets(), "each id has its own queue")
+		require.Zero(t, eight.Waiting(), "each id has its own queue")
 		require.ErrorContains(t, s.Resume(t.Context(), q), "table 6 and cookie 0x600: packet-in of table 6 and cookie 0x600: the switch does not wait for it")
 		require.ErrorContains(t, s.Resume(t.Context(), p, Reg(1, Range{0, 3}, 2)), "want a change of the whole field")
 		require.Zero(t, eight.Dropped()+nine.Dropped())
@@ -144,7 +144,8 @@ func TestPacketInQueue(t *testing.T) {
 	require.Eventually(t, func() bool {
 		flood(1)
 		select {
-		case <-p.Packets():
+		case <-p.Ready():
+			p.Next()
 			return true
 		case <-time.After(10 * time.Millisecond):
 			return false
@@ -156,7 +157,7 @@ func TestPacketInQueue(t *testing.T) {
 	drain(t, p)
 	require.NoError(t, s.Close())
 	drain(t, copied)
-	_, err = s.PacketIns(t.Context(), 8, 1)
+	_, err = s.PacketIns(t.Context(), 8, 1, nil)
 	require.ErrorContains(t, err, "packet-ins for the controller id 8: the client is closed")
 }
 
@@ -165,7 +166,7 @@ func drain(t *testing.T, p *PacketIns) {
 	t.Helper()
 	for {
 		select {
-		case _, ok := <-p.Packets():
+		case _, ok := <-p.Ready():
 			if !ok {
 				return
 			}
@@ -177,12 +178,12 @@ func drain(t *testing.T, p *PacketIns) {
 
 func TestPacketInsAreRefused(t *testing.T) {
 	_, s, _ := connectOVS(t)
-	_, err := s.PacketIns(t.Context(), 8, 0)
+	_, err := s.PacketIns(t.Context(), 8, 0, nil)
 	require.ErrorContains(t, err, "a queue of 0 packets, want at least 1")
 	late := NewSwitch(t.TempDir() + "/none")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	_, err = late.PacketIns(ctx, 8, 1)
+	_, err = late.PacketIns(ctx, 8, 1, nil)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NoError(t, late.Close())
 
@@ -258,7 +259,7 @@ func TestServiceOnOVS(t *testing.T) {
 // TestFakePackets uses the Fake as tests of other packages do.
 func TestFakePackets(t *testing.T) {
 	s := NewFake()
-	_, err := s.PacketIns(t.Context(), 8, 1)
+	_, err := s.PacketIns(t.Context(), 8, 1, nil)
 	require.ErrorIs(t, err, ErrDisconnected)
 	_, err = s.Connect(t.Context())
 	require.NoError(t, err)

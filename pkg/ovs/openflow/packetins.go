@@ -20,35 +20,74 @@ import (
 // lossInterval is the shortest time between two messages about lost packets.
 const lossInterval = time.Minute
 
-// PacketIns receives the packet-ins of one controller id in a bounded queue: packets that arrive while it is full are dropped and
+// Sender says which packets of a subscription belong together: a Pod's, for instance. Such packets keep their order, and leave other senders their
+// share of the queue.
+type Sender func(*PacketIn) uint64
+
+// PacketIns receives the packet-ins of one controller id in a bounded queue, which senders share: packets without room are dropped and
 // counted. It has its own connection, because a connection has one id, and so that packets do not delay flows. When the connection
 // is lost, it connects again by itself.
 type PacketIns struct {
 	id      uint16
-	packets chan *PacketIn
+	sender  Sender
 	dropped atomic.Uint64
 	// end stops what fills the queue.
 	end  func()
 	once sync.Once
 
-	// mu guards closing packets against filling it.
+	// mu guards all below. ready has a value while packets wait.
 	mu     sync.Mutex
+	queue  *packetQueue
+	ready  chan struct{}
 	closed bool
 	// reported is the time of the last message about dropped packets.
 	reported time.Time
 }
 
-func newPacketIns(id uint16, capacity int) (*PacketIns, error) {
+func newPacketIns(id uint16, capacity int, sender Sender) (*PacketIns, error) {
 	if capacity < 1 {
 		return nil, fmt.Errorf("packet-ins for the controller id %d: a queue of %d packets, want at least 1", id, capacity)
 	}
-	return &PacketIns{id: id, packets: make(chan *PacketIn, capacity)}, nil
+	return &PacketIns{id: id, sender: sender, queue: newPacketQueue(capacity), ready: make(chan struct{}, 1)}, nil
 }
 
-// Packets is the queue. It is closed by Close.
-func (p *PacketIns) Packets() <-chan *PacketIn { return p.packets }
+// Ready has a value while packets wait for Next. It is closed by Close.
+func (p *PacketIns) Ready() <-chan struct{} { return p.ready }
 
-// Dropped is the number of packets that arrived while the queue was full.
+// Next takes the next packet. It is nil if none waits, which cannot be after a value from Ready if one goroutine alone receives.
+func (p *PacketIns) Next() *PacketIn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	packet := p.queue.pop()
+	p.signal()
+	return packet
+}
+
+// Waiting is the number of packets that wait for Next.
+func (p *PacketIns) Waiting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.queue.length
+}
+
+// signal makes ready have a value if packets wait, and none otherwise. The caller holds mu.
+func (p *PacketIns) signal() {
+	switch {
+	case p.closed:
+	case p.queue.length > 0:
+		select {
+		case p.ready <- struct{}{}:
+		default:
+		}
+	default:
+		select {
+		case <-p.ready:
+		default:
+		}
+	}
+}
+
+// Dropped is the number of packets that had no room in the queue.
 func (p *PacketIns) Dropped() uint64 { return p.dropped.Load() }
 
 // Close ends the subscription. It may be called again.
@@ -58,26 +97,29 @@ func (p *PacketIns) Close() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.closed = true
-		close(p.packets)
+		close(p.ready)
 	})
 }
 
 // offer puts packet into the queue if there is room.
 func (p *PacketIns) offer(packet *PacketIn) {
+	var sender uint64
+	if p.sender != nil {
+		sender = p.sender(packet)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return
 	}
-	select {
-	case p.packets <- packet:
-	default:
+	if p.queue.push(sender, packet) {
 		dropped := p.dropped.Add(1)
 		if now := time.Now(); now.Sub(p.reported) >= lossInterval {
 			p.reported = now
-			klog.InfoS("Packet-ins are dropped because their queue is full", "controllerID", p.id, "capacity", cap(p.packets), "droppedSoFar", dropped)
+			klog.InfoS("Packet-ins are dropped because their queue is full", "controllerID", p.id, "capacity", p.queue.capacity, "droppedSoFar", dropped)
 		}
 	}
+	p.signal()
 }
 
 // appendPacketInSetUp appends the messages that make a connection one for the packet-ins of id. The switch sends a connection to a
@@ -112,8 +154,8 @@ func (c *conn) handlePacketIn(m message) error {
 }
 
 // PacketIns implements Switch.
-func (s *client) PacketIns(ctx context.Context, id uint16, capacity int) (*PacketIns, error) {
-	p, err := newPacketIns(id, capacity)
+func (s *client) PacketIns(ctx context.Context, id uint16, capacity int, sender Sender) (*PacketIns, error) {
+	p, err := newPacketIns(id, capacity, sender)
 	if err != nil {
 		return nil, err
 	}

@@ -52,8 +52,9 @@ type Reader interface {
 // PacketExchange receives packets from a bridge and sends packets into it.
 type PacketExchange interface {
 	// PacketIns subscribes to the packets of Controller actions with the id, in a queue of capacity packets, until it
-	// or the Switch is closed. It connects like Connect. Each subscription to an id gets a copy.
-	PacketIns(ctx context.Context, id uint16, capacity int) (*PacketIns, error)
+	// or the Switch is closed. It connects like Connect. Each subscription to an id gets a copy. sender may be nil: then all packets
+	// belong together.
+	PacketIns(ctx context.Context, id uint16, capacity int, sender Sender) (*PacketIns, error)
 	// PacketOut has the switch execute actions on a packet; it returns when the switch has done so.
 	PacketOut(ctx context.Context, p PacketOut) error
 	// Resume continues the processing of a packet after the Controller action with Pause that stopped it, with the given changes of

@@ -14,11 +14,15 @@ import (
 // Sizes of headers in files of pcap.
 const fileHeader, frameHeader = 24, 16
 
-// Inject lets a port of type dummy receive a frame, from its Ethernet header on. It returns before the frame has been processed;
-// frames of one port are processed in order.
-func (o *OVS) Inject(port string, frame []byte) {
+// Inject lets a port of type dummy receive frames, from their Ethernet headers on, up to 100 at once. It returns before they have been
+// processed; frames of one port are processed in order.
+func (o *OVS) Inject(port string, frames ...[]byte) {
 	o.t.Helper()
-	o.Appctl("netdev-dummy/receive", port, hex.EncodeToString(frame))
+	args := []string{"netdev-dummy/receive", port}
+	for _, frame := range frames {
+		args = append(args, hex.EncodeToString(frame))
+	}
+	o.Appctl(args...)
 }
 
 // Capture holds the packets that a port of type dummy has sent since the Capture was made.

@@ -36,7 +36,7 @@ const (
 
 // Switch is the part of pkg/ovs/openflow.Switch that a Controller needs.
 type Switch interface {
-	PacketIns(ctx context.Context, id uint16, capacity int) (*of.PacketIns, error)
+	PacketIns(ctx context.Context, id uint16, capacity int, sender of.Sender) (*of.PacketIns, error)
 }
 
 // Config configures a Controller.
@@ -117,7 +117,7 @@ func (c *Controller) takeChanged() sets.Set[string] {
 
 // Run works until ctx ends, and then removes what the traces have installed. It fails if the switch was closed.
 func (c *Controller) Run(ctx context.Context) error {
-	packets, err := c.Switch.PacketIns(ctx, openflow.TraceflowController, queued)
+	packets, err := c.Switch.PacketIns(ctx, openflow.TraceflowController, queued, openflow.TraceOf)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil
@@ -138,11 +138,11 @@ func (c *Controller) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case p, ok := <-packets.Packets():
+		case _, ok := <-packets.Ready():
 			if !ok {
 				return errors.New("receive reports of traced packets: the connection to the switch was closed")
 			}
-			c.handle(ctx, p)
+			c.handle(ctx, packets.Next())
 		case <-c.wake:
 			for _, name := range sets.List(c.takeChanged()) {
 				c.sync(ctx, name)

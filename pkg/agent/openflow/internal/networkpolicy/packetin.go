@@ -90,16 +90,16 @@ func parsePolicyPacket(p *of.PacketIn, names map[uint8]string) (PolicyPacket, er
 	if len(p.UserData) < policyLogHeader || p.UserData[0] != policyLogCategory {
 		return PolicyPacket{}, fmt.Errorf("packet-in with the user data %#x: want the category %d and another byte", p.UserData, policyLogCategory)
 	}
-	r := registers{p}
+	r := pipeline.Registers{Packet: p}
 	parsed := PolicyPacket{
-		InPort: p.InPort(), OutPort: r.value(pipeline.TargetOFPortField), Translated: r.holds(pipeline.ServiceSelected),
-		Generated: r.holds(pipeline.GeneratedReject), Operations: PolicyOperations(r.value(pipeline.PacketInOperationField)), Frame: p.Data,
+		InPort: p.InPort(), OutPort: r.Value(pipeline.TargetOFPortField), Translated: r.Holds(pipeline.ServiceSelected),
+		Generated: r.Holds(pipeline.GeneratedReject), Operations: PolicyOperations(r.Value(pipeline.PacketInOperationField)), Frame: p.Data,
 	}
 	var err error
 	if parsed.Operations == 0 {
 		err = parsed.ofRuleFlow(p.UserData, r)
 	} else {
-		err = parsed.ofOrderedRule(names[uint8(r.value(pipeline.PacketInTableField))], r)
+		err = parsed.ofOrderedRule(names[uint8(r.Value(pipeline.PacketInTableField))], r)
 	}
 	if err != nil {
 		return PolicyPacket{}, err
@@ -113,7 +113,7 @@ func parsePolicyPacket(p *of.PacketIn, names map[uint8]string) (PolicyPacket, er
 
 // ofRuleFlow completes a packet that a flow of a Kubernetes policy has sent by itself: the flow of a rule that allows, which notes the rule's
 // id before, or a flow that isolates.
-func (p *PolicyPacket) ofRuleFlow(userData []byte, r registers) error {
+func (p *PolicyPacket) ofRuleFlow(userData []byte, r pipeline.Registers) error {
 	p.Operations, p.Direction, p.Reference = OperationLog, policy.Direction(userData[1]), string(userData[policyLogHeader:])
 	if p.Direction != policy.Ingress && p.Direction != policy.Egress {
 		return fmt.Errorf("packet-in with the user data %#x: %v is not a direction", userData, p.Direction)
@@ -121,20 +121,20 @@ func (p *PolicyPacket) ofRuleFlow(userData []byte, r registers) error {
 	tables := tablesOf(p.Direction)
 	p.Action, p.Table = policy.Drop, tables.defaultRule
 	if p.Reference != "" {
-		p.Action, p.Table, p.FlowID, p.Priority = policy.Allow, tables.rule, r.value(tables.conjunctionID), pipeline.PriorityLow
+		p.Action, p.Table, p.FlowID, p.Priority = policy.Allow, tables.rule, r.Value(tables.conjunctionID), pipeline.PriorityLow
 	}
 	return nil
 }
 
 // ofOrderedRule completes a packet that the flow of a rule with an order has sent.
-func (p *PolicyPacket) ofOrderedRule(table string, r registers) error {
+func (p *PolicyPacket) ofOrderedRule(table string, r pipeline.Registers) error {
 	direction, known := decisionTables[table]
 	if !known {
 		return fmt.Errorf("packet-in with operations %d of policies, from the table %q: policies do not decide there", p.Operations, table)
 	}
 	p.Direction, p.Table = direction, table
-	denied := r.holds(pipeline.APDeny)
-	switch disposition := r.value(pipeline.APDispositionField); {
+	denied := r.Holds(pipeline.APDeny)
+	switch disposition := r.Value(pipeline.APDispositionField); {
 	case disposition == pipeline.DispositionReject.Value:
 		p.Action = policy.Reject
 	case denied || disposition == pipeline.DispositionDrop.Value:
@@ -146,9 +146,9 @@ func (p *PolicyPacket) ofOrderedRule(table string, r registers) error {
 	}
 	switch {
 	case denied: // Before a decision the register has the address of an Endpoint.
-		p.FlowID = r.value(pipeline.APDenyConjunctionID)
+		p.FlowID = r.Value(pipeline.APDenyConjunctionID)
 	case p.Action == policy.Allow || p.Action == policy.Pass:
-		p.FlowID = r.value(tablesOf(direction).conjunctionID)
+		p.FlowID = r.Value(tablesOf(direction).conjunctionID)
 	}
 	return nil
 }
@@ -158,13 +158,3 @@ var decisionTables = map[string]policy.Direction{
 	pipeline.TableAntreaPolicyEgressRule: policy.Egress, pipeline.TableEgressRule: policy.Egress, pipeline.TableEgressDefaultRule: policy.Egress,
 	pipeline.TableAntreaPolicyIngressRule: policy.Ingress, pipeline.TableIngressRule: policy.Ingress, pipeline.TableIngressDefaultRule: policy.Ingress,
 }
-
-// registers are the registers of a packet-in.
-type registers struct{ packet *of.PacketIn }
-
-// value returns a field's value, shifted to bit 0.
-func (r registers) value(f pipeline.BitField) uint32 {
-	return r.packet.Reg(uint8(f.Field-of.FieldReg0)) & f.Mask() >> f.Bits.From
-}
-
-func (r registers) holds(v pipeline.FieldValue) bool { return r.value(v.BitField) == v.Value }

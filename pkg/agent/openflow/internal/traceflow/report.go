@@ -59,13 +59,20 @@ type TraceReport struct {
 	Frame []byte
 }
 
+// TraceOf is the trace that a report belongs to: a trace of live traffic leaves others their share.
+func TraceOf(p *of.PacketIn) uint64 {
+	if len(p.UserData) < 2 {
+		return 0
+	}
+	return uint64(p.UserData[1])
+}
+
 // ParseTraceReport returns what the pipeline says about a packet that has come to TraceflowController.
 func ParseTraceReport(p *of.PacketIn) (TraceReport, error) {
 	if len(p.UserData) != 3 || p.UserData[0] != traceflowCategory || int(p.UserData[2]) >= len(tracePoints) {
 		return TraceReport{}, fmt.Errorf("packet-in with the user data %#x: want the category %d, a tag and the number of a trace point", p.UserData, traceflowCategory)
 	}
-	value := func(f pipeline.BitField) uint32 { return p.Reg(uint8(f.Field-of.FieldReg0)) & f.Mask() }
-	holds := func(v pipeline.FieldValue) bool { return value(v.BitField) == v.Value<<v.Bits.From }
+	value, holds := pipeline.Registers{Packet: p}.Value, pipeline.Registers{Packet: p}.Holds
 	r := TraceReport{
 		Tag: p.UserData[1], Table: tracePoints[p.UserData[2]], Frame: p.Data, InPort: p.InPort(), OutPort: value(pipeline.TargetOFPortField),
 		FromPod: holds(pipeline.FromPod), FromTunnel: holds(pipeline.FromTunnel), FromGateway: holds(pipeline.FromGateway),
