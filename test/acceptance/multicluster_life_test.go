@@ -58,8 +58,8 @@ func (s *clusterSet) testLies(t *testing.T) {
 		says         string
 	}{
 		{"another's export", "north-shop-db-service", v1alpha1.ResourceExportSpec{ClusterID: "north", Name: "db", Namespace: "shop", Kind: "Service", Service: ports}, "spoof ClusterID"},
-		{"no content", "west-shop-db-service", v1alpha1.ResourceExportSpec{ClusterID: "west", Name: "db", Namespace: "shop", Kind: "Service"}, "service"},
-		{"a policy", "policy", v1alpha1.ResourceExportSpec{Name: "policy", Kind: "AntreaClusterNetworkPolicy"}, "AntreaClusterNetworkPolicy"},
+		{"no content", "west-shop-db-service", v1alpha1.ResourceExportSpec{ClusterID: "west", Name: "db", Namespace: "shop", Kind: "Service"}, "without Spec.Service"},
+		{"a policy", "policy", v1alpha1.ResourceExportSpec{Name: "policy", Kind: "AntreaClusterNetworkPolicy"}, "to export this kind"},
 	} {
 		object := crd.NewOf(v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.ResourceExportKind), leaderNamespace, tc.object)
 		require.NoError(t, crd.Fill(object, &v1alpha1.ResourceExport{Spec: tc.export}))
