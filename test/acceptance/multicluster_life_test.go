@@ -5,6 +5,7 @@ package acceptance
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -156,7 +157,12 @@ func (s *clusterSet) testGatewayLost(t *testing.T) {
 		return nil
 	})
 	eventually(t, limit(6*time.Minute), func() error {
-		_, err := m.agentPod(t.Context(), lost)
+		node, err := m.client.CoreV1().Nodes().Get(t.Context(), lost, metav1.GetOptions{})
+		if err == nil && !slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		}) {
+			err = fmt.Errorf("Node %s is not ready: %+v", lost, node.Status.Conditions)
+		}
 		return err
 	})
 	m.waitForAgents(t)
