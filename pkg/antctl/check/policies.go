@@ -80,6 +80,9 @@ func checkObject(object *unstructured.Unstructured, policy bool, ofNodes map[str
 	case len(parts) > 0:
 		r.Warn(check, "it has parts that are not enforced, and its status will say so: %s", strings.Join(parts, ", "))
 	}
+	if refusal := refusalOf(object, policy); err == nil && refusal != "" {
+		r.Warn(check, "it is refused when it is applied again: %s", refusal)
+	}
 	if needed := neededSettings(object, ofNodes); err == nil && policy && len(needed) > 0 {
 		r.Warn(check, "it is only enforced with %s", strings.Join(needed, " and "))
 	}

@@ -105,19 +105,15 @@ func TestPolicies(t *testing.T) {
 	require.Contains(t, got, "warning  Group ns/x      "+warning+"externalEntitySelector\n")
 	require.Contains(t, check(crds(object("Group", "ns", "{}"))), "ok       policies         1 policies and groups of Antrea are enforced as they are\n")
 
-	got = check(crds(
-		object("ClusterNetworkPolicy", "", "{priority: 1, appliedTo: [{nodeSelector: {}}, {service: {name: a, namespace: b}}]}"),
-		object("Group", "ns", "{podSelector: {}}"),
-	))
-	require.Equal(t, "warning  ClusterNetworkPolicy x it is only enforced with featureGates.NodeNetworkPolicy: true and antreaProxy.proxyAll: true\n", got)
 	nodes, parent := object("ClusterGroup", "", "{nodeSelector: {}}"), object("ClusterGroup", "", "{childGroups: [nodes, pods]}")
 	nodes.SetName("nodes")
 	parent.SetName("parent")
 	for spec, want := range map[string]string{
-		"{priority: 1, appliedTo: [{group: nodes}]}":                                                       "featureGates.NodeNetworkPolicy: true\n",
-		"{priority: 1, ingress: [{appliedTo: [{group: parent}]}]}":                                         "featureGates.NodeNetworkPolicy: true\n",
-		"{priority: 1, egress: [{appliedTo: [{service: {name: a}}]}]}":                                     "antreaProxy.proxyAll: true\n",
-		"{priority: 1, appliedTo: [{group: pods}], ingress: [{from: [{group: nodes, nodeSelector: {}}]}]}": "",
+		"{priority: 1, appliedTo: [{group: nodes}]}":                                                                                             "featureGates.NodeNetworkPolicy: true\n",
+		"{priority: 1, ingress: [{action: Drop, appliedTo: [{group: parent}]}]}":                                                                 "featureGates.NodeNetworkPolicy: true\n",
+		"{priority: 1, ingress: [{action: Drop, appliedTo: [{service: {name: a, namespace: b}}]}]}":                                              "antreaProxy.proxyAll: true\n",
+		"{priority: 1, ingress: [{action: Drop, appliedTo: [{group: nodes}]}, {action: Drop, appliedTo: [{service: {name: a, namespace: b}}]}]}": "featureGates.NodeNetworkPolicy: true and antreaProxy.proxyAll: true\n",
+		"{priority: 1, appliedTo: [{group: pods}], ingress: [{action: Allow, from: [{group: nodes}, {nodeSelector: {}}]}]}":                      "",
 	} {
 		got := check(crds(nodes, parent, object("ClusterNetworkPolicy", "", spec)))
 		if want == "" {
@@ -125,5 +121,36 @@ func TestPolicies(t *testing.T) {
 			continue
 		}
 		require.Equal(t, "warning  ClusterNetworkPolicy x it is only enforced with "+want, got, spec)
+	}
+}
+
+// TestRefusedPolicies: objects that Antrea has taken, and that admission here refuses when they are applied again, are named with the reason.
+func TestRefusedPolicies(t *testing.T) {
+	for _, tc := range []struct{ kind, spec, want string }{
+		{"ClusterNetworkPolicy", "egress: [{action: Drop, to: [{ipBlock: {cidr: 10.0.0.0/8}, podSelector: {}}]}]", "ipBlock cannot be set with other peers in rules"},
+		{"NetworkPolicy", "egress: [{action: Drop, to: [{fqdn: a.b, podSelector: {}}]}]", "fqdn cannot be set with other peers in rules"},
+		{"NetworkPolicy", "egress: [{action: Drop, ports: [{sourcePort: 70000}]}]", "ports are 0 to 65535, not 70000"},
+		{"ClusterNetworkPolicy", "egress: [{action: Drop, ports: [{port: ''}]}]", "`port` cannot be an empty name"},
+		{"ClusterNetworkPolicy", "ingress: [{action: Drop, from: [{podSelector: {matchExpressions: [{key: a, operator: In}]}}]}]", "Invalid label selector: values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty"},
+		{"Group", "podSelector: {matchExpressions: [{key: a, operator: In}]}", "Invalid label selector: values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty"},
+		{"NetworkPolicy", "egress: [{action: Allow, to: [{fqdn: a.b}], ports: [{port: http, sourcePort: 1}]}]", ""},
+		{"ClusterGroup", "ipBlocks: [{cidr: 10.0.0.0/8}]", ""},
+	} {
+		u := &unstructured.Unstructured{Object: map[string]any{}}
+		spec := tc.spec
+		if strings.HasSuffix(tc.kind, "Policy") {
+			spec = "priority: 1, appliedTo: [{podSelector: {}}], " + spec
+		}
+		require.NoError(t, yaml.Unmarshal([]byte("spec: {"+spec+"}"), &u.Object))
+		u.SetGroupVersionKind(v1beta1.SchemeGroupVersion.WithKind(tc.kind))
+		u.SetName("x")
+		var out bytes.Buffer
+		policies(t.Context(), crds(u), &Report{Out: &out})
+		if tc.want == "" {
+			require.Contains(t, out.String(), "ok       policies", tc.spec)
+			continue
+		}
+		require.Contains(t, out.String(), tc.kind+" x")
+		require.Contains(t, out.String(), "it is refused when it is applied again: "+tc.want, tc.spec)
 	}
 }

@@ -105,13 +105,3 @@ func decode(raw []byte) (*unstructured.Unstructured, error) {
 	}
 	return object, nil
 }
-
-// first returns the first refusal of the checks.
-func first(checks ...func() string) string {
-	for _, check := range checks {
-		if refusal := check(); refusal != "" {
-			return refusal
-		}
-	}
-	return ""
-}

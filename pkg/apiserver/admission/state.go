@@ -5,11 +5,11 @@ package admission
 
 import (
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/policycheck"
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
 )
@@ -51,12 +51,12 @@ func (s state) tiers() []*v1beta1.Tier { return all[v1beta1.Tier](s.objects.Tier
 // users returns the numbers of policies in a tier.
 func (s state) users(tier string) (cluster, namespaced int) {
 	for _, p := range all[v1beta1.ClusterNetworkPolicy](s.objects.ClusterNetworkPolicies) {
-		if resolvedTier(p.Spec.Tier) == tier {
+		if policycheck.ResolvedTier(p.Spec.Tier) == tier {
 			cluster++
 		}
 	}
 	for _, p := range all[v1beta1.NetworkPolicy](s.objects.NetworkPolicies) {
-		if resolvedTier(p.Spec.Tier) == tier {
+		if policycheck.ResolvedTier(p.Spec.Tier) == tier {
 			namespaced++
 		}
 	}
@@ -98,18 +98,4 @@ func (s state) parents(namespace, name string) (n int) {
 		}
 	}
 	return n
-}
-
-// legacyTiers are further names of default tiers that policies may use.
-var legacyTiers = []string{"Emergency", "SecurityOps", "NetworkOps", "Platform", "Application", "Baseline"}
-
-// resolvedTier returns the name of the tier that a policy names.
-func resolvedTier(name string) string {
-	switch {
-	case name == "":
-		return v1beta1.ApplicationTier
-	case slices.Contains(legacyTiers, name):
-		return strings.ToLower(name)
-	}
-	return name
 }

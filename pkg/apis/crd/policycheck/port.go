@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package admission
+package policycheck
 
 import (
 	"fmt"
