@@ -183,15 +183,19 @@ func TestExplain(t *testing.T) {
 // A rule of an Antrea-native policy is named with its policy and tier, whatever it does.
 func TestVerdictNamesTierPolicyAndRule(t *testing.T) {
 	e := &Explainer{Policies: antreaPolicies{}}
+	var services []policy.Service
 	verdict := func(id uint32, action policy.Action) *api.ExplainedVerdict {
 		r := rule(policy.Ingress, "10.0.1.0/24")
 		r.FlowID, r.Name, r.Effect = id, "web", policy.Effect{Order: policy.Order{Stage: policy.StageTiers, Tier: 100}, Action: action}
-		return e.verdict([]*policy.Rule{r}, policy.Ingress, policy.Connection{Source: netip.MustParseAddr("10.0.1.9"), Destination: netip.MustParseAddr("10.0.0.1")})
+		r.Services = services
+		return e.verdict([]*policy.Rule{r}, policy.Ingress, policy.Connection{Source: netip.MustParseAddr("10.0.1.9"), Destination: netip.MustParseAddr("10.0.0.1"), Protocol: 6, DestinationPort: 80})
 	}
 	tier := int32(100)
 	require.Equal(t, &api.ExplainedVerdict{FlowID: 7, Policy: "AntreaClusterNetworkPolicy:np", Rule: "web", Tier: &tier, Action: "Reject"}, verdict(7, policy.Reject))
 	require.Equal(t, &api.ExplainedVerdict{Allowed: true, FlowID: 8, Policy: "AntreaNetworkPolicy:ns/np", Rule: "web", Tier: &tier, Action: "Allow"}, verdict(8, policy.Allow))
 	require.Equal(t, &api.ExplainedVerdict{Allowed: true, PassedBy: &api.ExplainedRule{FlowID: 7, Policy: "AntreaClusterNetworkPolicy:np", Rule: "web", Tier: &tier}}, verdict(7, policy.Pass))
+	services = []policy.Service{{Protocol: 6, Port: 81, Mask: 0xffff}}
+	require.Equal(t, &api.ExplainedVerdict{Allowed: true}, verdict(7, policy.Drop), "it is about another port")
 }
 
 type antreaPolicies struct{ fakePolicies }
