@@ -40,7 +40,7 @@ func (c *controllers) addEgress(o *options, n *node) (err error) {
 	c.egressEvents = assign.NewEvents(n.clients.Kube, n.name)
 	config := assign.Config{
 		NodeName: n.name, Limit: o.config.Egress.MaxEgressIPsPerNode, Uplink: n.Node.Uplink.Name, Members: c.members, Objects: c.egressObjects,
-		Nodes: c.nodes.Core().V1().Nodes(), Events: c.egressEvents, Changed: func() { c.egress.FailuresChanged() },
+		Nodes: c.nodes.Core().V1().Nodes(), Events: c.egressEvents, Problems: n.problems, Changed: func() { c.egress.FailuresChanged() },
 		Separate: o.gates.Enabled(features.EgressSeparateSubnet), OwnMAC: *o.config.Egress.UniqueMACForSubInterfaces, Occupied: c.occupied, OccupiedSynced: c.accepted.HasSynced,
 	}
 	if c.assigner, err = assign.New(config); err != nil {

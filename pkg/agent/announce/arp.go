@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -97,20 +98,9 @@ func (r *ARPResponder) answerAll(ctx context.Context, socket *os.File, iface *ne
 	limit := flowcontrol.NewTokenBucketRateLimiter(solicitations, solicitations/10)
 	frame := make([]byte, 256)
 	for {
-		n, foreign := 0, false
-		var failed error
-		if err := raw.Read(func(fd uintptr) bool {
-			var from unix.Sockaddr
-			n, from, failed = unix.Recvfrom(int(fd), frame, 0)
-			link, ok := from.(*unix.SockaddrLinklayer)
-			// To another machine, or of a VLAN; of one with a device the kernel also shows it here.
-			foreign = !ok || link.Pkttype == unix.PACKET_OTHERHOST || link.Ifindex != iface.Index
-			return !errors.Is(failed, unix.EAGAIN)
-		}); err != nil {
+		n, foreign, err := readARP(raw, iface, frame)
+		if err != nil {
 			return err
-		}
-		if failed != nil {
-			return failed
 		}
 		target, asked := requested(frame[:n])
 		if foreign || !asked || !r.has(target) {
@@ -123,6 +113,22 @@ func (r *ARPResponder) answerAll(ctx context.Context, socket *os.File, iface *ne
 			klog.V(2).InfoS("An ARP request is not answered", "address", target, "err", err)
 		}
 	}
+}
+
+// readARP reads a frame; foreign is set if it is not for a device's own network and this machine.
+func readARP(raw syscall.RawConn, iface *net.Interface, frame []byte) (n int, foreign bool, err error) {
+	var failed error
+	if err := raw.Read(func(fd uintptr) bool {
+		var from unix.Sockaddr
+		n, from, failed = unix.Recvfrom(int(fd), frame, 0)
+		link, ok := from.(*unix.SockaddrLinklayer)
+		// To another machine, or of a VLAN; of one with a device the kernel also shows it here.
+		foreign = !ok || link.Pkttype == unix.PACKET_OTHERHOST || link.Ifindex != iface.Index
+		return !errors.Is(failed, unix.EAGAIN)
+	}); err != nil {
+		return 0, false, err
+	}
+	return n, foreign, failed
 }
 
 // requested returns the address that an ARP request asks for; asked is false for other packets, and for announcements, which ask no machine.

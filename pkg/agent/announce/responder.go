@@ -62,7 +62,7 @@ func (r *Responder) serve(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find device %s: %w", r.device, err)
 	}
-	conn, err := openSocket(ctx, r.device)
+	conn, err := openSocket(ctx, r.device, ipv6.ICMPTypeNeighborSolicitation)
 	if err != nil {
 		return fmt.Errorf("open a socket for neighbor solicitations on %s: %w", r.device, err)
 	}
@@ -97,8 +97,8 @@ func (r *Responder) serve(ctx context.Context) error {
 	}
 }
 
-// openSocket returns a socket that receives neighbor solicitations from the device only.
-func openSocket(ctx context.Context, device string) (*ipv6.PacketConn, error) {
+// openSocket returns a socket that receives messages of one kind from the device only.
+func openSocket(ctx context.Context, device string, kind ipv6.ICMPType) (*ipv6.PacketConn, error) {
 	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) (err error) {
 		if failed := raw.Control(func(fd uintptr) { err = unix.BindToDevice(int(fd), device) }); failed != nil {
 			return failed
@@ -112,7 +112,7 @@ func openSocket(ctx context.Context, device string) (*ipv6.PacketConn, error) {
 	conn := ipv6.NewPacketConn(socket)
 	filter := ipv6.ICMPFilter{}
 	filter.SetAll(true)
-	filter.Accept(ipv6.ICMPTypeNeighborSolicitation)
+	filter.Accept(kind)
 	if err := errors.Join(conn.SetICMPFilter(&filter), conn.SetControlMessage(ipv6.FlagHopLimit, true)); err != nil {
 		_ = conn.Close()
 		return nil, err

@@ -23,6 +23,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/dependency/occupied"
 	"github.com/antrea-oncache/antrea/pkg/agent/memberlist"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
@@ -54,8 +55,9 @@ type Config struct {
 	Nodes            coreinformers.NodeInformer
 	// Changed is called when Failures has another answer.
 	Changed func()
-	// Events tells users of addresses that came and went.
-	Events Events
+	// Events tells users of addresses that came and went, Problems of addresses that other machines have too.
+	Events   Events
+	Problems problem.Reporter
 	// Occupied are the addresses that this Node must not take. They are known once OccupiedSynced says so.
 	Occupied       *occupied.Addresses
 	OccupiedSynced cache.InformerSynced
@@ -75,6 +77,7 @@ type Assigner struct {
 		Set(addrs sets.Set[netip.Addr])
 		Run(ctx context.Context)
 	}
+	others   *others
 	wake     chan struct{}
 	failures atomic.Pointer[map[string]error]
 
@@ -87,6 +90,7 @@ type Assigner struct {
 func New(c Config) (*Assigner, error) {
 	a := &Assigner{Config: c, device: devices{c.Uplink, c.OwnMAC}, wake: make(chan struct{}, 1)}
 	a.announcer, a.responder = announce.New(c.Uplink), announce.NewResponder(c.Uplink)
+	a.others = newOthers(c.Problems, announce.Others)
 	a.failures.Store(&map[string]error{})
 	c.Occupied.Subscribe(a.poke)
 	c.Members.Subscribe(a.poke)
@@ -143,6 +147,7 @@ func (a *Assigner) Run(ctx context.Context) {
 	go recovery.Keep(ctx, "announcements of Egress addresses", a.announcer.Run)
 	go recovery.Keep(ctx, "the device of Egress addresses", a.announcer.Watch)
 	go recovery.Keep(ctx, "answers to who asks for Egress addresses", a.responder.Run)
+	go recovery.Keep(ctx, "search for other machines with Egress addresses", a.others.run)
 	go recovery.Keep(ctx, "addresses of "+config.EgressDevice, func(ctx context.Context) { rtnl.WatchAddresses(ctx, a.poke) })
 	task := retry.NewTask("The assignment of Egress addresses", checkInterval, backoff)
 	for {
@@ -203,6 +208,7 @@ func (a *Assigner) sync(members *memberlist.Snapshot) (again time.Duration, err 
 	}
 	a.announcer.Retain(sets.KeySet(places)) // others may have removed addresses from the device
 	a.responder.Set(onUplink(places))
+	a.others.set(places, egresses, a.Uplink)
 	a.publish(d.failures)
 	return d.again, errors.Join(append(errs, a.device.Keep())...)
 }
