@@ -8,10 +8,13 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
@@ -49,6 +52,9 @@ func (c *controllers) addFlowExporter(o *options, n *node, cache *onCache) error
 		Node: n.name, Interfaces: n.store, PodNetworks: func() []netip.Prefix { return c.allPodNetworks(n) }, Rules: c.policies.RuleOwners, RuleNames: c.ruleNames,
 		Protocols: settings.Protocols,
 	}
+	if c.egress != nil {
+		describer.Egresses = c.egressFinder(egressExcept(o))
+	}
 	collector := &flowexporter.Collector{FlowCollector: settings.Collector, NodeName: n.name, Kube: n.clients.Kube}
 	if c.proxy != nil {
 		describer.ServicePort, collector.ClusterIP = c.servicePort, c.clusterIP
@@ -64,6 +70,32 @@ func (c *controllers) addFlowExporter(o *options, n *node, cache *onCache) error
 		c.flowExporter.Cache = flowexporter.CacheOf(cache.manager)
 	}
 	return nil
+}
+
+// egressFinder returns what finds the Egresses of connections, of which some destinations have none.
+func (c *controllers) egressFinder(except []netip.Prefix) func() func(pod, destination netip.Addr) flows.Egress {
+	return func() func(pod, destination netip.Addr) flows.Egress {
+		sources, nodes := c.egress.Sources(), c.addressesOfNodes()
+		return func(pod, destination netip.Addr) (found flows.Egress) {
+			source, ok := sources[pod]
+			if ok && !nodes.Has(destination.String()) && !slices.ContainsFunc(except, func(p netip.Prefix) bool { return p.Contains(destination) }) {
+				found = flows.Egress{Name: source.Egress, IP: source.Addr.String(), Node: source.Node}
+			}
+			return found
+		}
+	}
+}
+
+// addressesOfNodes returns the addresses that objects of Nodes have.
+func (c *controllers) addressesOfNodes() sets.Set[string] {
+	nodes, _ := c.nodes.Core().V1().Nodes().Lister().List(labels.Everything())
+	found := sets.New[string]()
+	for _, node := range nodes {
+		for _, a := range node.Status.Addresses {
+			found.Insert(a.Address)
+		}
+	}
+	return found
 }
 
 // ruleNames returns the names of rules on the switch, by flow id.

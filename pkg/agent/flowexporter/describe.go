@@ -45,6 +45,8 @@ type Describer struct {
 	// ServicePort returns the name of a Service's port, NAMESPACE/NAME:PORT, by an address at which it is reached; empty if there is none.
 	// It is nil without AntreaProxy.
 	ServicePort func(protocol corev1.Protocol, address netip.AddrPort) string
+	// Egresses returns what finds the Egress of a local Pod's connections to a destination outside the cluster. It is nil without the feature.
+	Egresses func() func(pod, destination netip.Addr) flows.Egress
 	// Protocols are the IP protocols of connections that are described; none means all.
 	Protocols []uint8
 }
@@ -58,6 +60,10 @@ func (d *Describer) Begin() flows.Describe {
 			p.Action, p.Rule = registry.NetworkPolicyRuleActionAllow, names[id]
 		}
 		return p
+	}
+	egress := func(_, _ netip.Addr) flows.Egress { return flows.Egress{} }
+	if d.Egresses != nil {
+		egress = d.Egresses()
 	}
 	isPod := func(addr netip.Addr) bool {
 		return slices.ContainsFunc(networks, func(network netip.Prefix) bool { return network.Contains(addr) })
@@ -77,6 +83,9 @@ func (d *Describer) Begin() flows.Describe {
 			info.DestinationNode = d.Node
 		}
 		info.FlowType = flowType(from, to, from || d.isRemotePod(client.Addr(), isPod), to || d.isRemotePod(server.Addr(), isPod))
+		if from && info.FlowType == toExternal {
+			info.SNAT = egress(client.Addr(), server.Addr())
+		}
 		if dialed != server && d.ServicePort != nil {
 			info.ServicePortName = d.ServicePort(protocolNames[c.Original.Protocol], dialed)
 		}

@@ -45,6 +45,14 @@ func describer() *Describer {
 				8: {Type: v1beta2.AntreaClusterNetworkPolicy, Name: "out", UID: "u-out"},
 			}
 		},
+		Egresses: func() func(pod, destination netip.Addr) flows.Egress {
+			return func(pod, destination netip.Addr) (e flows.Egress) {
+				if pod.String() == "10.0.1.2" && destination.String() != "192.0.2.2" {
+					e = flows.Egress{Name: "shop", IP: "203.0.113.9", Node: "node-2"}
+				}
+				return e
+			}
+		},
 		RuleNames: func() map[uint32]string { return map[uint32]string{8: "to-db"} },
 		ServicePort: func(protocol corev1.Protocol, address netip.AddrPort) string {
 			if protocol == corev1.ProtocolTCP && address.String() == "10.96.0.1:80" {
@@ -77,8 +85,12 @@ func TestDescribe(t *testing.T) {
 			between("10.0.1.2:1", "10.96.0.1:80", "10.0.2.3:8080", 99),
 			flows.Info{Source: web, SourceNode: "node-1", FlowType: 2, ServicePortName: "shop/db:sql"},
 		},
-		"from another Node":  {between("10.0.2.2:1", "10.0.1.3:2", "10.0.1.3:2", 0), flows.Info{Destination: db, DestinationNode: "node-1", FlowType: 2}},
-		"to the world":       {between("10.0.1.2:1", "192.0.2.1:443", "192.0.2.1:443", 0), flows.Info{Source: web, SourceNode: "node-1", FlowType: 3}},
+		"from another Node": {between("10.0.2.2:1", "10.0.1.3:2", "10.0.1.3:2", 0), flows.Info{Destination: db, DestinationNode: "node-1", FlowType: 2}},
+		"to the world": {
+			between("10.0.1.2:1", "192.0.2.1:443", "192.0.2.1:443", 0),
+			flows.Info{Source: web, SourceNode: "node-1", FlowType: 3, SNAT: flows.Egress{Name: "shop", IP: "203.0.113.9", Node: "node-2"}},
+		},
+		"past the Egress":    {between("10.0.1.2:1", "192.0.2.2:443", "192.0.2.2:443", 0), flows.Info{Source: web, SourceNode: "node-1", FlowType: 3}},
 		"from the world":     {between("192.0.2.1:1", "10.0.1.3:2", "10.0.1.3:2", 0), flows.Info{Destination: db, DestinationNode: "node-1", FlowType: 4}},
 		"from this Node":     {between("10.0.1.1:1", "10.0.1.3:2", "10.0.1.3:2", 0), flows.Info{Destination: db, DestinationNode: "node-1", FlowType: 4}},
 		"to an unknown port": {between("10.0.1.2:1", "10.96.0.1:81", "10.0.2.3:8080", 0), flows.Info{Source: web, SourceNode: "node-1", FlowType: 2}},

@@ -40,6 +40,10 @@ type Policy struct {
 // Pod is a local Pod; it is empty if the address is not one of a local Pod.
 type Pod struct{ Namespace, Name string }
 
+// Egress is the Egress object that gives packets of a Pod their source outside the cluster. The zero Egress stands for none. Node is empty while none has the
+// address.
+type Egress struct{ Name, IP, Node string }
+
 // Info describes a connection beyond its addresses.
 type Info struct {
 	Source, Destination Pod
@@ -48,6 +52,8 @@ type Info struct {
 	// ServicePortName is NAMESPACE/NAME:PORT; empty if the destination is not translated by a known Service.
 	ServicePortName string
 	Ingress, Egress Policy
+	// SNAT is set for connections to outside the cluster.
+	SNAT Egress
 	// FlowType is a value of the information element flowType.
 	FlowType uint8
 }

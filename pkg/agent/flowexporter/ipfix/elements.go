@@ -71,9 +71,9 @@ var common = []element{
 	{"egressNetworkPolicyRuleAction", antrea, func(r *flows.Record) any { return r.Egress.Action }},
 	{"tcpState", antrea, func(r *flows.Record) any { return r.TCPState }},
 	{"flowType", antrea, func(r *flows.Record) any { return r.FlowType }},
-	{"egressName", antrea, func(*flows.Record) any { return "" }},
-	{"egressIP", antrea, func(*flows.Record) any { return "" }},
-	{"egressNodeName", antrea, func(*flows.Record) any { return "" }},
+	{"egressName", antrea, func(r *flows.Record) any { return r.SNAT.Name }},
+	{"egressIP", antrea, func(r *flows.Record) any { return r.SNAT.IP }},
+	{"egressNodeName", antrea, func(r *flows.Record) any { return r.SNAT.Node }},
 	{"appProtocolName", antrea, func(*flows.Record) any { return "" }},
 	{"httpVals", antrea, func(*flows.Record) any { return "" }},
 }

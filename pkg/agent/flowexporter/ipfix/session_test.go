@@ -96,7 +96,7 @@ func record(ipv6 bool, packets uint64) *flows.Record {
 	return &flows.Record{
 		Info: flows.Info{
 			Source: flows.Pod{Namespace: "shop", Name: "cart"}, SourceNode: "node-1", FlowType: 2, ServicePortName: "shop/db:sql",
-			Egress: flows.Policy{Type: 1, Action: 1, Namespace: "shop", Name: "to-db", UID: "u-1"},
+			SNAT: flows.Egress{Name: "shop", IP: "192.0.2.9", Node: "node-2"}, Egress: flows.Policy{Type: 1, Action: 1, Namespace: "shop", Name: "to-db", UID: "u-1"},
 		},
 		Protocol: 6, Client: netip.MustParseAddrPort(client), Dialed: netip.MustParseAddrPort(dialed), Server: netip.MustParseAddrPort(server),
 		Start: time.Unix(1000, 5), End: time.Unix(1010, 0), Reason: flows.ReasonActive, TCPState: "ESTABLISHED",
@@ -120,7 +120,7 @@ var want = map[string]any{
 	"egressNetworkPolicyName": "to-db", "egressNetworkPolicyNamespace": "shop", "egressNetworkPolicyUID": "u-1", "egressNetworkPolicyType": uint8(1),
 	"egressNetworkPolicyRuleName": "", "egressNetworkPolicyRuleAction": uint8(1),
 	"tcpState": "ESTABLISHED", "flowType": uint8(2),
-	"egressName": "", "egressIP": "", "egressNodeName": "", "appProtocolName": "", "httpVals": "",
+	"egressName": "shop", "egressIP": "192.0.2.9", "egressNodeName": "node-2", "appProtocolName": "", "httpVals": "",
 }
 
 func TestRecords(t *testing.T) {
