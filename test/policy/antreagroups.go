@@ -68,16 +68,6 @@ func (w *World) groupContains(namespace, name string, pod *Pod, p *Probe) bool {
 	})
 }
 
-// hasSelector reports whether a Service exists and has a selector.
-func (w *World) hasSelector(service *crd.NamespacedName) bool {
-	for _, s := range w.Services {
-		if s.Namespace == service.Namespace && s.Name == service.Name && len(s.Spec.Selector) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // serviceHas reports whether the selector of a Service selects a Pod. A Service without selector selects none.
 func (w *World) serviceHas(service *crd.NamespacedName, pod *Pod) bool {
 	for _, s := range w.Services {

@@ -172,14 +172,10 @@ func (w *World) antreaOpinion(p *Probe, direction networkingv1.PolicyType, subje
 			} else if !exists && action == mayPass {
 				action = MayDrop
 			}
-			rule := rules[i]
-			if action != MayAllow && direction == networkingv1.PolicyTypeEgress && w.namesPortsOfAddresses(policy.namespace, &rule) {
-				rule.Ports, rule.Protocols, action = nil, nil, action&^mayPass
-				if action == 0 {
-					action = MayDrop
-				}
+			if action == mayPass && direction == networkingv1.PolicyTypeEgress && w.namesPortsOfAddresses(policy.namespace, &rules[i]) {
+				action = MayDrop
 			}
-			matches := w.appliesTo(policy, &rule, subject) && w.antreaRuleMatches(policy.namespace, &rule, direction, subject, peer, p)
+			matches := w.appliesTo(policy, &rules[i], subject) && w.antreaRuleMatches(policy.namespace, &rules[i], direction, subject, peer, p)
 			if !matches && appliesToNodePort(policy, &rules[i], p) {
 				action, matches = w.atPort(&rules[i], action, subject, peer, p)
 			}
@@ -205,27 +201,13 @@ func (w *World) antreaOpinion(p *Probe, direction networkingv1.PolicyType, subje
 	return opinion
 }
 
-// namesPortsOfAddresses reports whether an egress rule has a name of a port although all its peers are addresses or names. It cannot be realized as it
-// is: one that denies or passes stands for Drop or Reject of all ports.
+// namesPortsOfAddresses reports whether an egress rule has a name of a port although some of its peers are addresses or names. It cannot be realized as
+// it is: one that denies means all ports of these peers, one that passes denies, one that allows does without the name there.
 func (w *World) namesPortsOfAddresses(namespace string, rule *crd.Rule) bool {
-	addresses := false
-	for _, peer := range rule.To {
-		sources := []*crd.GroupSpec{{IPBlocks: make([]crd.IPBlock, 1)}}
-		if peer.Group != "" {
-			sources = w.sources(namespace, peer.Group)
-		} else if peer.IPBlock == nil && peer.FQDN == "" {
-			return false
-		}
-		for _, source := range sources {
-			switch {
-			case len(source.IPBlocks) > 0:
-				addresses = true
-			case source.ServiceReference == nil || w.hasSelector(source.ServiceReference):
-				return false
-			}
-		}
-	}
-	return addresses && slices.ContainsFunc(rule.Ports, isNamed)
+	return slices.ContainsFunc(rule.Ports, isNamed) && slices.ContainsFunc(rule.To, func(peer crd.NetworkPolicyPeer) bool {
+		ofGroup := func(source *crd.GroupSpec) bool { return len(source.IPBlocks) > 0 }
+		return peer.IPBlock != nil || peer.FQDN != "" || peer.Group != "" && slices.ContainsFunc(w.sources(namespace, peer.Group), ofGroup)
+	})
 }
 
 // Realizable reports whether a policy can be realized as it is: its tier exists, no Group that it is applied to has Pods of other Namespaces, and
@@ -304,10 +286,12 @@ func (w *World) antreaRuleMatches(namespace string, rule *crd.Rule, direction ne
 	if len(peers) == 0 {
 		return antreaPortMatches(rule, p, true)
 	}
+	egress := direction == networkingv1.PolicyTypeEgress
+	closes := egress && *rule.Action != crd.RuleActionAllow && w.namesPortsOfAddresses(namespace, rule)
 	for i := range peers {
 		byObject, byAddress := w.antreaPeerMatches(namespace, &peers[i], subject, peer, p)
 		// Addresses have no names of ports.
-		if byObject && antreaPortMatches(rule, p, true) || byAddress && antreaPortMatches(rule, p, direction == networkingv1.PolicyTypeIngress) {
+		if byObject && antreaPortMatches(rule, p, true) || byAddress && (closes || antreaPortMatches(rule, p, !egress)) {
 			return true
 		}
 	}

@@ -178,7 +178,8 @@ func TestOpinion(t *testing.T) {
 		{name: "nor is a name passed", policies: []string{all + "egress: [{action: Pass, to: [{fqdn: A.test.}], ports: [{port: web}]}]}"}, from: "y/a", to: "x/b", probe: Probe{Port: 81}, want: MayDrop},
 		{name: "other addresses are not denied", policies: []string{all + "egress: [{action: Drop, to: [{ipBlock: {cidr: 192.0.2.0/24}}], ports: [{port: web}]}]}"}, from: "x/a", to: "y/a", probe: Probe{Port: 81}, want: MayAllow},
 		{name: "nor is anything allowed by a name", policies: []string{all + "egress: [{action: Allow, to: [{ipBlock: {cidr: 10.0.0.0/8}}], ports: [{port: web}]}, {action: Drop}]}"}, from: "x/a", to: "y/a", probe: Probe{Port: 81}, want: MayDrop},
-		{name: "an address beside Pods", policies: []string{all + "egress: [{action: Drop, to: [{ipBlock: {cidr: 10.0.0.0/8}}, {podSelector: {matchLabels: {app: none}}}], ports: [{port: web}]}]}"}, from: "x/a", to: "y/a", probe: Probe{Port: 81}, want: MayAllow},
+		{name: "an address beside Pods", policies: []string{all + "egress: [{action: Drop, to: [{ipBlock: {cidr: 10.0.0.0/8}}, {podSelector: {matchLabels: {app: none}}}], ports: [{port: web}]}]}"}, from: "x/a", to: "y/a", probe: Probe{Port: 99}, want: MayDrop},
+		{name: "Pods beside an address", policies: []string{all + "egress: [{action: Drop, to: [{ipBlock: {cidr: 192.0.2.0/24}}, {podSelector: {}}], ports: [{port: web}]}]}"}, from: "y/b", to: "y/a", probe: Probe{Port: 99}, want: MayAllow},
 		{name: "a source port", policies: []string{all + "ingress: [{action: Drop, ports: [{protocol: SCTP, sourcePort: 1000, sourceEndPort: 2000}]}]}"}, from: "x/a", to: "y/a", probe: Probe{Protocol: corev1.ProtocolSCTP, SourcePort: 2000}, want: MayDrop},
 		{name: "another source port", policies: []string{all + "ingress: [{action: Drop, ports: [{protocol: SCTP, sourcePort: 1000}]}]}"}, from: "x/a", to: "y/a", probe: Probe{Protocol: corev1.ProtocolSCTP, SourcePort: 1001}, want: MayAllow},
 		{name: "ports or protocols", policies: []string{all + "ingress: [{action: Drop, ports: [{port: 80}], protocols: [{icmp: {icmpType: 8}}]}]}"}, from: "x/a", to: "y/a", probe: Probe{Protocol: ICMP}, want: MayDrop},
@@ -220,9 +221,10 @@ func TestRealizable(t *testing.T) {
 		" {tier: gone, priority: 1, appliedTo: [{group: pods}]}":           false,
 		"y {priority: 1, appliedTo: [{group: absent}, {podSelector: {}}]}": true,
 
-		"x {priority: 1, appliedTo: [{podSelector: {}}], egress: [{action: Drop, to: [{fqdn: a}, {group: absent}], ports: [{port: web}]}]}": false,
-		"x {priority: 1, appliedTo: [{podSelector: {}}], egress: [{action: Drop, ports: [{port: web}]}]}":                                   true,
-		" {priority: 1, appliedTo: [{group: absent}, {namespaceSelector: {}}]}":                                                             true,
+		"x {priority: 1, appliedTo: [{podSelector: {}}], egress: [{action: Drop, to: [{fqdn: a}, {group: absent}], ports: [{port: web}]}]}":   false,
+		"x {priority: 1, appliedTo: [{podSelector: {}}], egress: [{action: Drop, to: [{fqdn: a}, {podSelector: {}}], ports: [{port: web}]}]}": false,
+		"x {priority: 1, appliedTo: [{podSelector: {}}], egress: [{action: Drop, ports: [{port: web}]}]}":                                     true,
+		" {priority: 1, appliedTo: [{group: absent}, {namespaceSelector: {}}]}":                                                               true,
 	} {
 		w := handmade(t)
 		w.set(t, []string{text})
@@ -241,7 +243,8 @@ func TestAskers(t *testing.T) {
 		"egress: [{action: Allow, to: [{fqdn: a.test}]}]":                                          true,
 		"egress: [{action: Allow, to: [{fqdn: a.test}], ports: [{port: 80}, {port: web}]}]":        true,
 		"egress: [{action: Drop, to: [{fqdn: a.test}], ports: [{port: web}]}]":                     true,
-		"egress: [{action: Allow, to: [{fqdn: a.test}, {podSelector: {}}], ports: [{port: web}]}]": true,
+		"egress: [{action: Drop, to: [{fqdn: a.test}, {podSelector: {}}], ports: [{port: web}]}]":  true,
+		"egress: [{action: Allow, to: [{fqdn: a.test}, {podSelector: {}}], ports: [{port: web}]}]": false,
 		"egress: [{action: Allow, to: [{fqdn: a.test}], ports: [{port: web}]}]":                    false,
 		"egress: [{action: Allow, to: [{ipBlock: {cidr: 10.0.0.0/8}}], ports: [{port: 80}]}]":      false,
 		"ingress: [{action: Drop}]": false,

@@ -172,7 +172,19 @@ ingress: [{action: Allow}, {action: Drop, from: []}], egress: [{action: Reject, 
 		{
 			name: "names of ports of addresses that are allowed", spec: `{priority: 1, appliedTo: [{podSelector: {}}], egress: [{action: Allow, to: [{ipBlock: {cidr: 192.0.2.0/24}}], ports: [{port: http}, {port: 80}]},
 {action: Allow, to: [{fqdn: a.b}], ports: [{port: http}]}, {action: Drop, to: [{fqdn: a.b}, {podSelector: {matchLabels: {pod: a}}}], ports: [{port: http}]}]}`,
-			want: []string{"250/1 " + allText, "Out0 Allow 192.0.2.0/24 TCP:80", "Out2 Drop " + podAText + " a.b TCP:http"}, err: "spec.egress[0].ports: names of ports have no meaning for ipBlock and fqdn",
+			want: []string{"250/1 " + allText, "Out0 Allow 192.0.2.0/24 TCP:80", "Out2 Drop " + podAText + " TCP:http", "Out2 Drop a.b"}, err: "spec.egress[0].ports: names of ports have no meaning for ipBlock and fqdn",
+		},
+		{
+			name: "names of ports of addresses beside Pods", spec: `{priority: 1, appliedTo: [{podSelector: {}}], egress: [
+{action: Allow, to: [{ipBlock: {cidr: 192.0.2.0/24}}, {podSelector: {matchLabels: {pod: a}}}], ports: [{port: http}, {port: 80}]},
+{action: Allow, to: [{fqdn: a.b}, {podSelector: {matchLabels: {pod: a}}}], ports: [{port: http}]},
+{action: Pass, to: [{fqdn: a.b}, {podSelector: {matchLabels: {pod: a}}}], ports: [{port: http}]}]}`,
+			want: []string{"250/1 " + allText, "Out0 Allow " + podAText + " TCP:http TCP:80", "Out0 Allow 192.0.2.0/24 TCP:80", "Out1 Allow " + podAText + " TCP:http",
+				"Out2 Drop " + podAText + " TCP:http", "Out2 Drop a.b"}, err: "spec.egress[0].ports: names of ports have no meaning for ipBlock and fqdn",
+		},
+		{
+			name: "names of ports of a peer that cannot be read", spec: `{priority: 1, appliedTo: [{podSelector: {}}], egress: [{action: Drop, to: [{ipBlock: {cidr: x}}, {fqdn: a.b}, {podSelector: {}}], ports: [{port: http}]}]}`,
+			want: []string{"250/1 " + allText, "Out0 Drop " + anyone}, err: "spec.egress[0].to[0]: ipBlock.cidr",
 		},
 		{
 			name: "of a Namespace", policy: "x/p", spec: `{priority: 1, appliedTo: [{podSelector: {}}], ingress: [{action: Drop, from: [{}, {podSelector: {matchLabels: {pod: a}}}, {namespaceSelector: {}}]}]}`,

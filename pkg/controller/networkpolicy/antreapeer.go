@@ -29,14 +29,17 @@ func (r *ruleReader) readPeers(field string, peers []v1beta1.NetworkPolicyPeer, 
 		}
 	}
 	r.readToServices(&out, source, egress)
-	if egress && len(r.relative)+len(out.AddressGroups) == 0 && len(out.IPBlocks)+len(out.FQDNs) > 0 && slices.ContainsFunc(r.rule.Services, isNamed) {
-		r.namesOfAddresses()
+	named := egress && slices.ContainsFunc(r.rule.Services, isNamed)
+	if named && len(out.IPBlocks)+len(out.FQDNs) > 0 {
+		r.namesOfAddresses(&out)
 	}
-	if r.doubtfulPeers && r.denies {
-		r.relative = nil
-		return r.out.everything(r.rule.Direction, r.rule.Services)
+	if !r.doubtfulPeers || !r.denies {
+		return out
 	}
-	return out
+	if r.relative, r.addresses = nil, nil; named {
+		r.rule.Services = nil // An unknown peer may be an address.
+	}
+	return r.out.everything(r.rule.Direction, r.rule.Services)
 }
 
 // everything is a peer for all addresses, with the Pods among them if their named ports are needed.
@@ -50,14 +53,25 @@ func (t *translation) everything(direction controlplane.Direction, services []co
 
 func isNamed(s controlplane.Service) bool { return s.Port != nil && s.Port.Type == intstr.String }
 
-// namesOfAddresses replaces names of ports whose peers are all addresses or names, which have no names of ports: the rule would match nothing there. A
-// rule that allows does without them, others mean all ports.
-func (r *ruleReader) namesOfAddresses() {
+// namesOfAddresses replaces names of ports for addresses and names among the peers, which have no names of ports: the rule would match nothing there. A
+// rule that allows does without them, others mean all ports. If there are also Pods, these keep the rule, and the addresses get one of their own.
+func (r *ruleReader) namesOfAddresses(peer *controlplane.NetworkPolicyPeer) {
 	r.cannot(r.place+".ports", errors.New("names of ports have no meaning for ipBlock and fqdn: a rule that allows does without them, others mean all ports"))
 	r.doubtfulPorts = true
-	if r.rule.Services = slices.DeleteFunc(r.rule.Services, isNamed); r.denies {
-		r.rule.Services = nil
+	var services []controlplane.Service
+	if !r.denies {
+		services = slices.DeleteFunc(slices.Clone(r.rule.Services), isNamed)
 	}
+	if len(r.relative)+len(peer.AddressGroups) == 0 {
+		r.rule.Services = services
+		return
+	}
+	if r.denies || len(services) > 0 {
+		addresses := r.rule
+		addresses.Services, addresses.To = services, controlplane.NetworkPolicyPeer{IPBlocks: peer.IPBlocks, FQDNs: peer.FQDNs}
+		r.addresses = &addresses
+	}
+	peer.IPBlocks, peer.FQDNs = nil, nil
 }
 
 func (r *ruleReader) readToServices(out *controlplane.NetworkPolicyPeer, source *v1beta1.Rule, egress bool) {

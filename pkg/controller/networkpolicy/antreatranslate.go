@@ -112,6 +112,8 @@ type ruleReader struct {
 	// doubtful is set when a part of the peers or of the ports is unknown.
 	doubtfulPeers, doubtfulPorts bool
 	relative                     []relativePeer
+	// addresses is a second rule in the same place, for peers without names of ports.
+	addresses *controlplane.NetworkPolicyRule
 }
 
 // rule reads a rule. With placed false, the policy has no place among others, and only rules that deny are kept.
@@ -160,6 +162,9 @@ func (r *ruleReader) keep(source *v1beta1.Rule, placed bool) {
 	}
 	if !emptyPeer(peersOf(&r.rule)) || len(r.relative) == 0 && (r.denies || !r.doubtfulPeers) {
 		r.rules = append(r.rules, pendingRule{r.rule, applied, split})
+	}
+	if r.addresses != nil {
+		r.rules = append(r.rules, pendingRule{*r.addresses, applied, split})
 	}
 	r.addRelative(applied)
 }
