@@ -49,6 +49,8 @@ func (s *schedule) looked(now time.Time, took time.Duration, failed bool) {
 	pause := min(max(minPause, costShare*took), maxPause)
 	wait := s.every
 	if failed {
+		// A look may also be long because it waits for what is away.
+		pause = min(pause, maxRetry)
 		wait = min(max(s.every, maxRetry), minPause<<min(s.failures, 10))
 		s.failures++
 	} else {

@@ -33,6 +33,10 @@ func TestSchedule(t *testing.T) {
 	s.looked(at(8*second), time.Hour, false)
 	require.Equal(t, at(8*second+maxPause), s.next)
 
+	s = newSchedule(start, 30*second)
+	s.looked(at(8*second), 5*second, true)
+	require.Equal(t, at(18*second), s.next, "one that has waited for Open vSwitch in vain comes again soon")
+	s = newSchedule(start, 10*second)
 	now := at(100 * second)
 	for _, wait := range []time.Duration{1, 2, 4, 8, 10, 10} {
 		s.looked(now, 0, true)

@@ -34,6 +34,7 @@ type bridgeClient struct {
 	// timeout is operationTimeout; tests shorten it.
 	timeout time.Duration
 	foreign foreignPorts
+	noted   notes
 }
 
 // Option modifies the client that NewBridgeClient returns.
@@ -127,7 +128,7 @@ func (b *bridgeClient) insertBridge(s *session, root *rootRow) ([]ovsdb.Operatio
 	// Without its own MAC address the bridge uses the lowest one of its ports, and its datapath id changes with the ports.
 	ops, err := s.Create(&bridgeRow{
 		UUID: "newbridge", Name: b.name, DatapathType: b.datapathType, Protocols: bridgeProtocols,
-		FailMode: &failMode, OtherConfig: map[string]string{"hwaddr": randomMAC().String()},
+		FailMode: &failMode, OtherConfig: map[string]string{"hwaddr": randomMAC().String()}, ExternalIDs: b.noted.all(),
 	})
 	if err != nil {
 		return nil, err
@@ -172,7 +173,9 @@ func (b *bridgeClient) Delete() error {
 		if err != nil {
 			return err
 		}
-		_, err = s.transact(ops...)
+		if _, err = s.transact(ops...); err == nil {
+			b.noted.replace(nil)
+		}
 		return err
 	})
 }
@@ -183,6 +186,7 @@ func (b *bridgeClient) GetExternalIDs() (map[string]string, error) {
 		br, err := s.mustBridge(b.name)
 		if err == nil {
 			ids = maps.Clone(br.ExternalIDs)
+			b.noted.replace(ids)
 		}
 		return err
 	})
@@ -199,7 +203,9 @@ func (b *bridgeClient) SetExternalID(key, value string) error {
 		if err != nil {
 			return err
 		}
-		_, err = s.transact(ops...)
+		if _, err = s.transact(ops...); err == nil {
+			b.noted.set(key, value)
+		}
 		return err
 	})
 }
@@ -215,7 +221,9 @@ func (b *bridgeClient) DeleteExternalID(key string) error {
 		if err != nil {
 			return err
 		}
-		_, err = s.transact(ops...)
+		if _, err = s.transact(ops...); err == nil {
+			b.noted.delete(key)
+		}
 		return err
 	})
 }

@@ -50,6 +50,13 @@ func TestBridgeIsCreatedOnceAndCorrected(t *testing.T) {
 	require.Equal(t, "secure", o.Vsctl("get", "bridge", bridge, "fail_mode"))
 	require.Equal(t, "netdev", o.Vsctl("get", "bridge", bridge, "datapath_type"))
 
+	require.NoError(t, c.SetExternalID("round", "7"))
+	require.NoError(t, c.SetExternalID("former", "1"))
+	require.NoError(t, c.DeleteExternalID("former"))
+	o.Vsctl("--no-wait", "del-br", bridge)
+	require.NoError(t, c.Create(testContext(t)))
+	require.Equal(t, "{round=\"7\"}", o.Vsctl("get", "bridge", bridge, "external_ids"), "what this client has noted returns with the bridge")
+
 	require.NoError(t, c.Delete())
 	require.NoError(t, c.Delete(), "deleting an absent bridge succeeds")
 	require.Empty(t, o.Vsctl("list-br"))
