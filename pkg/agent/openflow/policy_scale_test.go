@@ -71,9 +71,9 @@ func measurePolicyScale(b *testing.B, rules, pods int) {
 }
 
 // BenchmarkTierScale measures rules of tiers that have the same group of addresses on a real Open vSwitch in user space, at one place in the order
-// or each at its own: all rules, one more rule, and one more address.
+// or each at its own, ten to a policy: all rules, one more rule, one more address, and one more Pod that they apply to.
 func BenchmarkTierScale(b *testing.B) {
-	for _, size := range []struct{ rules, places, addresses int }{{100, 1, 10_000}, {250, 1, 10_000}, {1000, 1, 1000}, {40, 40, 10_000}, {1000, 1000, 400}} {
+	for _, size := range []struct{ rules, places, addresses int }{{100, 1, 10_000}, {250, 1, 10_000}, {1000, 1, 1000}, {40, 40, 10_000}, {1000, 1000, 400}, {10_000, 10_000, 40}} {
 		b.Run(fmt.Sprintf("rules=%d/places=%d/addresses=%d", size.rules, size.places, size.addresses), func(b *testing.B) {
 			for range b.N {
 				measureTierScale(b, size.rules, size.places, size.addresses)
@@ -89,12 +89,14 @@ func measureTierScale(b *testing.B, rules, places, addresses int) {
 	for i := range peers {
 		peers[i] = pipeline.Host(oftest.NthPeer(i))
 	}
-	rule := func(i int, peers []netip.Prefix) *policy.Rule {
-		return orderedRule(oftest.Ingress(uint32(10+i), oftest.PolicyPodA, peers, oftest.Tcp(uint16(1000+i))), policy.Drop, float64(1+i%places), 0)
+	rule := func(i int, peers []netip.Prefix, pods ...policy.Pod) *policy.Rule {
+		r := orderedRule(oftest.Ingress(uint32(10+i), oftest.PolicyPodA, peers, oftest.Tcp(uint16(1000+i))), policy.Drop, float64(1+i%places/10), int32(i%places%10))
+		r.AppliedTo = append(r.AppliedTo, pods...)
+		return r
 	}
-	all := func(addresses int) (all []*policy.Rule) {
+	all := func(addresses int, pods ...policy.Pod) (all []*policy.Rule) {
 		for i := range rules {
-			all = append(all, rule(i, peers[:addresses]))
+			all = append(all, rule(i, peers[:addresses], pods...))
 		}
 		return all
 	}
@@ -104,6 +106,7 @@ func measureTierScale(b *testing.B, rules, places, addresses int) {
 	})
 	reportTime(b, bridge.OVS, "one-less", func() { require.NoError(b, bridge.C.UpdatePolicyRules(nil, []uint32{uint32(10 + rules)})) })
 	reportTime(b, bridge.OVS, "address", func() { require.NoError(b, bridge.C.UpdatePolicyRules(all(addresses+1), nil)) })
+	reportTime(b, bridge.OVS, "pod", func() { require.NoError(b, bridge.C.UpdatePolicyRules(all(addresses+1, oftest.PolicyPodB), nil)) })
 }
 
 // installAll reports what all rules cost.
@@ -126,7 +129,7 @@ func reportTime(b *testing.B, o *ovstest.OVS, name string, do func()) {
 	began, agent, vswitchd := time.Now(), cost.ProcessorTime(b), vswitchdTime(b, o)
 	do()
 	b.ReportMetric(float64(time.Since(began).Microseconds())/1000, name+"-ms")
-	if name == "install" || name == "replay" || name == "one-more" {
+	if name != "one-less" && !strings.HasPrefix(name, "trace") {
 		b.ReportMetric(float64((cost.ProcessorTime(b) - agent).Milliseconds()), name+"-agent-cpu-ms")
 		b.ReportMetric(float64((vswitchdTime(b, o) - vswitchd).Milliseconds()), name+"-vswitchd-cpu-ms")
 	}
