@@ -36,6 +36,8 @@ type field struct {
 	arrived map[uint32][]*arrival // by number
 	changed chan struct{}
 	lastID  uint32
+	// used are the ends of all connections, by protocol.
+	used map[corev1.Protocol]map[[2]netip.AddrPort]bool
 }
 
 // place is one Pod of a field.
@@ -71,7 +73,13 @@ func podKey(p *policy.Pod) string { return p.Namespace + "/" + p.Name }
 // newField makes the Pods of a world. It ends with the test.
 func newField(t *testing.T, s *suite, world *policy.World) *field {
 	t.Helper()
-	f := &field{s: s, places: map[string]*place{}, arrived: map[uint32][]*arrival{}, changed: make(chan struct{}, 1)}
+	f := &field{
+		s: s, places: map[string]*place{}, arrived: map[uint32][]*arrival{}, changed: make(chan struct{}, 1),
+		used: map[corev1.Protocol]map[[2]netip.AddrPort]bool{},
+	}
+	for protocol := range attemptProtocols {
+		f.used[protocol] = map[[2]netip.AddrPort]bool{}
+	}
 	var making errgroup.Group
 	var mu sync.Mutex
 	made := map[string]*cluster.Pod{}
@@ -181,12 +189,20 @@ func (f *field) receive(p *place) {
 	}
 }
 
-// attempt prepares a connection of a probe, from a port that no other connection has used for a long time.
+// attempt prepares a connection of a probe, from a port that no other connection between these ends has used: conntrack may still know that one.
 func (f *field) attempt(p *policy.Probe) *attempt {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lastID += wire.Step
-	return &attempt{Probe: p, id: f.lastID, sourcePort: uint16(10000 + f.lastID/wire.Step%50000)}
+	from, to := p.Addresses()
+	for n := f.lastID / wire.Step; ; n++ {
+		port := uint16(10000 + n%50000)
+		ends := [2]netip.AddrPort{netip.AddrPortFrom(from, port), netip.AddrPortFrom(to, p.Port)}
+		if !f.used[p.Protocol][ends] {
+			f.used[p.Protocol][ends] = true
+			return &attempt{Probe: p, id: f.lastID, sourcePort: port}
+		}
+	}
 }
 
 func (f *field) place(p *policy.Pod) *place {
