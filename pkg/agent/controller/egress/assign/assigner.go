@@ -90,7 +90,7 @@ type Assigner struct {
 func New(c Config) (*Assigner, error) {
 	a := &Assigner{Config: c, device: devices{c.Uplink, c.OwnMAC}, wake: make(chan struct{}, 1)}
 	a.announcer, a.responder = announce.New(c.Uplink), announce.NewResponder(c.Uplink)
-	a.others = newOthers(c.Problems, announce.Others)
+	a.others = newOthers(c.Problems, a.announcer.AnnounceOn, announce.Others)
 	a.failures.Store(&map[string]error{})
 	c.Occupied.Subscribe(a.poke)
 	c.Members.Subscribe(a.poke)
@@ -208,7 +208,7 @@ func (a *Assigner) sync(members *memberlist.Snapshot) (again time.Duration, err 
 	}
 	a.announcer.Retain(sets.KeySet(places)) // others may have removed addresses from the device
 	a.responder.Set(onUplink(places))
-	a.others.set(places, egresses, a.Uplink)
+	a.others.set(a.NodeName, places, egresses, a.Uplink)
 	a.publish(d.failures)
 	return d.again, errors.Join(append(errs, a.device.Keep())...)
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
@@ -26,16 +27,21 @@ const (
 	settleTime, lookInterval = 5 * time.Second, time.Minute
 )
 
-// others tells of other machines in the network that have Egress addresses of this Node. It changes nothing: packets of connections may go to either.
+// others tells of other machines in the network that have Egress addresses of this Node. The Node keeps the addresses: packets of connections may go to either. When
+// the other machine does not have it any more, alone is called: neighbours may still send there. So it is when other Nodes have declared this one dead for a moment.
 type others struct {
 	find     func(ctx context.Context, device string, addrs []netip.Addr) (map[netip.Addr]net.HardwareAddr, error)
 	problems problem.Reporter
+	alone    func(addr netip.Addr, device string)
 	settle   time.Duration
 	wake     chan struct{}
 
 	mu sync.Mutex
-	// held are the addresses of this Node.
-	held map[netip.Addr]held
+	// held are the addresses of this Node. doubted has those that another machine had at the last look, or that an Egress says another Node has.
+	held    map[netip.Addr]held
+	doubted sets.Set[netip.Addr]
+	// named are the addresses of this Node that Egresses say another Node has.
+	named sets.Set[netip.Addr]
 
 	// The rest belongs to run. reported has the Egresses that have the problem, failed the last error.
 	reported map[string]bool
@@ -48,16 +54,21 @@ type held struct {
 	egresses []string
 }
 
-func newOthers(problems problem.Reporter, find func(context.Context, string, []netip.Addr) (map[netip.Addr]net.HardwareAddr, error)) *others {
-	return &others{find: find, problems: problems, settle: settleTime, wake: make(chan struct{}, 1), reported: map[string]bool{}}
+func newOthers(problems problem.Reporter, alone func(netip.Addr, string), find func(context.Context, string, []netip.Addr) (map[netip.Addr]net.HardwareAddr, error)) *others {
+	return &others{
+		find: find, problems: problems, alone: alone, settle: settleTime, wake: make(chan struct{}, 1), doubted: sets.New[netip.Addr](), reported: map[string]bool{},
+	}
 }
 
-// set replaces the addresses.
-func (o *others) set(places map[netip.Addr]place, egresses []*v1beta1.Egress, uplink string) {
-	now := map[netip.Addr]held{}
+// set replaces the addresses of a Node.
+func (o *others) set(node string, places map[netip.Addr]place, egresses []*v1beta1.Egress, uplink string) {
+	now, named := map[netip.Addr]held{}, sets.New[netip.Addr]()
 	for _, e := range egresses {
 		if at, ok := places[pooled(e)]; ok {
 			now[pooled(e)] = held{at.outside(uplink), append(now[pooled(e)].egresses, e.Name)}
+			if e.Status.EgressNode != "" && e.Status.EgressNode != node && sameAddr(e.Status.EgressIP, pooled(e)) {
+				named.Insert(pooled(e))
+			}
 		}
 	}
 	for _, h := range now {
@@ -65,8 +76,9 @@ func (o *others) set(places map[netip.Addr]place, egresses []*v1beta1.Egress, up
 	}
 	same := func(a, b held) bool { return a.device == b.device && slices.Equal(a.egresses, b.egresses) }
 	o.mu.Lock()
-	changed := !maps.EqualFunc(o.held, now, same)
-	o.held = now
+	news := named.Difference(o.named)
+	changed := !maps.EqualFunc(o.held, now, same) || len(news) > 0
+	o.held, o.named, o.doubted = now, named, o.doubted.Union(news).Intersection(sets.KeySet(now))
 	o.mu.Unlock()
 	if !changed {
 		return
@@ -90,9 +102,34 @@ func (o *others) run(ctx context.Context) {
 		case <-timer.C:
 			o.look(ctx)
 			last = time.Now()
-			timer.Reset(lookInterval)
+			timer.Reset(o.pause())
 		}
 	}
+}
+
+// pause is short while another machine has an address, which may end.
+func (o *others) pause() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.doubted) > 0 {
+		return o.settle
+	}
+	return lookInterval
+}
+
+// settled returns the addresses that other machines do not have any more, and notes those that they have.
+func (o *others) settled(asked []netip.Addr, found map[netip.Addr]net.HardwareAddr) (alone []netip.Addr) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, addr := range asked {
+		if _, taken := found[addr]; taken {
+			o.doubted.Insert(addr)
+		} else if o.doubted.Has(addr) {
+			o.doubted.Delete(addr)
+			alone = append(alone, addr)
+		}
+	}
+	return alone
 }
 
 // look asks the network once.
@@ -114,6 +151,10 @@ func (o *others) look(ctx context.Context) {
 		}
 		if err != nil {
 			failed = err.Error()
+		} else {
+			for _, addr := range o.settled(addrs, found) {
+				o.alone(addr, device)
+			}
 		}
 		for _, addr := range addrs {
 			mac, isTaken := found[addr]

@@ -48,10 +48,11 @@ func TestAddressTaken(t *testing.T) {
 	first, second := netip.MustParseAddr("192.0.2.9"), netip.MustParseAddr("172.20.10.2")
 	f := &fakeNetwork{answers: map[netip.Addr]net.HardwareAddr{}, asked: map[string][]netip.Addr{}}
 	problems := problem.NewRecorder()
-	o := newOthers(problems, f.find)
+	var announced []string
+	o := newOthers(problems, func(addr netip.Addr, device string) { announced = append(announced, device+" "+addr.String()) }, f.find)
 	places := map[netip.Addr]place{first: {config.EgressDevice, 32}, second: placeOf(second, inVLAN), netip.MustParseAddr("192.0.2.77"): {config.EgressDevice, 32}}
 	egresses := []*v1beta1.Egress{pooledEgress("e2", first.String()), pooledEgress("e1", first.String()), pooledEgress("vlan", second.String()), pooledEgress("elsewhere", "192.0.2.8")}
-	o.set(places, egresses, "eth0")
+	o.set("node-1", places, egresses, "eth0")
 	names := func() (names []string) {
 		list, _ := problems.List()
 		for _, p := range list {
@@ -70,20 +71,35 @@ func TestAddressTaken(t *testing.T) {
 	for _, p := range list {
 		require.Regexp(t, "MAC address 02:00:00:00:00:(09|0a) has the address .* too", p.Message)
 	}
+	require.Empty(t, announced)
+	require.Equal(t, settleTime, o.pause())
 	clear(f.answers)
 	f.broken = "antrea-ext.10"
 	o.look(t.Context())
 	require.Equal(t, []string{"vlan"}, names(), "nothing new is known of it")
+	require.Equal(t, []string{"eth0 " + first.String()}, announced, "neighbours may send to the other machine")
 	delete(places, second)
-	o.set(places, egresses, "eth0")
+	o.set("node-1", places, egresses, "eth0")
 	o.look(t.Context())
 	require.Empty(t, names(), "another Node has it")
+	require.Equal(t, lookInterval, o.pause())
+
+	// Others declare this Node dead for a moment, and one takes the address and gives it up again before the first look.
+	<-o.wake
+	egresses[0].Status = v1beta1.EgressStatus{EgressNode: "node-2", EgressIP: first.String()}
+	o.set("node-1", places, egresses, "eth0")
+	require.NotEmpty(t, o.wake)
+	o.set("node-1", places, egresses, "eth0")
+	o.look(t.Context())
+	o.set("node-1", places, egresses, "eth0")
+	o.look(t.Context())
+	require.Equal(t, []string{"eth0 " + first.String(), "eth0 " + first.String()}, announced, "once for each time")
 }
 
 // TestLookAfterChange: the network is asked some time after a change, and not again for the same addresses.
 func TestLookAfterChange(t *testing.T) {
 	f := &fakeNetwork{asked: map[string][]netip.Addr{}}
-	o := newOthers(problem.NewRecorder(), f.find)
+	o := newOthers(problem.NewRecorder(), func(netip.Addr, string) {}, f.find)
 	o.settle = time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -92,9 +108,9 @@ func TestLookAfterChange(t *testing.T) {
 	defer cancel()
 	addr := netip.MustParseAddr("192.0.2.9")
 	places, egresses := map[netip.Addr]place{addr: {config.EgressDevice, 32}}, []*v1beta1.Egress{pooledEgress("e", addr.String())}
-	o.set(places, egresses, "eth0")
+	o.set("node-1", places, egresses, "eth0")
 	require.Eventually(t, func() bool { f.mu.Lock(); defer f.mu.Unlock(); return len(f.asked) == 1 }, 30*time.Second, time.Millisecond)
 	require.Empty(t, o.wake)
-	o.set(places, egresses, "eth0")
+	o.set("node-1", places, egresses, "eth0")
 	require.Empty(t, o.wake, "nothing has changed")
 }
