@@ -36,6 +36,9 @@ func testNetworkPolicy(t *testing.T, s *suite) {
 	t.Run("AllowedPeerAndPort", func(t *testing.T) { testAllowedPeerAndPort(t, s) })
 	t.Run("OpenConnectionsStayAndNewOnesDoNot", func(t *testing.T) { testOpenConnectionsStay(t, s) })
 	t.Run("Statistics", func(t *testing.T) { testPolicyStatistics(t, s) })
+	if !s.path.service { // it is about the address of the server, and a port that no path's Service has
+		t.Run("HeldAnswers", func(t *testing.T) { testHeldAnswers(t, s) })
+	}
 	if s.path != direct && !all { // the others restart agents or are about one packet
 		return
 	}
