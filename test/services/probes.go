@@ -62,6 +62,7 @@ func targets(worlds []*World) (all []target) {
 	for _, w := range worlds {
 		everything := *w
 		// Services that are left alone, or that another configuration handles, also have addresses.
+		everything.Services = withoutModes(w.Services)
 		everything.Settings = Settings{ProxyAll: true, LoadBalancerIPs: true}
 		for _, settings := range []Settings{everything.Settings, {ProxyAll: true, LoadBalancerIPs: true, ServiceProxyName: ProxyName}} {
 			everything.Settings = settings
@@ -78,6 +79,18 @@ func targets(worlds []*World) (all []target) {
 				}
 			}
 		}
+	}
+	return all
+}
+
+// withoutModes returns the Services as if agents handled the addresses of load balancers that are proxies, and leave the original ones alone.
+func withoutModes(services []*corev1.Service) (all []*corev1.Service) {
+	for _, s := range services {
+		s = s.DeepCopy()
+		for i := range s.Status.LoadBalancer.Ingress {
+			s.Status.LoadBalancer.Ingress[i].IPMode = nil
+		}
+		all = append(all, s)
 	}
 	return all
 }
