@@ -185,3 +185,34 @@ func TestOutdatedChange(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, again)
 }
+
+// TestRoundEnds: a round of many changes ends after a while, and the next one, which may have others before them, makes the rest.
+func TestRoundEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, client := newWriter()
+		client.PrependReactor("create", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+			time.Sleep(10 * time.Millisecond)
+			return false, nil, nil
+		})
+		var changes []Change
+		for i := range 150 {
+			changes = append(changes, ToCreate(infos, info(fmt.Sprint("i", i), "")))
+		}
+		made := func() int {
+			all, err := client.Resource(v1alpha1.ClusterInfoImports).Namespace("kube-system").List(t.Context(), metav1.ListOptions{})
+			require.NoError(t, err)
+			return len(all.Items)
+		}
+		began := time.Now()
+		again, err := w.Write(t.Context(), changes)
+		require.NoError(t, err)
+		require.Equal(t, time.Millisecond, again)
+		require.LessOrEqual(t, time.Since(began), roundTime+10*time.Millisecond)
+		first := made()
+		require.Less(t, first, len(changes))
+		again, err = w.Write(t.Context(), changes[first:])
+		require.NoError(t, err)
+		require.Zero(t, again)
+		require.Equal(t, len(changes), made())
+	})
+}

@@ -30,6 +30,8 @@ const (
 	mostUnanswered = 3
 	// quietly is the number of attempts to create an object that exists which are not reported: a watch shows what was written a little later.
 	quietly = 3
+	// roundTime, without requests that have no answer, ends a round: a later plan may have changes that matter more, and come first.
+	roundTime = time.Second
 	// mostReported bounds the errors of one Write that are returned.
 	mostReported = 5
 )
@@ -68,22 +70,29 @@ func (c Change) identity() identity {
 
 // Write makes all changes, in their order, apart from those that have failed and have to wait: it returns the time until the first of these, 0 if
 // there are none, and why they failed. Those that have failed come after the others. A change of an object that has changed since is left out: the
-// watch shows it. Write ends early if the API cannot be reached or too many requests have no answer.
+// watch shows it. Write ends early if the API cannot be reached, too many requests have no answer, or the time of a round has passed: the caller plans
+// again then.
 func (w *Writer) Write(ctx context.Context, changes []Change) (again time.Duration, err error) {
 	wanted := map[identity]bool{}
 	for _, c := range changes {
 		wanted[c.identity()] = true
 	}
 	maps.DeleteFunc(w.failed, func(id identity, _ *failure) bool { return !wanted[id] })
-	unanswered := 0
+	unanswered, end := 0, time.Now().Add(roundTime)
 	for _, c := range w.inTurn(changes) {
+		if time.Now().After(end) {
+			_, err = w.report(changes)
+			return time.Millisecond, err
+		}
 		if f := w.failed[c.identity()]; f != nil && time.Now().Before(f.until) {
 			continue
 		}
+		began := time.Now()
 		failure, status := w.try(ctx, c), apierrors.APIStatus(nil)
 		if failure == nil || errors.As(failure, &status) {
 			continue
 		}
+		end = end.Add(time.Since(began))
 		if unanswered++; unanswered == mostUnanswered || isUnreachable(failure) || ctx.Err() != nil {
 			break
 		}
