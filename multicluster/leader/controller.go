@@ -93,6 +93,7 @@ func (c *Controller) sync(ctx context.Context) (again time.Duration, err error) 
 	}
 	return c.writer.Write(ctx, c.core.plan(&snapshot{
 		now: time.Now(), namespace: c.namespace, set: set, announces: c.announces.List(), exports: c.exports.List(), imports: c.imports.List(),
+		malformed: c.imports.Malformed(),
 	}))
 }
 

@@ -96,11 +96,24 @@ func (s *snapshot) converge(leaving map[string]bool) *wanted {
 	return w
 }
 
-// live returns the exports that can be imported: readable, and neither being deleted nor of a member that leaves.
+// mostExports is the number of Services and Endpoints that a member can export, half of each.
+const mostExports = 2000
+
+// live returns the exports that can be imported: readable, and neither being deleted nor of a member that leaves, nor too many of one member.
 func (s *snapshot) live(leaving map[string]bool, v verdicts) (live []*v1alpha1.ResourceExport) {
-	for _, e := range s.exports {
+	byAge := slices.SortedStableFunc(slices.Values(s.exports), func(a, b *v1alpha1.ResourceExport) int {
+		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+	})
+	number := map[string]int{}
+	for _, e := range byAge {
 		if !converges(e.Spec.Kind) || e.DeletionTimestamp != nil || leaving[e.Spec.ClusterID] {
 			continue
+		}
+		if e.Spec.Kind != v1alpha1.ClusterInfoKind {
+			if number[e.Spec.ClusterID]++; number[e.Spec.ClusterID] > mostExports {
+				v[e.Name] = fmt.Errorf("cluster %.100s exports more than %d Services", e.Spec.ClusterID, mostExports/2)
+				continue
+			}
 		}
 		if v[e.Name] = check(e); v[e.Name] == nil {
 			live = append(live, e)
@@ -207,6 +220,12 @@ func text(ports []mcs.ServicePort) string {
 func (s *snapshot) importChanges(leaving map[string]bool) (changes []change.Change, w *wanted) {
 	w = s.converge(leaving)
 	existing := map[string]bool{}
+	for _, i := range s.malformed { // It is made again once it is gone.
+		existing[i.GetName()] = true
+		if i.GetDeletionTimestamp() == nil {
+			changes = append(changes, change.ToDelete(resourceImports, i))
+		}
+	}
 	for _, i := range s.imports {
 		existing[i.Name] = true
 		want := w.imports[i.Name]
@@ -226,5 +245,15 @@ func (s *snapshot) importChanges(leaving map[string]bool) (changes []change.Chan
 			changes = append(changes, change.ToCreate(resourceImports, w.imports[name]))
 		}
 	}
+	// Gateways come first: a round of writes may be long.
+	slices.SortStableFunc(changes, func(a, b change.Change) int { return isOfCluster(b) - isOfCluster(a) })
 	return changes, w
+}
+
+// isOfCluster returns 1 for a change of a ClusterInfo.
+func isOfCluster(c change.Change) int {
+	if strings.HasSuffix(c.Name, v1alpha1.ClusterInfoName("")) {
+		return 1
+	}
+	return 0
 }

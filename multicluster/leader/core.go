@@ -43,11 +43,15 @@ type snapshot struct {
 	announces []*v1alpha1.MemberClusterAnnounce
 	exports   []*v1alpha1.ResourceExport
 	imports   []*v1alpha1.ResourceImport
+	// malformed are ResourceImports that no member can read.
+	malformed []metav1.Object
 }
 
 // core remembers when members were heard.
 type core struct {
 	heard map[string]heard // by cluster ID
+	// until has the times until which exports of clusters without an announce count, by cluster ID; nil before the first plan.
+	until map[string]time.Time
 }
 
 // heard is the last announce of a member.
@@ -61,7 +65,11 @@ func newCore() *core { return &core{heard: map[string]heard{}} }
 // plan returns what has to be written, in this order.
 func (c *core) plan(s *snapshot) []change.Change {
 	c.listen(s)
+	c.expect(s)
 	leaving := s.leaving()
+	for id, until := range c.until {
+		leaving[id] = leaving[id] || !s.now.Before(until)
+	}
 	imports, accepted := s.importChanges(leaving)
 	changes := slices.Concat(s.removals(leaving), imports, s.exportChanges(accepted), c.announceChanges(s, leaving))
 	if s.set == nil {
@@ -81,6 +89,29 @@ func (c *core) listen(s *snapshot) {
 		present[a.ClusterID] = h
 	}
 	c.heard = present
+}
+
+// expect gives clusters that export without an announce time to announce themselves: at the start as long as members have after an outage, later
+// as long as a watch may lag behind another one. After that they count as members that leave: with a token, exports may be written without one.
+func (c *core) expect(s *snapshot) {
+	grace := timeout
+	if c.until == nil {
+		grace = unheardFor
+	}
+	announced, until := map[string]bool{}, map[string]time.Time{}
+	for _, a := range s.announces {
+		announced[a.ClusterID] = true
+	}
+	for _, e := range s.exports {
+		id := e.Spec.ClusterID
+		if announced[id] || !converges(e.Spec.Kind) {
+			continue
+		}
+		if until[id] = s.now.Add(grace); !c.until[id].IsZero() {
+			until[id] = c.until[id]
+		}
+	}
+	c.until = until
 }
 
 func meta(namespace, name string) metav1.ObjectMeta {

@@ -40,6 +40,9 @@ func TestExportsThatMembersRefuse(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			w := newWorld(t)
+			for _, cluster := range []string{"west", "east", "south"} {
+				w.announce(cluster)
+			}
 			w.exportService("west", "default", "nginx", 80, "10.100.7.9")
 			w.settle()
 			w.api.Now = w.api.Now.Add(time.Minute)

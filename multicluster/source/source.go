@@ -116,8 +116,17 @@ func (s *Source[T]) List() []*T {
 
 // Unreadable returns the names of the objects that do not have the form of their kind.
 func (s *Source[T]) Unreadable() []string {
-	_, names := split[T](s.informer.GetStore().List())
+	var names []string
+	for _, object := range s.Malformed() {
+		names = append(names, object.GetName())
+	}
 	return names
+}
+
+// Malformed returns the objects that do not have the form of their kind.
+func (s *Source[T]) Malformed() []metav1.Object {
+	_, malformed := split[T](s.informer.GetStore().List())
+	return malformed
 }
 
 // Get returns the object with a Namespace (empty for objects of the cluster) and a name, or nil.
@@ -141,16 +150,16 @@ func (s *Source[T]) ByIndex(name, key string) []*T {
 	return objects
 }
 
-func split[T any](stored []any) (objects []*T, unreadable []string) {
+func split[T any](stored []any) (objects []*T, malformed []metav1.Object) {
 	slices.SortFunc(stored, func(a, b any) int { return strings.Compare(keyOf(a), keyOf(b)) })
 	for _, object := range stored {
 		if typed, ok := object.(*T); ok {
 			objects = append(objects, typed)
 		} else if u, ok := object.(metav1.Object); ok {
-			unreadable = append(unreadable, u.GetName())
+			malformed = append(malformed, u)
 		}
 	}
-	return objects, unreadable
+	return objects, malformed
 }
 
 func keyOf(object any) string {

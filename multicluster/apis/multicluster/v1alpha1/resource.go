@@ -67,7 +67,7 @@ type ResourceExportStatus struct {
 	Conditions []ResourceCondition `json:"conditions,omitempty"`
 }
 
-// ResourceCondition is one aspect of a ResourceExport or ResourceImport.
+// ResourceCondition is one aspect of a ResourceExport.
 type ResourceCondition struct {
 	Type               string                 `json:"type,omitempty"`
 	Status             corev1.ConditionStatus `json:"status,omitempty"`
@@ -76,13 +76,12 @@ type ResourceCondition struct {
 	Reason             string                 `json:"reason,omitempty"`
 }
 
-// ResourceImport is something that the leader gives to all members.
+// ResourceImport is something that the leader gives to all members. Antrea's members write a status, which is never read: any member can write it.
 type ResourceImport struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   ResourceImportSpec   `json:"spec,omitempty"`
-	Status ResourceImportStatus `json:"status,omitempty"`
+	Spec ResourceImportSpec `json:"spec,omitempty"`
 }
 
 // ResourceImportSpec has the payload of its kind.
@@ -95,15 +94,4 @@ type ResourceImportSpec struct {
 	ServiceImport *mcs.ServiceImport `json:"serviceImport,omitempty"`
 	Endpoints     *Endpoints         `json:"endpoints,omitempty"`
 	ClusterInfo   *ClusterInfo       `json:"clusterinfo,omitempty"`
-}
-
-// ResourceImportStatus is written by members.
-type ResourceImportStatus struct {
-	ClusterStatuses []ResourceImportClusterStatus `json:"clusterStatuses,omitempty"`
-}
-
-// ResourceImportClusterStatus is the state of a ResourceImport in a member.
-type ResourceImportClusterStatus struct {
-	ClusterID  string              `json:"clusterID,omitempty"`
-	Conditions []ResourceCondition `json:"conditions,omitempty"`
 }
