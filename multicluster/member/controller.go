@@ -62,9 +62,10 @@ type Controller struct {
 	writer        *change.Writer
 	serviceCIDR   atomic.Pointer[netip.Prefix]
 
-	// link is replaced, and stopLeaving used, by the goroutine of Run only.
+	// link is replaced, and stopLeaving and memory are used, by the goroutine of Run only.
 	link        atomic.Pointer[link]
 	stopLeaving func()
+	memory      memory
 }
 
 // New returns a Controller that does nothing before Run.
@@ -138,6 +139,7 @@ func (c *Controller) sync(ctx context.Context) (again time.Duration, err error) 
 	}
 	connecting := c.connect(ctx, set)
 	s := c.snapshot(set)
+	c.memory.look(s)
 	if connecting != nil && s.connection.message == "" {
 		s.connection.message = connecting.Error()
 	}
@@ -154,7 +156,7 @@ func (c *Controller) snapshot(set *v1alpha2.ClusterSet) *snapshot {
 	}
 	s.connection.up, s.connection.message = l.area.State()
 	if l.area.Synced() == nil {
-		s.leader = leader{true, l.area.Imports.List(), l.area.Imports.Unreadable(), l.area.Exports.List(), *l.refused.Load()}
+		s.leader = leader{ready: true, imports: l.area.Imports.List(), unreadable: l.area.Imports.Unreadable(), exports: l.area.Exports.List(), refused: *l.refused.Load()}
 		c.view.addNamesakes(s)
 	}
 	return s

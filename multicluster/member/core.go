@@ -33,7 +33,7 @@ var (
 func (s *snapshot) localChanges() []change.Change {
 	imports, refusals := s.importChanges()
 	refusals = append(s.infoRefusal(), refusals...)
-	return slices.Concat(s.gatewayChanges(), imports, s.serviceExportChanges(), s.statusChanges(refusals))
+	return slices.Concat(s.gatewayChanges(), s.statusChanges(refusals), s.serviceExportChanges(), imports)
 }
 
 func sortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

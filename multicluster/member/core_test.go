@@ -43,6 +43,7 @@ type world struct {
 	unready    bool
 	unreadable []string
 	refused    map[string]string
+	recovering bool
 	settings   Settings
 }
 
@@ -89,7 +90,10 @@ func (w *world) shown(local, far *changetest.API) *snapshot {
 		}
 	}
 	if s.set != nil && !w.unready {
-		s.leader = leader{true, changetest.List[v1alpha1.ResourceImport](far, resourceImports), w.unreadable, changetest.List[v1alpha1.ResourceExport](far, resourceExports), w.refused}
+		s.leader = leader{
+			ready: true, imports: changetest.List[v1alpha1.ResourceImport](far, resourceImports), unreadable: w.unreadable,
+			exports: changetest.List[v1alpha1.ResourceExport](far, resourceExports), refused: w.refused, recovering: w.recovering,
+		}
 	}
 	return s
 }
@@ -219,10 +223,16 @@ func TestRemovedMember(t *testing.T) {
 }
 
 func TestConflict(t *testing.T) {
+	for i, name := range []string{"west-default-nginx-endpoints", "west-default-nginx-service"} {
+		t.Run(name, func(t *testing.T) { conflict(t, i) })
+	}
+}
+
+func conflict(t *testing.T, refusedExport int) {
 	w := newWorld(t)
 	w.exportService(service("default", "nginx", "10.100.7.9", 80), true)
 	w.settle()
-	refused := changetest.List[v1alpha1.ResourceExport](w.far, resourceExports)[1]
+	refused := changetest.List[v1alpha1.ResourceExport](w.far, resourceExports)[refusedExport]
 	w.far.Put(resourceExports, refused, map[string]any{"conditions": []any{map[string]any{"type": "Failure", "status": "False", "message": "other ports"}}})
 	w.settle()
 	e := changetest.List[mcs.ServiceExport](w.local, serviceExports)[0]
@@ -242,6 +252,7 @@ func (w *world) importService(namespace, name string, port int32, ips ...string)
 	}
 	w.far.Put(resourceImports, imported, nil)
 	w.far.Put(resourceImports, endpointsImport(namespace, name, port, ips...), nil)
+	w.importInfo("south", "10.200.0.0/16", "192.0.2.200") // It has the addresses.
 }
 
 func endpointsImport(namespace, name string, port int32, ips ...string) *v1alpha1.ResourceImport {
@@ -301,6 +312,7 @@ func TestImport(t *testing.T) {
 	require.Zero(t, w.local.Len(coreEndpoints))
 	require.Equal(t, 1, w.local.Len(coreServices))
 	w.far.Remove(resourceImports, area, "default-nginx-service")
+	w.far.Remove(resourceImports, area, "south-clusterinfo")
 	w.settle()
 	w.requireNothingImported()
 }

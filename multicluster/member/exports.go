@@ -159,11 +159,12 @@ func (s *snapshot) endpointsExport(service *corev1.Service) *v1alpha1.ResourceEx
 
 // clusterInfoExport exports how to reach this cluster: nil without a Gateway.
 func (s *snapshot) clusterInfoExport() *v1alpha1.ResourceExport {
-	i := slices.IndexFunc(s.gateways, func(g *v1alpha1.Gateway) bool { return g.DeletionTimestamp == nil })
+	gateways := s.gatewaysByAge()
+	i := slices.IndexFunc(gateways, func(g *v1alpha1.Gateway) bool { return g.DeletionTimestamp == nil })
 	if i < 0 {
 		return nil
 	}
-	gateway := s.gateways[i]
+	gateway := gateways[i]
 	return &v1alpha1.ResourceExport{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: s.set.Spec.Namespace, Name: v1alpha1.ClusterInfoName(clusterID(s)),
@@ -191,6 +192,8 @@ func (s *snapshot) exportChanges() (changes []change.Change) {
 		delete(wanted, e.Name)
 		switch {
 		case e.DeletionTimestamp != nil: // It is made again when the leader has let it go.
+		case want == nil && e.Spec.Kind == v1alpha1.ClusterInfoKind && e.Name == v1alpha1.ClusterInfoName(clusterID(s)):
+			// Without a Gateway it stays until this cluster leaves: another cluster could take the network.
 		case want == nil && e.Spec.ClusterID == clusterID(s) && exportedHere(e.Spec.Kind), want != nil && !sameSource(e, want):
 			changes = append(changes, change.ToDelete(resourceExports, e))
 		case want != nil:
@@ -249,7 +252,7 @@ func (s *snapshot) serviceExportChanges() (changes []change.Change) {
 			case !s.leader.ready || !isWritten(written[service], wanted[service]) || !isWritten(written[endpoints], wanted[endpoints]):
 				continue // Neither true nor false: it is being written.
 			default:
-				status, refusal = metav1.ConditionTrue, refusalOf(written[service])
+				status, refusal = metav1.ConditionTrue, cmp.Or(refusalOf(written[service]), refusalOf(written[endpoints]))
 			}
 		}
 		out := *e

@@ -4,7 +4,9 @@
 package member
 
 import (
+	"cmp"
 	"net/netip"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,31 +56,36 @@ func address(node *corev1.Node, kind corev1.NodeAddressType) netip.Addr {
 	return netip.Addr{}
 }
 
-// gatewayChanges keeps the Gateway while its Node can be one. Otherwise the next Node by name becomes the Gateway, after the former one is gone:
-// there is one at most. Without a ClusterSet there is none.
+// gatewaysByAge returns the Gateways, the oldest first: of several, agents use the oldest one.
+func (s *snapshot) gatewaysByAge() []*v1alpha1.Gateway {
+	return slices.SortedStableFunc(slices.Values(s.gateways), func(a, b *v1alpha1.Gateway) int {
+		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+	})
+}
+
+// gatewayChanges keeps the Gateway while its Node can be one. Otherwise the next Node by name becomes the Gateway. The former one goes after that:
+// the creation may be refused or delayed. Without a ClusterSet there is none.
 func (s *snapshot) gatewayChanges() (changes []change.Change) {
+	if s.set != nil && !s.serviceCIDR.IsValid() {
+		return nil // Nothing is known about candidates.
+	}
 	candidates := map[string]*v1alpha1.Gateway{}
 	first := ""
 	for _, node := range s.nodes {
 		if c, ok := s.candidate(node); ok && s.set != nil {
 			candidates[node.Name] = c
-			if first == "" {
-				first = node.Name
-			}
+			first = cmp.Or(first, node.Name)
 		}
 	}
-	if s.set != nil && !s.serviceCIDR.IsValid() {
-		return nil // Nothing is known about candidates.
-	}
-	kept, leaving := false, false
-	for _, g := range s.gateways {
+	kept, present := false, map[string]bool{}
+	var superseded []change.Change
+	for _, g := range s.gatewaysByAge() {
+		present[g.Name] = true
 		want := candidates[g.Name]
 		switch {
 		case g.DeletionTimestamp != nil:
-			leaving = true
 		case want == nil || kept:
-			changes = append(changes, change.ToDelete(gatewayObjects, g))
-			leaving = true
+			superseded = append(superseded, change.ToDelete(gatewayObjects, g))
 		default:
 			kept = true
 			changed := *g
@@ -86,7 +93,10 @@ func (s *snapshot) gatewayChanges() (changes []change.Change) {
 			changes = append(changes, change.ToUpdate(gatewayObjects, g, &changed)...)
 		}
 	}
-	if !kept && !leaving && first != "" {
+	switch {
+	case kept || first == "":
+		return append(changes, superseded...)
+	case !present[first]:
 		changes = append(changes, change.ToCreate(gatewayObjects, candidates[first]))
 	}
 	return changes

@@ -41,12 +41,17 @@ func (s *snapshot) accept() *accepted {
 		a.refuse(name, errors.New("it does not have the form of a ResourceImport"))
 	}
 	var infos []*v1alpha1.ResourceImport
-	for i, r := range s.leader.imports {
+	counted := 0
+	for _, r := range s.leader.imports {
 		if r.DeletionTimestamp != nil || len(r.Spec.ClusterIDs) > 0 && !slices.Contains(r.Spec.ClusterIDs, clusterID(s)) {
 			continue
 		}
-		if i >= maxImports {
-			a.refuse(r.Name, fmt.Errorf("the leader has %d, allowed: %d", len(s.leader.imports), maxImports))
+		if r.Spec.Kind == v1alpha1.ClusterInfoKind {
+			infos = append(infos, r)
+			continue
+		}
+		if counted++; counted > maxImports {
+			a.refuse(r.Name, fmt.Errorf("the leader has more than %d of Services and Endpoints", maxImports))
 			continue
 		}
 		k := key{Namespace: r.Spec.Namespace, Name: r.Spec.Name}
@@ -59,11 +64,10 @@ func (s *snapshot) accept() *accepted {
 			if a.refuse(r.Name, checkEndpoints(r)) {
 				a.endpoints[k] = r.Spec.Endpoints.Subsets
 			}
-		case v1alpha1.ClusterInfoKind:
-			infos = append(infos, r)
 		}
 	}
 	s.acceptInfos(a, infos)
+	s.leaveOutUnreachable(a)
 	return a
 }
 
@@ -92,16 +96,24 @@ func (s *snapshot) importChanges() ([]change.Change, []refusal) {
 		a = s.accept()
 	}
 	changes := slices.Concat(s.serviceChanges(a), s.serviceImportChanges(a), s.endpointsChanges(a), s.sliceChanges(a), s.infoChanges(a))
-	// Endpoints of a Service go before the Service.
-	slices.SortStableFunc(changes, func(x, y change.Change) int { return deletesService(x) - deletesService(y) })
+	if s.leader.recovering {
+		changes = slices.DeleteFunc(changes, func(c change.Change) bool { return c.Verb == change.Delete })
+	}
+	slices.SortStableFunc(changes, func(x, y change.Change) int { return turn(x) - turn(y) })
 	return changes, a.refusals
 }
 
-func deletesService(c change.Change) int {
-	if c.Verb == change.Delete && c.Type == coreServices {
-		return 1
+// turn orders changes: ways to other clusters come before Endpoints there and go after them, and Endpoints of a Service go before the Service.
+func turn(c change.Change) int {
+	switch {
+	case c.Type == infoImports && c.Verb == change.Delete:
+		return 3
+	case c.Type == infoImports:
+		return 0
+	case c.Type == coreServices && c.Verb == change.Delete:
+		return 2
 	}
-	return 0
+	return 1
 }
 
 // derived returns what an object that was derived from an import of a Service or Endpoints is of; false if its name is not one of a derived object.

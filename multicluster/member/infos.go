@@ -21,6 +21,8 @@ import (
 
 const maxPodCIDRs = 100
 
+var errNetworkUnknown = errors.New("the Service network of this cluster is not known yet")
+
 // place is a network and whose it is.
 type place struct {
 	network netip.Prefix
@@ -116,7 +118,7 @@ func (s *snapshot) acceptInfos(a *accepted, imports []*v1alpha1.ResourceImport) 
 		case r.Name != v1alpha1.ClusterInfoName(info.ClusterID):
 			err = fmt.Errorf("metadata.name must be %.100s", v1alpha1.ClusterInfoName(info.ClusterID))
 		case !s.serviceCIDR.IsValid():
-			err = errors.New("the Service network of this cluster is not known yet")
+			err = errNetworkUnknown
 		default:
 			err = taken.claim(info.ClusterID, info)
 		}

@@ -65,6 +65,8 @@ type leader struct {
 	// exports are this member's own; refused says why the leader's API does not take others, by name.
 	exports []*v1alpha1.ResourceExport
 	refused map[string]string
+	// recovering is set while the leader is, or has just been, without anything of this member: nothing imported is deleted then.
+	recovering bool
 }
 
 // imported contains the objects that this controller has made of imports. Some may belong to others: see ours.
