@@ -42,7 +42,7 @@ func newMCDeleteToken(s *session) *cobra.Command {
 	var namespace string
 	cmd := &cobra.Command{
 		Use: "membertoken NAME", Aliases: []string{"membertokens"}, Short: "Delete the token of a member, in the leader",
-		Long: "Delete the ServiceAccount, the RoleBinding and the Secret of a member, if antctl has made them. The member loses its rights at once.",
+		Long: "Delete the ServiceAccount, the RoleBinding and the Secret of a member, if antctl has made them. The member loses its rights at once, and the leader deletes what it exports. Its imports stay until it leaves.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.mc(cmd, mcPatience, func(ctx context.Context, c *multicluster.Cluster) error {

@@ -108,6 +108,11 @@ func (f *fakeCluster) objects(t *testing.T) (names []string) {
 	for _, o := range sets.Items {
 		names = append(names, "ClusterSet "+o.GetName())
 	}
+	announces, err := f.dynamic.Resource(v1alpha1.MemberClusterAnnounces).List(ctx, all)
+	require.NoError(t, err)
+	for _, o := range announces.Items {
+		names = append(names, "MemberClusterAnnounce "+o.GetName())
+	}
 	return names
 }
 

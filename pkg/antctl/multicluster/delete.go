@@ -7,10 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
 )
 
 // deletable is an object that antctl can delete.
@@ -47,7 +50,8 @@ func (c *Cluster) deletables(ctx context.Context, namespace string) (all []delet
 	return all, nil
 }
 
-// DeleteToken deletes the objects of a member's token that antctl has made. Others of that name are named in the error.
+// DeleteToken deletes the objects of a member's token that antctl has made, and the membership: once the rights are gone, the member cannot
+// announce itself again. Others of that name are named in the error.
 func (c *Cluster) DeleteToken(ctx context.Context, namespace, name string) error {
 	if err := errors.Join(checkName("--namespace", namespace), checkName("the token's name", name)); err != nil {
 		return err
@@ -63,7 +67,7 @@ func (c *Cluster) DeleteToken(ctx context.Context, namespace, name string) error
 		case !isMade(d.object):
 			others = append(others, d.kind)
 		default:
-			if err := c.delete(ctx, d); err != nil {
+			if err := errors.Join(c.endMembership(ctx, d, all), c.delete(ctx, d)); err != nil {
 				return err
 			}
 			deleted++
@@ -76,6 +80,32 @@ func (c *Cluster) DeleteToken(ctx context.Context, namespace, name string) error
 		return fmt.Errorf("there is no member token %s/%s", namespace, name)
 	}
 	return nil
+}
+
+// endMembership deletes the announce of the member whose ServiceAccount is about to be deleted, unless another one is that member's as well.
+func (c *Cluster) endMembership(ctx context.Context, account deletable, all []deletable) error {
+	id := clusterOf(account)
+	if id == "" || slices.ContainsFunc(all, func(d deletable) bool { return d.object.GetName() != account.object.GetName() && clusterOf(d) == id }) {
+		return nil
+	}
+	namespace, name := account.object.GetNamespace(), v1alpha1.AnnounceName(id)
+	err := c.Dynamic.Resource(v1alpha1.MemberClusterAnnounces).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("deleting MemberClusterAnnounce %s/%s, after which the leader deletes what cluster %s exports: %w", namespace, name, id, err)
+	}
+	c.Say("Deleted MemberClusterAnnounce %s/%s", namespace, name)
+	return nil
+}
+
+// clusterOf returns the ClusterID of a ServiceAccount, empty for others.
+func clusterOf(d deletable) string {
+	if d.kind != "ServiceAccount" {
+		return ""
+	}
+	return d.object.GetAnnotations()[v1alpha1.ClusterIDAnnotation]
 }
 
 func (c *Cluster) delete(ctx context.Context, d deletable) error {

@@ -5,6 +5,7 @@ package multicluster
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -124,15 +125,29 @@ func TestTokenIsTakenBack(t *testing.T) {
 }
 
 func TestDeleteToken(t *testing.T) {
-	f := newFake(t, role(), account("west-token", "west", true), account("manual", "south", false))
+	f := newFake(t, role(), account("west-token", "west", true), account("manual", "south", false), announceOf("east"), announceOf("south"))
 	require.NoError(t, f.CreateToken(t.Context(), eastToken(), func([]byte) error { return nil }))
 	require.NoError(t, f.DeleteToken(t.Context(), leaderNamespace, "east-token"))
-	require.Equal(t, []string{"Deleted RoleBinding antrea-multicluster/east-token", "Deleted Secret antrea-multicluster/east-token", "Deleted ServiceAccount antrea-multicluster/east-token"}, f.said)
-	left := []string{"ServiceAccount manual", "ServiceAccount west-token"}
+	require.Equal(t, []string{
+		"Deleted RoleBinding antrea-multicluster/east-token", "Deleted Secret antrea-multicluster/east-token",
+		"Deleted MemberClusterAnnounce antrea-multicluster/member-announce-from-east", "Deleted ServiceAccount antrea-multicluster/east-token",
+	}, f.said)
+	left := []string{"ServiceAccount manual", "ServiceAccount west-token", "MemberClusterAnnounce member-announce-from-south"}
 	require.Equal(t, left, f.objects(t))
 	require.EqualError(t, f.DeleteToken(t.Context(), leaderNamespace, "east-token"), "there is no member token antrea-multicluster/east-token")
 	require.ErrorContains(t, f.DeleteToken(t.Context(), leaderNamespace, "manual"), "ServiceAccount antrea-multicluster/manual was not made by antctl, so it stays")
 	require.Equal(t, left, f.objects(t))
 	failure := f.fail("delete", "serviceaccounts")
 	require.ErrorContains(t, f.DeleteToken(t.Context(), leaderNamespace, "west-token"), "deleting ServiceAccount antrea-multicluster/west-token: "+failure.Error())
+}
+
+func announceOf(clusterID string) string {
+	return fmt.Sprintf("{apiVersion: multicluster.crd.antrea.io/v1alpha1, kind: MemberClusterAnnounce, metadata: {name: member-announce-from-%s, namespace: %s}}", clusterID, leaderNamespace)
+}
+
+// TestDeleteOneOfTwoTokens: a member with another token stays one.
+func TestDeleteOneOfTwoTokens(t *testing.T) {
+	f := newFake(t, role(), account("new", "east", false), account("old", "east", true), announceOf("east"))
+	require.NoError(t, f.DeleteToken(t.Context(), leaderNamespace, "old"))
+	require.Equal(t, []string{"ServiceAccount new", "MemberClusterAnnounce member-announce-from-east"}, f.objects(t))
 }
