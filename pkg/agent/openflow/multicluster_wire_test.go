@@ -247,3 +247,16 @@ func TestWireNestedServiceUsesAllEndpoints(t *testing.T) {
 	}
 	require.ElementsMatch(t, want, slices.Collect(maps.Keys(got)), "%v", got)
 }
+
+// TestWireNestedServiceAndUDP: Open vSwitch does not hash ports of UDP, so that all of a client's go to one cluster.
+func TestWireNestedServiceAndUDP(t *testing.T) {
+	c := newClusters(t)[0]
+	const imported = "10.101.0.9:80"
+	c.install("imported", imported, true, "10.102.0.9:80", "10.102.0.10:80", "10.102.0.11:80")
+	got := map[string]int{}
+	for port := 4000; port < 4040; port++ {
+		s := travel(t, segment{withPort(podOf(gatewayNode), port), imported, ""}, []hop{{at: c.gateway, from: oftest.PodAPort, to: oftest.TunnelPort}})
+		got[s.dst]++
+	}
+	require.Len(t, got, 1, "%v", got)
+}

@@ -245,8 +245,9 @@ func (s serviceFlows) groupEntries() []of.GroupEntry {
 
 // hashedInUserSpace makes the choice of a nested Service's group independent of the group of the Service that it leads to. Both would use the same
 // hash of the datapath, so that with two buckets in each, one of the inner ones would never be chosen. The first bucket becomes two of the same
-// weight together, of which one is so light that Open vSwitch needs more than 64 values of that hash. Then it hashes addresses and ports itself
-// (group_set_selection_method in ofproto/ofproto-dpif.c). OpenFlow 1.3 cannot name the hash.
+// weight together, of which one is so light that Open vSwitch needs more than 64 values of that hash. Then it hashes addresses itself, and ports
+// of TCP but not of UDP (group_set_selection_method in ofproto/ofproto-dpif.c, flow_hash_symmetric_l4 in lib/flow.c): UDP of one client stays with one
+// bucket. OpenFlow 1.3 cannot name the hash.
 func hashedInUserSpace(buckets []of.Bucket) []of.Bucket {
 	light := buckets[0]
 	buckets[0].Weight, light.Weight = bucketWeight-1, 1
