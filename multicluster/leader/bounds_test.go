@@ -108,3 +108,13 @@ func TestExportsOfOneMember(t *testing.T) {
 	require.Equal(t, change.Create, changes[0].Verb)
 	require.Equal(t, "west-clusterinfo", changes[0].Name, "ways come first")
 }
+
+// TestMembersComeFirst: the state of members is written before everything that may take longer than a round.
+func TestMembersComeFirst(t *testing.T) {
+	w := newWorld(t)
+	w.announce("west")
+	w.exportService("west", "default", "nginx", 80, "10.100.7.9")
+	changes := w.core.plan(shown(w.api, w.api.Now))
+	require.Equal(t, "patch the status of ClusterSet antrea-multicluster/set", changes[0].String())
+	require.Equal(t, change.Create, changes[1].Verb)
+}

@@ -71,11 +71,12 @@ func (c *core) plan(s *snapshot) []change.Change {
 		leaving[id] = leaving[id] || !s.now.Before(until)
 	}
 	imports, accepted := s.importChanges(leaving)
-	changes := slices.Concat(s.removals(leaving), imports, s.exportChanges(accepted), c.announceChanges(s, leaving))
-	if s.set == nil {
-		return changes
+	// Members and their state come first: a round of writes may end before the rest.
+	changes := c.announceChanges(s, leaving)
+	if s.set != nil {
+		changes = append(changes, c.statusChanges(s)...)
 	}
-	return append(changes, c.statusChanges(s)...)
+	return slices.Concat(changes, s.removals(leaving), imports, s.exportChanges(accepted))
 }
 
 // listen notes which members have announced themselves since the last plan.
