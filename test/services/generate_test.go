@@ -16,7 +16,7 @@ import (
 
 // Each feature that a fault may concern is so frequent that a few dozen sets have it.
 func TestGeneratorIsReproducibleAndVaried(t *testing.T) {
-	const seeds, turns = 2, 45
+	const seeds, turns = 3, 45
 	seen := map[string]int{}
 	for seed := range uint64(seeds) {
 		a, b := NewGenerator(rand.New(rand.NewPCG(seed, 2))), NewGenerator(rand.New(rand.NewPCG(seed, 2)))
