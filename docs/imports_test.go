@@ -24,7 +24,7 @@ const modulePath = "github.com/antrea-oncache/antrea/"
 // they have in common is further down, and nothing down there imports them.
 var mayImport = map[string][]string{
 	"pkg/agent": {
-		"multicluster/apis", "pkg/apis", "pkg/client", "pkg/config", "pkg/features", "pkg/httpapi", "pkg/log", "pkg/nlattr", "pkg/ovs", "pkg/retry",
+		"multicluster/apis", "pkg/apis", "pkg/client", "pkg/config", "pkg/features", "pkg/httpapi", "pkg/log", "pkg/macaddr", "pkg/nlattr", "pkg/ovs", "pkg/retry",
 		"pkg/supportbundle", "pkg/trie", "pkg/uplink", "pkg/version",
 	},
 	"pkg/antctl": {
@@ -68,7 +68,7 @@ var mayImport = map[string][]string{
 	"pkg/client":    {"pkg/apis", "pkg/config"},
 	"pkg/component": {"pkg/log", "pkg/version"},
 	"pkg/config":    {"pkg/apis", "pkg/features"},
-	"pkg/ovs":       {"pkg/log", "pkg/nlattr", "pkg/retry"},
+	"pkg/ovs":       {"pkg/log", "pkg/macaddr", "pkg/nlattr", "pkg/retry"},
 	"pkg/retry":     {"pkg/log"},
 
 	"pkg/supportbundle": {"pkg/apis", "pkg/redact", "pkg/version"},
@@ -76,6 +76,7 @@ var mayImport = map[string][]string{
 	"pkg/apis":     {},
 	"pkg/features": {},
 	"pkg/log":      {},
+	"pkg/macaddr":  {},
 	"pkg/nlattr":   {},
 	"pkg/redact":   {},
 	"pkg/stats":    {},

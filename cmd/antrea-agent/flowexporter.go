@@ -78,7 +78,7 @@ func (c *controllers) egressFinder(except []netip.Prefix) func() func(pod, desti
 		sources, nodes := c.egress.Sources(), c.addressesOfNodes()
 		return func(pod, destination netip.Addr) (found flows.Egress) {
 			source, ok := sources[pod]
-			if ok && !nodes.Has(destination.String()) && !slices.ContainsFunc(except, func(p netip.Prefix) bool { return p.Contains(destination) }) {
+			if ok && !nodes.Has(destination) && !slices.ContainsFunc(except, func(p netip.Prefix) bool { return p.Contains(destination) }) {
 				found = flows.Egress{Name: source.Egress, IP: source.Addr.String(), Node: source.Node}
 			}
 			return found
@@ -87,12 +87,14 @@ func (c *controllers) egressFinder(except []netip.Prefix) func() func(pod, desti
 }
 
 // addressesOfNodes returns the addresses that objects of Nodes have.
-func (c *controllers) addressesOfNodes() sets.Set[string] {
+func (c *controllers) addressesOfNodes() sets.Set[netip.Addr] {
 	nodes, _ := c.nodes.Core().V1().Nodes().Lister().List(labels.Everything())
-	found := sets.New[string]()
+	found := sets.New[netip.Addr]()
 	for _, node := range nodes {
 		for _, a := range node.Status.Addresses {
-			found.Insert(a.Address)
+			if addr, err := netip.ParseAddr(a.Address); err == nil { // others are names
+				found.Insert(addr.Unmap())
+			}
 		}
 	}
 	return found

@@ -10,16 +10,14 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/vishvananda/netlink"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
+	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
 )
 
 // linkPollInterval is the time between two looks at a device that vswitchd is about to make.
@@ -79,21 +77,9 @@ func waitForLink(ctx context.Context, name string, mac net.HardwareAddr) (netlin
 // that Pods and the pipeline know. With ipv6 it makes sure that the device can have IPv6 addresses and ignores router
 // advertisements: this Node is the router of its Pods.
 func setGatewaySysctls(name string, ipv6 bool) error {
-	settings := []struct{ key, value string }{{"ipv4/conf/" + name + "/arp_announce", "1"}}
+	err := sysctl.Apply("net/ipv4/conf/"+name+"/arp_announce", "1")
 	if ipv6 {
-		settings = append(settings,
-			struct{ key, value string }{"ipv6/conf/" + name + "/disable_ipv6", "0"},
-			struct{ key, value string }{"ipv6/conf/" + name + "/accept_ra", "0"})
+		err = errors.Join(err, sysctl.Apply("net/ipv6/conf/"+name+"/disable_ipv6", "0"), sysctl.Apply("net/ipv6/conf/"+name+"/accept_ra", "0"))
 	}
-	for _, s := range settings {
-		path := filepath.Join("/proc/sys/net", s.key)
-		// Where /proc/sys is read-only, the right value may be there already.
-		if have, err := os.ReadFile(path); err == nil && strings.TrimSpace(string(have)) == s.value {
-			continue
-		}
-		if err := os.WriteFile(path, []byte(s.value), 0); err != nil {
-			return fmt.Errorf("set sysctl net/%s to %s: %w", s.key, s.value, err)
-		}
-	}
-	return nil
+	return err
 }

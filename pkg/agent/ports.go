@@ -6,7 +6,6 @@ package agent
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/macaddr"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsconfig"
 )
 
@@ -116,7 +116,7 @@ func (i *Initializer) ensureGatewayPort(ctx context.Context, ports []ovsconfig.P
 	}
 	if len(gateway.MAC) == 0 || len(mac) > 0 && !bytes.Equal(gateway.MAC, mac) {
 		if gateway.MAC = mac; len(mac) == 0 {
-			gateway.MAC = randomMAC()
+			gateway.MAC = macaddr.Random()
 		}
 		if existing != nil {
 			klog.InfoS("Giving the gateway port another MAC address", "port", gateway.Name, "mac", existing.MAC, "newMAC", gateway.MAC)
@@ -181,13 +181,4 @@ func (i *Initializer) ensureType(p *ovsconfig.Port, t interfacestore.InterfaceTy
 	}
 	ids[typeKey] = t.String()
 	return i.ovs.SetPortExternalIDs(p.Name, ids)
-}
-
-// randomMAC returns a locally administered unicast address (IEEE 802, section 8.4).
-func randomMAC() net.HardwareAddr {
-	mac := make(net.HardwareAddr, 6)
-	// Read never fails (crypto/rand).
-	_, _ = rand.Read(mac)
-	mac[0] = mac[0]&^0x01 | 0x02
-	return mac
 }

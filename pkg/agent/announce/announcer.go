@@ -124,21 +124,18 @@ func (a *Announcer) Run(ctx context.Context) {
 // turn sends one announcement of each address, and reports whether more are to come.
 func (a *Announcer) turn() bool {
 	a.mu.Lock()
-	var due []netip.Addr
-	devices := map[netip.Addr]string{}
-	more := false
+	due, more := map[netip.Addr]string{}, false
 	for addr, some := range a.left {
 		if some.left > 0 {
-			due, devices[addr] = append(due, addr), some.device
+			due[addr] = some.device
 			a.left[addr] = announcements{some.device, some.left - 1}
 			more = more || some.left > 1
 		}
 	}
 	a.mu.Unlock()
-	slices.SortFunc(due, netip.Addr.Compare)
 	var errs []error
-	for _, addr := range due {
-		errs = append(errs, a.send(devices[addr], addr))
+	for _, addr := range slices.SortedFunc(maps.Keys(due), netip.Addr.Compare) {
+		errs = append(errs, a.send(due[addr], addr))
 	}
 	if err := errors.Join(errs...); err != nil {
 		klog.ErrorS(err, "Addresses are not announced; their neighbours learn later where they are")

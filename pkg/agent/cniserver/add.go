@@ -17,6 +17,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	cnipb "github.com/antrea-oncache/antrea/pkg/apis/cni/v1beta1"
+	"github.com/antrea-oncache/antrea/pkg/macaddr"
 )
 
 // maxAllocations bounds how often ADD asks for another address.
@@ -158,10 +159,7 @@ func (s *Server) connectSteps(ctx context.Context, req *request, pod ns.NetNS, u
 	if err != nil {
 		return nil, err
 	}
-	pair, err := s.newPodInterface(req, addresses)
-	if err != nil {
-		return nil, configError(err)
-	}
+	pair := s.newPodInterface(req, addresses)
 	if err := createPair(pod, pair); err != nil {
 		return nil, configError(err)
 	}
@@ -265,16 +263,11 @@ func (s *Server) admit(ctx context.Context, iface *interfacestore.InterfaceConfi
 	return nil
 }
 
-func (s *Server) newPodInterface(req *request, addresses []podAddress) (*podInterface, error) {
-	pair := &podInterface{kind: s.cfg.PodInterfaceType, hostName: req.hostInterface, ifname: req.ifname, mtu: s.mtu(req), addresses: addresses}
-	var err error
-	if pair.mac, err = newMAC(); err != nil {
-		return nil, err
+func (s *Server) newPodInterface(req *request, addresses []podAddress) *podInterface {
+	return &podInterface{
+		kind: s.cfg.PodInterfaceType, hostName: req.hostInterface, ifname: req.ifname, mtu: s.mtu(req), addresses: addresses,
+		mac: macaddr.Random(), hostMAC: macaddr.Random(),
 	}
-	if pair.hostMAC, err = newMAC(); err != nil {
-		return nil, err
-	}
-	return pair, nil
 }
 
 func (s *Server) mtu(req *request) int {

@@ -4,11 +4,8 @@
 package cniserver
 
 import (
-	"crypto/rand"
 	"crypto/sha1"
 	"encoding/hex"
-	"fmt"
-	"net"
 	"strings"
 )
 
@@ -32,14 +29,4 @@ func HostInterfaceName(podName, containerID, ifname string) string {
 	sum := sha1.Sum([]byte(key))
 	prefix := podName[:min(len(podName), podNamePrefixLength)]
 	return strings.TrimLeft(prefix, "-") + "-" + hex.EncodeToString(sum[:])[:nameHashLength]
-}
-
-// newMAC returns a random MAC address with the locally administered bit set and the group bit clear (IEEE 802, 8.2.2).
-func newMAC() (net.HardwareAddr, error) {
-	mac := make(net.HardwareAddr, 6)
-	if _, err := rand.Read(mac); err != nil {
-		return nil, fmt.Errorf("random MAC address: %w", err)
-	}
-	mac[0] = mac[0]&^0x01 | 0x02
-	return mac, nil
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/reach"
+	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
 )
 
 // useBackend makes the names iptables, iptables-restore and iptables-save refer to one backend during this test.
@@ -42,7 +43,7 @@ func TestInitialize(t *testing.T) {
 			useBackend(t, backend)
 			newNetNS(t)
 			newGateway(t)
-			require.NoError(t, apply(setting{"net/ipv4/ip_forward", "0"}), "a namespace may inherit 1")
+			require.NoError(t, sysctl.Apply("net/ipv4/ip_forward", "0"), "a namespace may inherit 1")
 			run(t, "iptables", "-A", "INPUT", "-s", "203.0.113.1/32", "-j", "DROP")
 			run(t, "iptables", "-N", "KUBE-FORWARD")
 			run(t, "iptables", "-A", "FORWARD", "-j", "KUBE-FORWARD")
@@ -168,7 +169,7 @@ func TestUpkeepRepairsTheHostNetwork(t *testing.T) {
 	require.Equal(t, []string{"10.10.0.0/24", "10.10.1.0/24"}, setEntries(t))
 
 	forward := setting{"net/ipv4/ip_forward", "0"}
-	require.NoError(t, apply(forward))
+	require.NoError(t, sysctl.Apply(forward.key, forward.value))
 	repair()
 	now, err := os.ReadFile("/proc/sys/net/ipv4/ip_forward")
 	require.NoError(t, err)

@@ -13,6 +13,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
 )
 
 // hostServices is the state of Services on the host. The mutex of its stack guards it.
@@ -293,7 +295,7 @@ func (s *stack) removeServices() error {
 	}
 	for _, former := range s.family.serviceSettings(s.gateway) {
 		if filepath.Base(former.key) == acceptLocal {
-			if err := apply(setting{former.key, "0"}); err != nil {
+			if err := sysctl.Apply(former.key, "0"); err != nil {
 				return err
 			}
 		}

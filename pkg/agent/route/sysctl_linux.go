@@ -5,13 +5,11 @@ package route
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
 )
 
 // setting is one kernel setting: key is the path below /proc/sys.
@@ -56,23 +54,7 @@ func (s *stack) syncSysctls() error {
 		settings = append(settings, s.family.serviceSettings(s.gateway)...)
 	}
 	for _, gateway := range settings {
-		errs = append(errs, apply(gateway))
+		errs = append(errs, sysctl.Apply(gateway.key, gateway.value))
 	}
 	return errors.Join(append(errs, s.sysctls.Set(s.family.nodeSetting.key, s.family.nodeSetting.value))...)
-}
-
-// apply writes only a setting that differs, so that it also works where /proc/sys is read-only but already right.
-func apply(s setting) error {
-	path := filepath.Join("/proc/sys", s.key)
-	have, err := os.ReadFile(path)
-	if err == nil && strings.TrimSpace(string(have)) == s.value {
-		return nil
-	}
-	if err == nil {
-		err = os.WriteFile(path, []byte(s.value), 0)
-	}
-	if err != nil {
-		return fmt.Errorf("set sysctl %s to %s: %w", s.key, s.value, err)
-	}
-	return nil
 }

@@ -86,6 +86,19 @@ func (r *Record) Set(key, value string) error {
 	return nil
 }
 
+// Apply gives a setting of a device of the agent its value, without a record: it goes with the device. One that has the value is not written, so this works
+// where /proc/sys is read-only but right.
+func Apply(key, value string) error {
+	have, err := read(key)
+	if err == nil && have != value {
+		err = os.WriteFile(filepath.Join(root, key), []byte(value), 0)
+	}
+	if err != nil {
+		return fmt.Errorf("set sysctl %s to %s: %w", key, value, err)
+	}
+	return nil
+}
+
 // Read returns the present value of a setting.
 func (r *Record) Read(key string) (string, error) {
 	value, err := read(key)

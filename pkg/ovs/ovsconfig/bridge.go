@@ -5,16 +5,17 @@ package ovsconfig
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/ovn-kubernetes/libovsdb/model"
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
+
+	"github.com/antrea-oncache/antrea/pkg/macaddr"
 )
 
 // DefaultDatapathType is the kernel datapath.
@@ -34,7 +35,11 @@ type bridgeClient struct {
 	// timeout is operationTimeout; tests shorten it.
 	timeout time.Duration
 	foreign foreignPorts
-	noted   notes
+
+	// mu guards noted, the external_ids of the bridge as this client has last read or set them. If another program deletes the bridge, they
+	// return with it: the next agent needs them.
+	mu    sync.Mutex
+	noted map[string]string
 }
 
 // Option modifies the client that NewBridgeClient returns.
@@ -128,7 +133,7 @@ func (b *bridgeClient) insertBridge(s *session, root *rootRow) ([]ovsdb.Operatio
 	// Without its own MAC address the bridge uses the lowest one of its ports, and its datapath id changes with the ports.
 	ops, err := s.Create(&bridgeRow{
 		UUID: "newbridge", Name: b.name, DatapathType: b.datapathType, Protocols: bridgeProtocols,
-		FailMode: &failMode, OtherConfig: map[string]string{"hwaddr": randomMAC().String()}, ExternalIDs: b.noted.all(),
+		FailMode: &failMode, OtherConfig: map[string]string{"hwaddr": macaddr.Random().String()}, ExternalIDs: b.notes(),
 	})
 	if err != nil {
 		return nil, err
@@ -145,16 +150,8 @@ func (b *bridgeClient) correctBridge(s *session, br *bridgeRow) ([]ovsdb.Operati
 	if err != nil || br.OtherConfig["hwaddr"] != "" {
 		return ops, err
 	}
-	more, err := setKeys(s, br, &br.OtherConfig, map[string]string{"hwaddr": randomMAC().String()})
+	more, err := setKeys(s, br, &br.OtherConfig, map[string]string{"hwaddr": macaddr.Random().String()})
 	return append(ops, more...), err
-}
-
-// randomMAC returns a locally administered unicast address.
-func randomMAC() net.HardwareAddr {
-	mac := make(net.HardwareAddr, 6)
-	_, _ = rand.Read(mac)
-	mac[0] = mac[0]&^0x01 | 0x02
-	return mac
 }
 
 func (b *bridgeClient) Delete() error {
@@ -173,20 +170,18 @@ func (b *bridgeClient) Delete() error {
 		if err != nil {
 			return err
 		}
-		if _, err = s.transact(ops...); err == nil {
-			b.noted.replace(nil)
-		}
-		return err
+		return b.note(s, ops, func() { b.noted = nil })
 	})
 }
 
 func (b *bridgeClient) GetExternalIDs() (map[string]string, error) {
 	var ids map[string]string
 	err := b.do(fmt.Sprintf("read external_ids of bridge %q", b.name), func(s *session) error {
+		b.mu.Lock()
+		defer b.mu.Unlock()
 		br, err := s.mustBridge(b.name)
 		if err == nil {
-			ids = maps.Clone(br.ExternalIDs)
-			b.noted.replace(ids)
+			ids, b.noted = maps.Clone(br.ExternalIDs), maps.Clone(br.ExternalIDs)
 		}
 		return err
 	})
@@ -203,10 +198,12 @@ func (b *bridgeClient) SetExternalID(key, value string) error {
 		if err != nil {
 			return err
 		}
-		if _, err = s.transact(ops...); err == nil {
-			b.noted.set(key, value)
-		}
-		return err
+		return b.note(s, ops, func() {
+			if b.noted == nil {
+				b.noted = map[string]string{}
+			}
+			b.noted[key] = value
+		})
 	})
 }
 
@@ -221,11 +218,25 @@ func (b *bridgeClient) DeleteExternalID(key string) error {
 		if err != nil {
 			return err
 		}
-		if _, err = s.transact(ops...); err == nil {
-			b.noted.delete(key)
-		}
-		return err
+		return b.note(s, ops, func() { delete(b.noted, key) })
 	})
+}
+
+// note executes a transaction, and notes its effect if it succeeds.
+func (b *bridgeClient) note(s *session, ops []ovsdb.Operation, effect func()) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, err := s.transact(ops...)
+	if err == nil {
+		effect()
+	}
+	return err
+}
+
+func (b *bridgeClient) notes() map[string]string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.noted)
 }
 
 func (b *bridgeClient) TableNames() (map[uint8]string, error) {

@@ -3,7 +3,7 @@
 
 // Package ovsconfig configures one OVS bridge through OVSDB.
 //
-// BridgeClient (interfaces.go) is implemented by bridge.go, notes.go, port.go, port_update.go, mirror.go and vswitch.go on the
+// BridgeClient (interfaces.go) is implemented by bridge.go, port.go, port_update.go, mirror.go and vswitch.go on the
 // sessions of transaction.go, and in memory by fake.go. connection.go keeps a libovsdb client connected. Between it and
 // ovsdb-server stands a guard (guard.go). model.go is the schema. It ends the connection when the server does not answer echo requests or sends
 // invalid messages (vetter.go, vetrows.go); then operations wait for the next connection, or fail. The content of the

@@ -156,31 +156,47 @@ func decide(w *world, podNetworks []netip.Prefix, mark func(netip.Addr) (uint8, 
 			blocked[addrOf(e)] = err
 		}
 	}
-	byPod := map[types.NamespacedName][]openflow.EgressSource{}
+	sources := map[string]openflow.EgressSource{}
 	for _, e := range oldestFirst(w.egresses) {
 		addr := addrOf(e)
 		if !addr.IsValid() {
 			continue
 		}
-		source := p.source(w, addr, blocked[addr], podNetworks, mark)
+		sources[e.Name] = p.source(w, addr, blocked[addr], podNetworks, mark)
 		p.limit(e, addr, w.shaping)
 		if subnet, err := w.subnetOf(e.Spec.ExternalIPPool); err == nil && subnet.IsSeparate() {
 			p.subnets[addr] = subnet
 		}
-		for pod := range w.groups[e.Name] {
-			has := func(other openflow.EgressSource) bool { return other.Addr.Is4() == addr.Is4() }
-			if !slices.ContainsFunc(byPod[pod], has) {
-				byPod[pod] = append(byPod[pod], source)
-			}
-		}
 	}
+	byPod := w.deciding()
 	for name, i := range w.interfaces {
-		if sources := byPod[i.pod]; len(sources) > 0 {
-			slices.SortFunc(sources, func(a, b openflow.EgressSource) int { return a.Addr.Compare(b.Addr) })
-			p.pods[name] = podFlows{i.ofPort, sources}
+		var own []openflow.EgressSource
+		for _, e := range byPod[i.pod] {
+			own = append(own, sources[e.Name])
+		}
+		if len(own) > 0 {
+			slices.SortFunc(own, func(a, b openflow.EgressSource) int { return a.Addr.Compare(b.Addr) })
+			p.pods[name] = podFlows{i.ofPort, own}
 		}
 	}
 	return p
+}
+
+// deciding returns the Egresses that decide for Pods, at most one of each IP version.
+func (w *world) deciding() map[types.NamespacedName][]*v1beta1.Egress {
+	byPod := map[types.NamespacedName][]*v1beta1.Egress{}
+	for _, e := range oldestFirst(w.egresses) {
+		addr := addrOf(e)
+		if !addr.IsValid() {
+			continue
+		}
+		for pod := range w.groups[e.Name] {
+			if !slices.ContainsFunc(byPod[pod], func(older *v1beta1.Egress) bool { return addrOf(older).Is4() == addr.Is4() }) {
+				byPod[pod] = append(byPod[pod], e)
+			}
+		}
+	}
+	return byPod
 }
 
 // source records an address of an Egress, and returns how its Pods get it. blocked says why its pool cannot be used.

@@ -3,12 +3,7 @@
 
 package egress
 
-import (
-	"net/netip"
-	"slices"
-
-	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
-)
+import "net/netip"
 
 // Source is the Egress of a Pod, as others show it.
 type Source struct {
@@ -24,14 +19,13 @@ func (c *Controller) Sources() map[netip.Addr]Source {
 }
 
 func (w *world) sources() map[netip.Addr]Source {
-	found := map[netip.Addr]Source{}
-	ordered := slices.DeleteFunc(oldestFirst(w.egresses), func(e *v1beta1.Egress) bool { return !addrOf(e).IsValid() })
+	found, byPod := map[netip.Addr]Source{}, w.deciding()
 	for _, i := range w.interfaces {
-		for _, pod := range i.addrs {
-			decides := func(e *v1beta1.Egress) bool { return addrOf(e).Is4() == pod.Is4() && w.groups[e.Name].Has(i.pod) }
-			if at := slices.IndexFunc(ordered, decides); at >= 0 {
-				e := ordered[at]
-				found[pod] = Source{e.Name, addrOf(e), e.Status.EgressNode}
+		for _, e := range byPod[i.pod] {
+			for _, pod := range i.addrs {
+				if pod.Is4() == addrOf(e).Is4() {
+					found[pod] = Source{e.Name, addrOf(e), e.Status.EgressNode}
+				}
 			}
 		}
 	}

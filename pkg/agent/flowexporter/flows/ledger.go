@@ -59,20 +59,21 @@ type entryKey struct {
 // seenEntry is the count of an entry at its last reading, or in its report.
 type seenEntry struct {
 	Count Count
-	// gone is the time of the first reading without the entry; zero if the last one had it.
-	gone time.Time
+	// listed is the number of the last reading with the entry, gone the time of the first one without it since then.
+	listed uint64
+	gone   time.Time
 	// reported is set when the entry was reported, after is the number of readings since then.
 	reported bool
 	after    int
 }
 
-// expired reports whether no report of the entry is expected any more.
+// expired reports whether no report of the entry, which is gone, is expected any more.
 func (s *seenEntry) expired(now time.Time) bool {
 	if s.reported {
 		return s.after > reportReadings
 	}
 	// The clock may have been set back.
-	return !s.gone.IsZero() && (now.Sub(s.gone) >= reportDelay || now.Before(s.gone))
+	return now.Sub(s.gone) >= reportDelay || now.Before(s.gone)
 }
 
 // orphanKey is a direction of connections with certain addresses.
@@ -99,10 +100,12 @@ type Ledger struct {
 	timeouts Timeouts
 	flows    map[key]*flow
 	// gone are ended connections, in the order of their ends.
-	gone    []*flow
-	places  map[conntrack.Tuple]place
-	seen    map[entryKey]*seenEntry
-	orphans map[orphanKey]*orphan
+	gone   []*flow
+	places map[conntrack.Tuple]place
+	seen   map[entryKey]*seenEntry
+	// readings is the number of readings.
+	readings uint64
+	orphans  map[orphanKey]*orphan
 	// adopt is set before the first reading if it is unknown what an earlier agent has reported: the counts so far of
 	// connections that began before begun are taken for reported.
 	adopt bool
@@ -161,25 +164,25 @@ func (l *Ledger) adoptAll(now time.Time) {
 
 // countEntries returns the entries that have counted something since the last reading, with what is new.
 func (l *Ledger) countEntries(entries []Entry, now time.Time) (fresh []Entry) {
-	listed := make(map[entryKey]bool, len(entries))
+	l.readings++
 	for _, e := range entries {
-		k := entryKey{e.Sent, e.Egress, e.Created}
-		listed[k] = true
-		if e.Count = l.count(k, e.Count); e.Count != (Count{}) {
+		s := l.entry(e)
+		s.listed, s.gone = l.readings, time.Time{}
+		if e.Count = s.count(e.Count); e.Count != (Count{}) {
 			fresh = append(fresh, e)
 		}
 	}
 	for k, s := range l.seen {
-		switch {
-		case listed[k]:
-			s.gone = time.Time{}
-		case s.gone.IsZero():
-			s.gone = now
-		}
 		if s.reported {
 			s.after++
 		}
-		if !listed[k] && s.expired(now) {
+		if s.listed == l.readings {
+			continue
+		}
+		if s.gone.IsZero() {
+			s.gone = now
+		}
+		if s.expired(now) {
 			delete(l.seen, k)
 		}
 	}
@@ -188,20 +191,25 @@ func (l *Ledger) countEntries(entries []Entry, now time.Time) (fresh []Entry) {
 
 // retire returns what is new of an entry that is gone. It may have been reported before.
 func (l *Ledger) retire(e Entry) Entry {
-	k := entryKey{e.Sent, e.Egress, e.Created}
-	e.Count = l.count(k, e.Count)
-	s := l.seen[k]
+	s := l.entry(e)
+	e.Count = s.count(e.Count)
 	s.reported, s.after = true, 0
 	return e
 }
 
-// count returns what is new in the counters of an entry, and remembers them.
-func (l *Ledger) count(k entryKey, now Count) Count {
+// entry returns what is known of an entry.
+func (l *Ledger) entry(e Entry) *seenEntry {
+	k := entryKey{e.Sent, e.Egress, e.Created}
 	s := l.seen[k]
 	if s == nil {
 		s = &seenEntry{}
 		l.seen[k] = s
 	}
+	return s
+}
+
+// count returns what is new in the counters of an entry, and remembers them.
+func (s *seenEntry) count(now Count) Count {
 	before := s.Count
 	s.Count = Count{Packets: max(now.Packets, before.Packets), Bytes: max(now.Bytes, before.Bytes)}
 	return since(now, before)

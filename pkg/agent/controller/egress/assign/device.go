@@ -5,15 +5,12 @@ package assign
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -26,6 +23,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	"github.com/antrea-oncache/antrea/pkg/agent/leftover"
 	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
+	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
+	"github.com/antrea-oncache/antrea/pkg/macaddr"
 )
 
 // dummy is the kind of config.EgressDevice.
@@ -178,10 +177,8 @@ func (d devices) make(name string, vlan int) error {
 			return fmt.Errorf("make device %s: find the transport interface %s: %w", name, d.uplink, err)
 		}
 		attributes.ParentIndex = parent.Attrs().Index
-		if !d.ownMAC {
-			attributes.HardwareAddr = parent.Attrs().HardwareAddr
-		} else if attributes.HardwareAddr, err = newMAC(); err != nil {
-			return fmt.Errorf("make device %s: %w", name, err)
+		if attributes.HardwareAddr = parent.Attrs().HardwareAddr; d.ownMAC {
+			attributes.HardwareAddr = macaddr.Random()
 		}
 		link = &netlink.Vlan{LinkAttrs: attributes, VlanId: vlan, VlanProtocol: netlink.VLAN_PROTOCOL_8021Q}
 	}
@@ -193,48 +190,26 @@ func (d devices) make(name string, vlan int) error {
 	return nil
 }
 
-// newMAC returns a MAC address that is locally administered, and of one device.
-func newMAC() (net.HardwareAddr, error) {
-	mac := make(net.HardwareAddr, 6)
-	if _, err := rand.Read(mac); err != nil {
-		return nil, fmt.Errorf("choose a MAC address: %w", err)
-	}
-	mac[0] = mac[0]&^1 | 2
-	return mac, nil
-}
-
 // keep gives a device the state that it must have: addresses stay when the first one of their subnet goes, and a VLAN takes answers from outside the subnet,
 // to which the Node's own routes lead elsewhere, but no routes and addresses from routers.
 func (devices) keep(link netlink.Link) error {
-	name := link.Attrs().Name
-	settings := []setting{{"ipv4", "promote_secondaries", "1"}}
+	name, v4, v6 := link.Attrs().Name, "net/ipv4/conf/", "net/ipv6/conf/"
+	errs := []error{sysctl.Apply(v4+name+"/promote_secondaries", "1")}
 	if isEgressVLAN(link) {
-		settings = append(settings, setting{"ipv4", "rp_filter", "2"}, setting{"ipv6", "accept_ra", "0"}, setting{"ipv6", "autoconf", "0"})
-	}
-	for _, s := range settings {
-		if err := s.apply(name); err != nil {
-			return err
+		errs = append(errs, sysctl.Apply(v4+name+"/rp_filter", "2"))
+		for _, key := range []string{"/accept_ra", "/autoconf"} {
+			if err := sysctl.Apply(v6+name+key, "0"); !errors.Is(err, fs.ErrNotExist) { // without IPv6, the kernel has no such settings
+				errs = append(errs, err)
+			}
 		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
 	}
 	if isEgressVLAN(link) && link.Attrs().Flags&net.FlagUp == 0 {
 		if err := netlink.LinkSetUp(link); err != nil {
 			return fmt.Errorf("set device %s up: %w", name, err)
 		}
-	}
-	return nil
-}
-
-// setting is a kernel setting of a device.
-type setting struct{ family, key, value string }
-
-func (s setting) apply(device string) error {
-	path := filepath.Join("/proc/sys/net", s.family, "conf", device, s.key)
-	have, err := os.ReadFile(path)
-	if err == nil && strings.TrimSpace(string(have)) == s.value || s.family == "ipv6" && errors.Is(err, fs.ErrNotExist) {
-		return nil // without IPv6, the kernel has no such settings
-	}
-	if err := os.WriteFile(path, []byte(s.value), 0); err != nil {
-		return fmt.Errorf("set sysctl %s to %s: %w", path, s.value, err)
 	}
 	return nil
 }
