@@ -5,6 +5,7 @@ package ovsconfig
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ovn-kubernetes/libovsdb/ovsdb"
 	"github.com/stretchr/testify/require"
 
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
@@ -249,6 +251,17 @@ func TestPortOfAnotherBridgeIsNotTouched(t *testing.T) {
 	require.False(t, found)
 	_, err = c.CreatePort("foreign", nil)
 	require.ErrorContains(t, err, "exists already")
+}
+
+// TestNameTaken has the words of ovsdb-server for a port that another client added a moment before.
+func TestNameTaken(t *testing.T) {
+	refused := ovsdb.NewConstraintViolation(`Transaction causes multiple rows in "Interface" table to have identical values (foreign) for index on column "name".`)
+	err := nameTaken(errors.Join(refused))
+	require.ErrorContains(t, err, "exists already")
+	require.ErrorAs(t, err, new(*ovsdb.ConstraintViolation))
+	other := ovsdb.NewConstraintViolation("attempt to write out of range")
+	require.Equal(t, other, nameTaken(other))
+	require.NoError(t, nameTaken(nil))
 }
 
 func TestConcurrentPortChanges(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
@@ -48,8 +47,8 @@ type cluster struct {
 	marks      int
 	// marker is the id of the last marker's rule, by Node.
 	marker map[string]string
-	// realizing is the number of requests for addresses of names in rules that have no answer yet.
-	realizing atomic.Int32
+	// realizing contains the requests for addresses of names in rules.
+	realizing realizations
 	cancel    context.CancelFunc
 	done      sync.WaitGroup
 }

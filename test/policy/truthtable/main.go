@@ -10,7 +10,7 @@
 //
 // cluster.go, change.go, marker.go, antreaapi.go and antreamarker.go are the control plane, node.go is an agent; package switchpair has the Nodes'
 // switches, fabric.go connects the Pods to them. trial.go turns probes into packets, nodeports.go the packets of clients outside of the cluster, rejections.go reads the answers to rejected ones, names.go plays
-// DNS, established.go follows connections that were opened under earlier policies, connections.go lets agents end them, status.go reads the policies' status. kills.go kills agents: agent.go is one, transport.go its connection to antrea-controller, refusing.go its switch, which refuses some flows.
+// DNS, realizations.go finds answers that arrive before their rules, established.go follows connections that were opened under earlier policies, connections.go lets agents end them, status.go reads the policies' status. kills.go kills agents: agent.go is one, transport.go its connection to antrea-controller, refusing.go its switch, which refuses some flows.
 // describe.go prints.
 //
 // The last line is "policy: sets=N probes=N established=N ended=N wrong=N seed=S". The exit code is 1 if anything is wrong.

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -40,41 +39,6 @@ type nodeSwitch struct {
 // mtu is the MTU of Pods.
 const mtu = 1450
 
-// realizeTime is the time that rules take at least to get the addresses of names: an answer of DNS that does not wait for them is early.
-const realizeTime = 50 * time.Millisecond
-
-// slowRealizer is a fqdn.Realizer that takes its time. pending is the number of requests without an answer.
-type slowRealizer struct {
-	fqdn.Realizer
-	pending *atomic.Int32
-}
-
-// RealizeNames implements fqdn.Realizer.
-func (r slowRealizer) RealizeNames(selectors []fqdn.Selector, done func(map[fqdn.Selector]error)) {
-	r.pending.Add(1)
-	time.AfterFunc(realizeTime, func() {
-		r.Realizer.RealizeNames(selectors, func(failures map[fqdn.Selector]error) {
-			r.pending.Add(-1)
-			done(failures)
-		})
-	})
-}
-
-// ask is fabric.ask, and fails if answers have arrived although rules still get addresses of names.
-func (c *cluster) ask(ctx context.Context, f *fabric, world *policy.World) error {
-	settled := func(context.Context) (bool, error) { return c.realizing.Load() == 0, nil }
-	if err := wait.PollUntilContextTimeout(ctx, time.Millisecond, settleTimeout, true, settled); err != nil {
-		return fmt.Errorf("rules have no addresses of names after %s: %w", settleTimeout, err)
-	}
-	if err := f.ask(world); err != nil {
-		return err
-	}
-	if n := c.realizing.Load(); n > 0 {
-		return fmt.Errorf("the answer of DNS has arrived before rules have all addresses of names: %d requests are not answered", n)
-	}
-	return nil
-}
-
 // startAgent starts the parts of a Node's agent that concern policies.
 func (c *cluster) startAgent(ctx context.Context, world *policy.World, n nodeSwitch, dir string) error {
 	interfaces := interfacestore.NewInterfaceStore()
@@ -88,7 +52,7 @@ func (c *cluster) startAgent(ctx context.Context, world *policy.World, n nodeSwi
 	policies.EnableAntreaPolicies(n.flows, true)
 	policies.ReportStatus(n.Name(), c.report)
 	names := fqdn.New(fqdn.Config{Switch: n.bridge, Flows: n.flows, MTU: mtu})
-	names.SetRealizer(slowRealizer{policies, &c.realizing})
+	names.SetRealizer(slowRealizer{policies, n.Name(), &c.realizing})
 	policies.FollowNames(names)
 	for _, run := range []func(context.Context) error{names.Run, n.responder(interfaces).Run} {
 		c.done.Go(func() {
