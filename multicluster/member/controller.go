@@ -62,15 +62,15 @@ type Controller struct {
 	writer        *change.Writer
 	serviceCIDR   atomic.Pointer[netip.Prefix]
 
-	// link is replaced, and stopLeaving and memory are used, by the goroutine of Run only.
-	link        atomic.Pointer[link]
-	stopLeaving func()
-	memory      memory
+	// link is replaced, and leaving and memory are used, by the goroutine of Run only.
+	link    atomic.Pointer[link]
+	leaving []leaving
+	memory  memory
 }
 
 // New returns a Controller that does nothing before Run.
 func New(config Config) (*Controller, error) {
-	c := &Controller{Config: config, local: source.NewWaker(), remote: source.NewWaker(), writer: change.NewWriter(config.Dynamic), stopLeaving: func() {}}
+	c := &Controller{Config: config, local: source.NewWaker(), remote: source.NewWaker(), writer: change.NewWriter(config.Dynamic)}
 	c.serviceCIDR.Store(&config.Settings.ServiceCIDR)
 	var err error
 	c.view, err = newView(config, c.changed)
@@ -88,7 +88,7 @@ func (c *Controller) Run(ctx context.Context) {
 	defer running.Wait()
 	running.Go(func() { source.RunAll(ctx, c.view.sources()...) })
 	running.Go(func() { c.discover(ctx) })
-	defer func() { c.disconnect(); c.stopLeaving() }()
+	defer func() { c.disconnect(); c.stopLeaving(func(commonarea.Membership) bool { return true }) }()
 	task := retry.NewTask("The synchronization of this member of a ClusterSet", checkInterval, backoff)
 	for {
 		again, err := c.sync(ctx)

@@ -6,6 +6,7 @@ package member
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,7 +50,7 @@ func (c *Controller) connect(ctx context.Context, set *v1alpha2.ClusterSet) erro
 		return nil
 	}
 	c.disconnect()
-	c.stopLeaving()
+	c.stopLeaving(func(m commonarea.Membership) bool { return sameMember(m, membershipOf(set)) })
 	area, err := commonarea.New(membershipOf(set), credentials, c.changed)
 	if err != nil {
 		return fmt.Errorf("ClusterSet %s: %w", set.Name, err)
@@ -65,9 +66,10 @@ func (c *Controller) connect(ctx context.Context, set *v1alpha2.ClusterSet) erro
 	return nil
 }
 
-// sameMember reports whether the leader knows both by the same announce.
+// sameMember reports whether the leader knows both by the same announce. A leader of the same names that has another URL is the same one.
 func sameMember(a, b commonarea.Membership) bool {
-	return a.ClusterID == b.ClusterID && a.Server == b.Server && a.Namespace == b.Namespace
+	return a.ClusterID == b.ClusterID && a.Namespace == b.Namespace &&
+		(a.Server == b.Server || a.ClusterSetID == b.ClusterSetID && a.LeaderClusterID == b.LeaderClusterID)
 }
 
 // disconnect ends the connection if there is one. The leader is not told.
@@ -77,14 +79,38 @@ func (c *Controller) disconnect() {
 	}
 }
 
+// leaving is an attempt to leave that may still run.
+type leaving struct {
+	commonarea.Membership
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
 // leave tells the leader that this cluster is not a member any more, without waiting for the answer.
 func (c *Controller) leave(ctx context.Context, area *commonarea.Area) {
-	c.stopLeaving()
 	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
+	l := leaving{area.Membership, cancel, make(chan struct{})}
+	c.leaving = append(c.leaving, l)
 	go func() {
-		defer close(done)
+		defer close(l.done)
 		area.Leave(ctx)
 	}()
-	c.stopLeaving = func() { cancel(); <-done }
+}
+
+// stopLeaving ends attempts to leave, such as the one as the member that this cluster is again: it would remove the new announce.
+func (c *Controller) stopLeaving(which func(commonarea.Membership) bool) {
+	c.leaving = slices.DeleteFunc(c.leaving, func(l leaving) bool {
+		select {
+		case <-l.done:
+			l.cancel()
+			return true
+		default:
+		}
+		if !which(l.Membership) {
+			return false
+		}
+		l.cancel()
+		<-l.done
+		return true
+	})
 }
