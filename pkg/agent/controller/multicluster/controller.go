@@ -96,6 +96,8 @@ type Controller struct {
 	// sources are the addresses under which this Node has been known to other clusters since the last time that their connections ended, invalid
 	// while another Node was the gateway.
 	sources []netip.Addr
+	// agrees is set once connections of the time before this agent have the translation that its flows give.
+	agrees bool
 }
 
 // New returns a Controller that only learns of Nodes until Run.
@@ -227,25 +229,6 @@ func (c *Controller) realize(d *decision) error {
 		c.sources = append(c.sources, d.source)
 	}
 	return c.endConnections(d)
-}
-
-// endConnections ends connections to other clusters that conntrack would translate as before when this Node becomes the gateway Node, ceases to be
-// that, or gets another address: answers to them would not return.
-func (c *Controller) endConnections(d *decision) error {
-	if len(c.sources) < 2 {
-		return nil
-	}
-	for _, zone := range []uint16{openflow.ConntrackZoneIPv4, openflow.ConntrackZoneSNAT} {
-		err := c.End(zone, func(connection *conntrack.Connection) bool {
-			server := connection.Reply.Source
-			return slices.ContainsFunc(d.clusters, func(to openflow.Cluster) bool { return to.Networks[0].Contains(server) })
-		})
-		if err != nil {
-			return fmt.Errorf("end connections that a former gateway Node translates: %w", err)
-		}
-	}
-	c.sources = []netip.Addr{d.source}
-	return nil
 }
 
 // union returns the addresses of both lists in order.

@@ -40,9 +40,10 @@ type recorder struct {
 	addresses []netip.Addr
 	source    netip.Addr
 	clusters  []openflow.Cluster
-	// ended has the zones in which connections to west ended.
-	ended []uint16
-	fail  error
+	// tracked are the entries of conntrack by their zone, ended those that have ended.
+	tracked map[uint16][]*conntrack.Connection
+	ended   []*conntrack.Connection
+	fail    error
 }
 
 var errForever = errors.New("the switch refuses everything")
@@ -73,17 +74,15 @@ func (r *recorder) SetClusters(source netip.Addr, clusters []openflow.Cluster) e
 }
 
 func (r *recorder) End(zone uint16, ended func(*conntrack.Connection) bool) error {
-	to := func(server string) *conntrack.Connection {
-		return &conntrack.Connection{Reply: conntrack.Tuple{Source: addr(server)}}
-	}
-	if ended(to("10.96.0.9")) {
-		r.t.Errorf("a connection within the cluster ends")
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if ended(to("10.112.0.9")) {
-		r.ended = append(r.ended, zone)
-	}
+	r.tracked[zone] = slices.DeleteFunc(r.tracked[zone], func(entry *conntrack.Connection) bool {
+		ends := ended(entry)
+		if ends {
+			r.ended = append(r.ended, entry)
+		}
+		return ends
+	})
 	return nil
 }
 
@@ -115,17 +114,21 @@ type bench struct {
 
 func newBench(t *testing.T, fail error, objects ...runtime.Object) *bench {
 	t.Helper()
-	return newBenchWith(t, fail, func() error { return nil }, objects...)
+	return newBenchWith(t, &recorder{fail: fail}, func() error { return nil }, objects...)
 }
 
 // newBenchWith makes a bench whose Kubernetes API answers with an error as long as away returns one.
-func newBenchWith(t *testing.T, fail error, away func() error, objects ...runtime.Object) *bench {
+func newBenchWith(t *testing.T, r *recorder, away func() error, objects ...runtime.Object) *bench {
 	t.Helper()
+	r.t = t
+	if r.tracked == nil {
+		r.tracked = map[uint16][]*conntrack.Connection{}
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	kube := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 	reader := noderoute.NewReader()
 	require.NoError(t, reader.Follow(kube.Core().V1().Nodes()))
-	b := &bench{recorder: &recorder{t: t, fail: fail}, problems: problem.NewRecorder()}
+	b := &bench{recorder: r, problems: problem.NewRecorder()}
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		v1alpha1.Gateways: "GatewayList", v1alpha1.ClusterInfoImports: "ClusterInfoImportList",
 	})
@@ -213,7 +216,11 @@ func TestController(t *testing.T) {
 	<-b.Synced()
 	b.becomes(true, direct)
 
-	require.Empty(t, b.recorder.ended, "after a restart, the role may be the same as before")
+	b.recorder.mu.Lock()
+	local, out := connectionOf("10.244.0.5", "10.96.0.9", "10.244.0.5", 0), connectionOf("10.244.0.5", "10.112.0.9", "10.244.0.5", snatMark)
+	b.recorder.tracked[openflow.ConntrackZoneIPv4] = []*conntrack.Connection{local, out}
+	b.recorder.tracked[openflow.ConntrackZoneSNAT] = []*conntrack.Connection{connectionOf("10.244.0.5", "10.112.0.9", "192.0.2.1", snatMark)}
+	b.recorder.mu.Unlock()
 	b.remove(v1alpha1.Gateways, "n1")
 	b.becomes(false, closed)
 	b.create(gateway("n2", "172.18.0.3"))
@@ -221,7 +228,7 @@ func TestController(t *testing.T) {
 	require.Eventually(t, func() bool {
 		b.recorder.mu.Lock()
 		defer b.recorder.mu.Unlock()
-		return slices.Equal(b.recorder.ended, []uint16{openflow.ConntrackZoneIPv4, openflow.ConntrackZoneSNAT})
+		return len(b.recorder.ended) == 2 && slices.Equal(b.recorder.tracked[openflow.ConntrackZoneIPv4], []*conntrack.Connection{local})
 	}, 20*time.Second, time.Millisecond)
 	b.update(imported("10.112.0.0/12", "172.19.0.9"))
 	b.becomes(false, clusterTo("west", "10.112.0.0/12", "172.19.0.9", "172.18.0.3"))
@@ -252,12 +259,12 @@ func TestStart(t *testing.T) {
 	b := newBench(t, nil)
 	<-b.Synced()
 	b.becomes(false)
-	<-newBenchWith(t, nil, func() error { return apierrors.NewNotFound(v1alpha1.Gateways.GroupResource(), "") }).Synced()
-	<-newBenchWith(t, nil, func() error { return apierrors.NewForbidden(v1alpha1.Gateways.GroupResource(), "", nil) }).Synced()
+	<-newBenchWith(t, &recorder{}, func() error { return apierrors.NewNotFound(v1alpha1.Gateways.GroupResource(), "") }).Synced()
+	<-newBenchWith(t, &recorder{}, func() error { return apierrors.NewForbidden(v1alpha1.Gateways.GroupResource(), "", nil) }).Synced()
 	<-newBench(t, errForever).Synced()
 	var answers atomic.Bool
 	asked := make(chan struct{}, 100)
-	b = newBenchWith(t, nil, func() error {
+	b = newBenchWith(t, &recorder{}, func() error {
 		if answers.Load() {
 			return nil
 		}
