@@ -161,7 +161,8 @@ func (s *clusterSet) testConnectivity(t *testing.T) {
 	s.serve(t, s.b)
 	address := s.imported(t, s.a, s.b)
 	gateway := s.a.address(t, s.a.nodes[0])
-	for _, client := range s.mcClients(t, s.a) {
+	clients := s.mcClients(t, s.a)
+	for i, client := range clients {
 		s.a.expectAnswers(t, client, address, "west-0", "west-1")
 		for source := range s.a.answers(t, client, address, "clientip") {
 			require.Truef(t, strings.HasPrefix(source, gateway+":"), "the server sees %q, want the gateway %s", source, gateway)
@@ -173,7 +174,7 @@ func (s *clusterSet) testConnectivity(t *testing.T) {
 		for _, direction := range [][]string{nil, {"--reverse"}} {
 			require.Positive(t, s.a.mbits(t, s.a.iperf(t, client, single, append([]string{"--bytes", "1M"}, direction...)...)))
 		}
-		s.notFast(t, s.a, client)
+		s.notFast(t, s.a, client, clients[1-i], single)
 	}
 }
 
@@ -192,12 +193,22 @@ func (s *clusterSet) single(t *testing.T, m *member) string {
 	return service.Spec.ClusterIP
 }
 
-// notFast: nothing of a Pod that crosses clusters takes the fast path.
-func (s *clusterSet) notFast(t *testing.T, m *member, pod *corev1.Pod) {
+// notFast: nothing of a Pod that crosses clusters, such as a stream to address, takes the fast path. At the same time a stream to a Pod of its own
+// cluster takes it on both Nodes, so the cache works and its entries are seen.
+func (s *clusterSet) notFast(t *testing.T, m *member, pod, neighbor *corev1.Pod, address string) {
 	t.Helper()
 	if !m.gate {
 		return
 	}
+	server := m.startUntil(t, neighbor, "iperf3", "-s")
+	defer server()
+	m.expect(t, true, pod, neighbor.Status.PodIP, iperfPort)
+	within := m.iperfUntil(t, pod, neighbor.Status.PodIP, "--bitrate", modest)
+	defer within()
+	m.waitFast(t, "TCP", pod, neighbor)
+	require.Positive(t, m.mbits(t, m.iperf(t, pod, address, "--bitrate", modest, "--time", seconds(5))))
+	egress, ingress := m.packets(t, pod, "TCP", neighbor.Status.PodIP)
+	require.True(t, egress > 0 && ingress > 0, "the stream within the cluster is not fast any more: %d packets to %s, %d from there", egress, neighbor.Name, ingress)
 	i, err := read[v1alpha1.ClusterInfoImport](t, m, v1alpha1.ClusterInfoImports, systemNamespace, v1alpha1.ClusterInfoName(s.other(m).id))
 	require.NoError(t, err)
 	services, gateway := netip.MustParsePrefix(i.Spec.ServiceCIDR), netip.MustParseAddr(i.Spec.GatewayInfos[0].GatewayIP)
