@@ -28,8 +28,8 @@ space := $(subst x,,x x)
 # Packages whose tests load eBPF programs, and those that are run in the testbed.
 bpf_packages := ./pkg/agent/oncache/datapath/...
 testbed_packages := ./test/e2e
-# Packages whose tests read sources, in one goroutine: the race detector finds nothing there, and takes three to fourteen times the CPU time.
-reading_packages := ./docs ./test/lockorder ./test/rights
+# Packages with one goroutine, in code and tests: the race detector finds nothing there, and takes three to fourteen times the CPU time.
+sequential_packages := ./docs ./test/lockorder ./test/rights ./test/policy ./pkg/agent/openflow/internal/networkpolicy ./pkg/agent/openflow/internal/service
 # Tests of what a Pod can cost others.
 neighbor_tests := ^Test(Neighbors|DevicesOfPods|LostMessages|LostTickets|Forged|Flood|ShareIsUsedUp|FirstRequestThroughService|Pause|LongRound|NoMarkWaits|ConnectionEndsBefore|PacketsOfAPodsTunnel|RestoredPacketIsTooLong|RenewalTakes|PlacesDepend)
 sources := $(wildcard build cmd multicluster pkg test hack docs)
@@ -288,8 +288,8 @@ model: ### Check the coherency protocol's models with spin, broken variants incl
 .PHONY: test-unit
 test-unit: build bin/helm ### Run unit tests (root runs more of them)
 	bin/lab prepare
-	$(race) $$($(GO) list ./... | grep -v $(foreach p,$(bpf_packages) $(testbed_packages) $(reading_packages),-e '$(patsubst ./%,^$(module)/%,$(patsubst %/...,%,$(p)))'))
-	$(GO) test -vet=off $(reading_packages)
+	$(race) $$($(GO) list ./... | grep -v $(foreach p,$(bpf_packages) $(testbed_packages),-e '$(patsubst ./%,^$(module)/%,$(patsubst %/...,%,$(p)))') $(foreach p,$(sequential_packages),-e '$(patsubst ./%,^$(module)/%$$,$(p))'))
+	$(GO) test -vet=off $(sequential_packages)
 	$(GO) test -run '^TestCostOfOneMember$$' ./pkg/agent/controller/networkpolicy ./pkg/controller/networkpolicy
 	cd test/tools/http3 && $(race) ./...
 
@@ -323,7 +323,8 @@ test-objects: ### Compare clusters that meet bad objects, requests and files wit
 
 .PHONY: test-bpf
 test-bpf: ### Run the eBPF programs' tests (root)
-	$(race) -count=1 -skip '^TestCost$$' $(bpf_packages)
+	@# Package packets takes longest and comes last in the order of names: it must not wait for the others.
+	$(race) -count=1 -p 3 -skip '^TestCost$$' $(bpf_packages)
 
 .PHONY: build-kernel-tests
 build-kernel-tests: build ### Build what test-kernels and record-kernels run
@@ -395,10 +396,10 @@ e2e: build ## Run one area of the end-to-end tests, on all its paths, on one kin
 	bin/lab prepare --functional
 	E2E_AREA=$(AREA) bin/lab run --functional -- bin/e2e.test -test.v -test.timeout=60m -test.run '^$(SUITE)$$/^$(AREA)((SameNode)?(ThroughService)?)$$' $(E2E_ARGS)
 
-# Emulated machines leave out what takes them minutes (another IP version outside than inside) and tests of what does not depend on the kernel,
-# which test-bpf runs on this machine's. make test-kernels runs all.
+# Emulated machines leave out what takes them minutes (another IP version outside than inside), tests of what does not depend on the kernel, which
+# test-bpf runs on this machine's, and hits without a tunnel, which nothing can switch on yet. make test-kernels runs all.
 .PHONY: test
-test: export KERNEL_TESTS_SKIP := ^TestCost|^TestSamePacket(AsTheKernel|FromService|ThroughService|Rewritten)$$/^(IPv4 in IPv6|IPv6 in IPv4|GRO at the uplink)$$|^TestECN$$/^(IPv4 in IPv6|IPv6 in IPv4|GRO at the uplink)$$|^Test(NeighborsKeep|FloodCosts|PacketsOfAPodsTunnel|NewcomersGet|HandshakesGoOn|ShortConnectionsDo|OnePodHas|NoKeyBeside|RandomRewriting|OrderInBursts|ConnectionsGoWhole|IdleFlowsMake)
+test: export KERNEL_TESTS_SKIP := ^TestCost|^TestSamePacket(AsTheKernel|FromService|ThroughService|Rewritten)$$/^(IPv4 in IPv6|IPv6 in IPv4|GRO at the uplink)$$|^TestECN$$/^(IPv4 in IPv6|IPv6 in IPv4|GRO at the uplink)$$|^Test(Direct|NeighborsKeep|FloodCosts|PacketsOfAPodsTunnel|NewcomersGet|HandshakesGoOn|ShortConnectionsDo|OnePodHas|NoKeyBeside|RandomRewriting|OrderInBursts|ConnectionsGoWhole|IdleFlowsMake)
 # The kernel of the backports suite is between the stable kernel and this machine's, if this machine's is newer.
 test: export KERNEL_TESTS_BETWEEN := $(shell printf '6.13\n%s\n' "$$(uname -r)" | sort -CV && echo backports)
 # Packets for each target: fuzzing gets the CPU time that is left, which is another one each time.

@@ -69,16 +69,19 @@ func (c *connections) SetMark(connection *conntrack.Connection, value, mask uint
 // unusedMAC is a MAC address that is not on any bridge.
 var unusedMAC = net.HardwareAddr{0x0a, 0, 0, 0, 0xff, 1}
 
-// hasCut reports whether the connection of a trial is cut here, where it may be known by the Service that was dialed.
-func (c *connections) hasCut(t *trial) bool {
+// hasCut reports whether the connection of a trial is cut here, where it may be known by the Service that was dialed. masquerade is the address that
+// the server's Node sees if the client has dialed a NodePort of another Node, or invalid.
+func (c *connections) hasCut(t *trial, masquerade netip.Addr) bool {
 	client, dialed := ends(t.Probe)
 	_, server := t.Addresses()
 	tuple := conntrack.Tuple{Source: client.Addr(), SourcePort: client.Port(), Protocol: protocolOf(t.Probe), Destination: dialed.Addr(), DestinationPort: dialed.Port()}
 	served := tuple
 	served.Destination, served.DestinationPort = server, t.Port
+	forwarded := served
+	forwarded.Source = masquerade
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.cut[tuple] || c.cut[served]
+	return c.cut[tuple] || c.cut[served] || c.cut[forwarded]
 }
 
 // forget says that the table is about to be emptied.
@@ -95,7 +98,13 @@ func hasPackets(protocol uint8) bool {
 
 // hasCut reports whether an agent has cut the connection of a trial.
 func (c *cluster) hasCut(t *trial) bool {
-	return slices.ContainsFunc(c.switches, func(n nodeSwitch) bool { return n.connections.hasCut(t) })
+	var masquerade netip.Addr
+	for _, n := range c.switches {
+		if n.Name() == t.Dialed && t.Dialed != t.To.Node {
+			masquerade = gatewayIP(n.Identity, t.IPv6)
+		}
+	}
+	return slices.ContainsFunc(c.switches, func(n nodeSwitch) bool { return n.connections.hasCut(t, masquerade) })
 }
 
 // forgetCuts says that conntrack is about to be emptied.

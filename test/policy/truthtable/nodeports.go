@@ -7,6 +7,7 @@ import (
 	"net/netip"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/test/env/switchpair"
 	"github.com/antrea-oncache/antrea/test/policy"
 	"github.com/antrea-oncache/antrea/test/tools/wire"
 )
@@ -25,15 +26,19 @@ func (f *fabric) legToNodePort(t *trial) wire.Leg {
 	return wire.Leg{SourceMAC: f.source(t).MAC, DestinationMAC: config.GlobalVirtualMAC, Source: source, Destination: destination}
 }
 
+// gatewayIP returns the address of a Node's gateway.
+func gatewayIP(n switchpair.Identity, six bool) netip.Addr {
+	if six {
+		return n.GatewayIPv6()
+	}
+	return n.GatewayIPv4()
+}
+
 // legFromServer is the path back: a server on another Node answers the gateway of the one that the client has dialed.
 func (f *fabric) legFromServer(t *trial) wire.Leg {
 	client, _ := ends(t.Probe)
 	if dialed := f.Nodes[t.Dialed]; t.Dialed != t.To.Node {
-		address := dialed.GatewayIPv4()
-		if t.IPv6 {
-			address = dialed.GatewayIPv6()
-		}
-		client = netip.AddrPortFrom(address, client.Port())
+		client = netip.AddrPortFrom(gatewayIP(dialed.Identity, t.IPv6), client.Port())
 	}
 	_, server := t.Addresses()
 	return wire.Leg{
