@@ -39,6 +39,8 @@ type identity struct {
 	clusterID string
 	// bound says that the ServiceAccount has the annotation, found that there is such a ServiceAccount.
 	bound, found bool
+	// networks is the value of NetworksAnnotation.
+	networks string
 }
 
 // identityOf returns the identity of a ServiceAccount in the controller's Namespace.
@@ -48,7 +50,7 @@ func (c Config) identityOf(who caller) (identity, error) {
 		return identity{}, fmt.Errorf("reading ServiceAccount %s/%s: %w", who.namespace, who.name, err)
 	}
 	id, bound := annotations[v1alpha1.ClusterIDAnnotation]
-	return identity{clusterID: id, bound: bound, found: found}, nil
+	return identity{clusterID: id, bound: bound, found: found, networks: annotations[v1alpha1.NetworksAnnotation]}, nil
 }
 
 // dashPrefix reports whether one of two IDs begins with the other and a dash: names that consist of an ID and more would be ambiguous.

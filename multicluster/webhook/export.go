@@ -17,12 +17,12 @@ import (
 // export judges a ResourceExport. A member writes its own ones only, and other ServiceAccounts of the Namespace none. Others who have the right
 // to write one, such as administrators, are trusted. All members have to be able to import a new payload.
 func (c Config) export(r review[v1alpha1.ResourceExport]) (string, error) {
-	clusterID, refusal, err := c.member(r)
+	member, refusal, err := c.member(r)
 	if err != nil || refusal != "" {
 		return refusal, err
 	}
-	if clusterID != "" {
-		if refusal := ownExport(r, clusterID); refusal != "" {
+	if member.clusterID != "" {
+		if refusal := ownExport(r, member.clusterID); refusal != "" {
 			return refusal, nil
 		}
 	}
@@ -32,32 +32,35 @@ func (c Config) export(r review[v1alpha1.ResourceExport]) (string, error) {
 	if n := len(r.Object.Raw); n > maxObject {
 		return fmt.Sprintf("the ResourceExport has %d bytes; allowed: %d", n, maxObject), nil
 	}
-	if refusal := payload(&r.wanted.Spec); refusal != "" || r.wanted.Spec.Kind != v1alpha1.ClusterInfoKind {
+	if refusal := payload(&r.wanted.Spec); refusal != "" {
+		return refusal, nil
+	}
+	if refusal := outside(&r.wanted.Spec, member.networks); refusal != "" || r.wanted.Spec.Kind != v1alpha1.ClusterInfoKind {
 		return refusal, nil
 	}
 	return c.overlap(&r.wanted.Spec)
 }
 
-// member returns the ClusterID of the member that makes the request, empty if that is not a member.
-func (c Config) member(r review[v1alpha1.ResourceExport]) (clusterID, refusal string, err error) {
+// member returns the member that makes the request, without a ClusterID if that is not a member.
+func (c Config) member(r review[v1alpha1.ResourceExport]) (member identity, refusal string, err error) {
 	who, refusal := callerOf(r.AdmissionRequest)
 	if refusal != "" || who.namespace != c.Namespace || c.isController(who) && r.Operation != admissionv1.Create {
-		return "", refusal, nil
+		return identity{}, refusal, nil
 	}
 	id, err := c.identityOf(who)
 	switch {
 	case err != nil:
-		return "", "", err
+		return identity{}, "", err
 	case !id.found && r.Operation == admissionv1.Delete && r.former.DeletionTimestamp != nil:
-		return "", "", nil
+		return identity{}, "", nil
 	case !id.found:
-		return "", "ServiceAccount not found", nil
+		return identity{}, "ServiceAccount not found", nil
 	case !id.bound:
-		return "", fmt.Sprintf("ServiceAccount %q is not permitted to write or delete ResourceExports: it has no %s annotation", who.name, v1alpha1.ClusterIDAnnotation), nil
+		return identity{}, fmt.Sprintf("ServiceAccount %q is not permitted to write or delete ResourceExports: it has no %s annotation", who.name, v1alpha1.ClusterIDAnnotation), nil
 	case id.clusterID == "":
-		return "", "ClusterID annotation on ServiceAccount is empty", nil
+		return identity{}, "ClusterID annotation on ServiceAccount is empty", nil
 	}
-	return id.clusterID, "", nil
+	return id, "", nil
 }
 
 // ownExport refuses what is not a member's own. The messages contain no member's ID.

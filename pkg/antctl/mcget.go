@@ -63,7 +63,11 @@ func mcTokens(c *multicluster.Cluster, ctx context.Context, q multicluster.Query
 	tokens, err := c.Tokens(ctx, q.Namespace, q.Name)
 	for _, t := range tokens {
 		l.Rows = append(l.Rows, []string{t.Namespace, t.Name})
-		l.Objects = append(l.Objects, map[string]any{"namespace": t.Namespace, "name": t.Name, "clusterID": t.ClusterID})
+		object := map[string]any{"namespace": t.Namespace, "name": t.Name, "clusterID": t.ClusterID}
+		if len(t.Networks) > 0 {
+			object["networks"] = t.Networks
+		}
+		l.Objects = append(l.Objects, object)
 	}
 	return l, err
 }

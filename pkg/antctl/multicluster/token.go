@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -31,11 +32,13 @@ type Token struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	ClusterID string `json:"clusterID"`
+	// Networks are all that the member may claim, or export Endpoints in; none for no bound.
+	Networks []string `json:"networks,omitempty"`
 }
 
 // CreateToken makes a member's token, or gives the token of that name to the member, and passes the Secret for the member, in YAML, to deliver.
 func (c *Cluster) CreateToken(ctx context.Context, t Token, deliver func(secret []byte) error) (err error) {
-	if err := errors.Join(checkName("--namespace", t.Namespace), checkName("the token's name", t.Name), checkID("--cluster-id", t.ClusterID)); err != nil {
+	if err := errors.Join(checkName("--namespace", t.Namespace), checkName("the token's name", t.Name), checkID("--cluster-id", t.ClusterID), checkNetworks(t.Networks)); err != nil {
 		return err
 	}
 	if t.Name == controllerAccount {
@@ -65,6 +68,15 @@ func (c *Cluster) CreateToken(ctx context.Context, t Token, deliver func(secret 
 	return deliver(secret)
 }
 
+func checkNetworks(networks []string) error {
+	for _, text := range networks {
+		if n, err := netip.ParsePrefix(text); err != nil || !n.Addr().Is4() || n != n.Masked() {
+			return fmt.Errorf("--networks: %q is not an IPv4 network such as 10.96.0.0/12", text)
+		}
+	}
+	return nil
+}
+
 // checkFree refuses a ClusterID that another ServiceAccount has, or that cannot be told from another one in the names of objects.
 func (c *Cluster) checkFree(ctx context.Context, t Token) error {
 	accounts, err := c.Kube.CoreV1().ServiceAccounts(t.Namespace).List(ctx, metav1.ListOptions{})
@@ -92,6 +104,9 @@ func (c *Cluster) bindAccount(ctx context.Context, t Token, u *undo) error {
 	if apierrors.IsNotFound(err) {
 		annotations := made()
 		annotations[v1alpha1.ClusterIDAnnotation] = t.ClusterID
+		if len(t.Networks) > 0 {
+			annotations[v1alpha1.NetworksAnnotation] = strings.Join(t.Networks, ",")
+		}
 		account, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: t.Name, Annotations: annotations}}, metav1.CreateOptions{})
 		if err != nil {
 			return fmt.Errorf("making %s: %w", what, err)
@@ -104,6 +119,12 @@ func (c *Cluster) bindAccount(ctx context.Context, t Token, u *undo) error {
 	}
 	switch former := current.Annotations[v1alpha1.ClusterIDAnnotation]; former {
 	case t.ClusterID:
+		if len(t.Networks) == 0 {
+			return nil
+		}
+		if err := c.annotateAccount(ctx, t, t.ClusterID); err != nil {
+			return fmt.Errorf("giving %s the networks %v: %w", what, t.Networks, err)
+		}
 		return nil
 	case "":
 	default:
@@ -117,7 +138,7 @@ func (c *Cluster) bindAccount(ctx context.Context, t Token, u *undo) error {
 	return nil
 }
 
-// annotateAccount sets the ClusterID of a ServiceAccount, or removes it if it is empty.
+// annotateAccount sets the ClusterID of a ServiceAccount, and its networks if there are any, or removes the ID if it is empty.
 func (c *Cluster) annotateAccount(ctx context.Context, t Token, id string) error {
 	accounts := c.Kube.CoreV1().ServiceAccounts(t.Namespace)
 	account, err := accounts.Get(ctx, t.Name, metav1.GetOptions{})
@@ -129,6 +150,9 @@ func (c *Cluster) annotateAccount(ctx context.Context, t Token, id string) error
 		delete(account.Annotations, v1alpha1.ClusterIDAnnotation)
 	} else {
 		metav1.SetMetaDataAnnotation(&account.ObjectMeta, v1alpha1.ClusterIDAnnotation, id)
+		if len(t.Networks) > 0 {
+			metav1.SetMetaDataAnnotation(&account.ObjectMeta, v1alpha1.NetworksAnnotation, strings.Join(t.Networks, ","))
+		}
 	}
 	_, err = accounts.Update(ctx, account, metav1.UpdateOptions{})
 	return err
@@ -225,7 +249,11 @@ func (c *Cluster) Tokens(ctx context.Context, namespace, name string) ([]Token, 
 	for i := range accounts.Items {
 		a := &accounts.Items[i]
 		if isMade(a) && (name == "" || a.Name == name) {
-			tokens = append(tokens, Token{a.Namespace, a.Name, a.Annotations[v1alpha1.ClusterIDAnnotation]})
+			t := Token{Namespace: a.Namespace, Name: a.Name, ClusterID: a.Annotations[v1alpha1.ClusterIDAnnotation]}
+			if networks := a.Annotations[v1alpha1.NetworksAnnotation]; networks != "" {
+				t.Networks = strings.Split(networks, ",")
+			}
+			tokens = append(tokens, t)
 		}
 	}
 	if name != "" && len(tokens) == 0 {

@@ -26,7 +26,7 @@ func account(name, clusterID string, byAntctl bool) *corev1.ServiceAccount {
 	return a
 }
 
-func eastToken() Token { return Token{leaderNamespace, "east-token", "east"} }
+func eastToken() Token { return Token{leaderNamespace, "east-token", "east", nil} }
 
 func TestCreateToken(t *testing.T) {
 	f := newFake(t, role())
@@ -57,6 +57,23 @@ func TestCreateToken(t *testing.T) {
 	require.EqualError(t, err, `there is no member token "west-token" that antctl has made`)
 }
 
+// TestNetworksOfToken: a new token and one that exists get networks, which stay if the token is made once more without.
+func TestNetworksOfToken(t *testing.T) {
+	f := newFake(t, role())
+	networksAfter := func(token Token) []string {
+		require.NoError(t, f.CreateToken(t.Context(), token, func([]byte) error { return nil }))
+		tokens, err := f.Tokens(t.Context(), leaderNamespace, token.Name)
+		require.NoError(t, err)
+		return tokens[0].Networks
+	}
+	bounded, other := eastToken(), Token{leaderNamespace, "west-token", "west", []string{"10.112.0.0/12"}}
+	bounded.Networks = []string{"10.96.0.0/12", "10.10.0.0/16"}
+	require.Empty(t, networksAfter(eastToken()))
+	require.Equal(t, bounded.Networks, networksAfter(bounded))
+	require.Equal(t, bounded.Networks, networksAfter(eastToken()))
+	require.Equal(t, other.Networks, networksAfter(other))
+}
+
 func TestTokensThatCannotBe(t *testing.T) {
 	foreignBinding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: leaderNamespace, Name: "east-token"}, RoleRef: rbacv1.RoleRef{Name: "admin"}}
 	foreignSecret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: leaderNamespace, Name: "east-token"}}
@@ -65,15 +82,16 @@ func TestTokensThatCannotBe(t *testing.T) {
 		objects []any
 		want    string
 	}{
-		"no Namespace":               {Token{"", "a", "b"}, nil, "--namespace is missing"},
-		"an impossible name":         {Token{"n", "A", "b"}, nil, `the token's name: "A" is not a name`},
-		"no ClusterID":               {Token{"n", "a", ""}, nil, "--cluster-id is missing"},
-		"an impossible ClusterID":    {Token{"n", "a", "b_"}, nil, `--cluster-id: "b_" is not a name`},
-		"the controller's":           {Token{leaderNamespace, "antrea-mc-controller", "east"}, []any{role()}, "which is the leader's own ServiceAccount"},
+		"no Namespace":               {Token{"", "a", "b", nil}, nil, "--namespace is missing"},
+		"an impossible name":         {Token{"n", "A", "b", nil}, nil, `the token's name: "A" is not a name`},
+		"no ClusterID":               {Token{"n", "a", "", nil}, nil, "--cluster-id is missing"},
+		"an impossible ClusterID":    {Token{"n", "a", "b_", nil}, nil, `--cluster-id: "b_" is not a name`},
+		"an impossible network":      {Token{"n", "a", "b", []string{"10.96.0.0/12", "10.96.0.1/12"}}, nil, `--networks: "10.96.0.1/12" is not an IPv4 network`},
+		"the controller's":           {Token{leaderNamespace, "antrea-mc-controller", "east", nil}, []any{role()}, "which is the leader's own ServiceAccount"},
 		"no leader":                  {eastToken(), nil, "reading Role antrea-multicluster/antrea-mc-member-cluster-role, which antctl mc deploy leadercluster makes"},
 		"the ID of another token":    {eastToken(), []any{role(), account("x", "east", true)}, `ServiceAccount antrea-multicluster/x is the token of cluster "east"`},
 		"the beginning of an ID":     {eastToken(), []any{role(), account("x", "east-1", false)}, `"east" and "east-1", the cluster of ServiceAccount antrea-multicluster/x, cannot be in one ClusterSet`},
-		"with an ID at the front":    {Token{leaderNamespace, "y", "east-1"}, []any{role(), account("x", "east", false)}, `"east-1" and "east"`},
+		"with an ID at the front":    {Token{leaderNamespace, "y", "east-1", nil}, []any{role(), account("x", "east", false)}, `"east-1" and "east"`},
 		"the token of another one":   {eastToken(), []any{role(), account("east-token", "west", true)}, `ServiceAccount antrea-multicluster/east-token is the token of cluster "west"; delete it first`},
 		"a foreign RoleBinding":      {eastToken(), []any{role(), foreignBinding}, "exists and does not bind Role antrea-mc-member-cluster-role to ServiceAccount east-token only"},
 		"a Secret of something else": {eastToken(), []any{role(), foreignSecret}, "exists and does not have the token of ServiceAccount east-token"},

@@ -32,6 +32,9 @@ const (
 	GatewayIPAnnotation = "multicluster.antrea.io/gateway-ip"
 	// ClusterIDAnnotation of a ServiceAccount in the leader's Namespace says which member it is.
 	ClusterIDAnnotation = "multicluster.antrea.io/cluster-id"
+	// NetworksAnnotation of such a ServiceAccount has the networks, separated by commas, that the member may claim and export Endpoints in. Without
+	// it there is no bound. Antrea does not have it.
+	NetworksAnnotation = "multicluster.antrea.io/networks"
 	// CreatedByAntctlAnnotation is "true" on objects that antctl makes and deletes.
 	CreatedByAntctlAnnotation = "multicluster.antrea.io/created-by-antctl"
 )
