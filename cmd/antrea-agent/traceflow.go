@@ -32,6 +32,12 @@ func (c *controllers) addTraceflow(o *options, n *node, cache *onCache) (err err
 			return n.clients.Kube.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 		}},
 	}
+	if c.egress != nil {
+		config.EgressOf = func(pod netip.Addr) (traceflow.Egress, bool) {
+			source, ok := c.egress.Sources()[pod]
+			return traceflow.Egress{Name: source.Egress, Addr: source.Addr, Node: source.Node}, ok
+		}
+	}
 	if c.services != nil {
 		config.Objects.Service = func(namespace, name string) (*corev1.Service, error) {
 			return c.services.Core().V1().Services().Lister().Services(namespace).Get(name)

@@ -52,6 +52,8 @@ type Config struct {
 	Gateway    []netip.Addr
 	// IsPeer reports whether an address is in the Pod network of another Node.
 	IsPeer func(netip.Addr) bool
+	// EgressOf finds the Egress of an address of one of this Node's Pods. It is nil without Egresses.
+	EgressOf func(pod netip.Addr) (Egress, bool)
 	// Hold keeps Pods on Open vSwitch, and Explain says what the fast path does with connections. Both are nil without ONCache.
 	Hold    func(interfaceNames []string) (release func())
 	Explain func(context.Context, explain.Question) (*api.Explanation, error)
@@ -80,10 +82,12 @@ func New(config Config) (*Controller, error) {
 		return nil, err
 	}
 	c := &Controller{
-		Config:   config,
-		planner:  planner{interfaces: config.Interfaces, objects: config.Objects, gatewayMAC: config.GatewayMAC, isPeer: config.IsPeer},
-		observer: observer{policies: config.Policies, gateway: config.Gateway, isPeer: config.IsPeer},
-		core:     newCore(), informer: informer, held: map[string]func(){},
+		Config:  config,
+		planner: planner{interfaces: config.Interfaces, objects: config.Objects, gatewayMAC: config.GatewayMAC, isPeer: config.IsPeer},
+		observer: observer{
+			policies: config.Policies, gateway: config.Gateway, isPeer: config.IsPeer, node: config.Node, egressOf: config.EgressOf,
+		},
+		core: newCore(), informer: informer, held: map[string]func(){},
 		changed: sets.New[string](), wake: make(chan struct{}, 1),
 	}
 	handler := cache.ResourceEventHandlerFuncs{

@@ -6,8 +6,8 @@
 // pkg/controller/traceflow).
 //
 // plan.go finds out what a Traceflow means for this Node. core.go decides what to do, without I/O and without a clock: it turns objects,
-// reports of the pipeline and the time into operations. observe.go and reports.go turn reports into observations. controller.go runs the operations,
-// and status.go writes the status.
+// reports of the pipeline and the time into operations. observe.go, egress.go and reports.go turn reports into observations. controller.go runs the
+// operations, and status.go writes the status.
 //
 // The packet is sent again until the trace ends: the first one may come to a Node that does not know of the trace yet.
 // All copies have the same ports, so that a Service translates them in the same way, and of each Node the first

@@ -30,6 +30,9 @@ type observer struct {
 	gateway []netip.Addr
 	// isPeer reports whether an address is in the Pod network of another Node.
 	isPeer func(netip.Addr) bool
+	// node is this Node, and egressOf finds the Egress of an address of one of its Pods; nil if there are none.
+	node     string
+	egressOf func(pod netip.Addr) (Egress, bool)
 }
 
 // observe returns what this Node has done with the packet, in order.
@@ -63,6 +66,9 @@ func (o *observer) observe(f *finding) []v1beta1.Observation {
 				return observations
 			}
 		}
+	}
+	if observation := o.egress(f); observation != nil {
+		add(*observation)
 	}
 	add(o.output(f))
 	return observations

@@ -63,11 +63,18 @@ func interfaces() interfacestore.InterfaceStore {
 	return store
 }
 
+var worldIP, egressIP = netip.MustParseAddr("203.0.113.9"), netip.MustParseAddr("192.168.77.50")
+
+// fakeEgressOf has the Egress e1 of the client, whose address node n2 has.
+func fakeEgressOf(pod netip.Addr) (Egress, bool) {
+	return Egress{Name: "e1", Addr: egressIP, Node: "n2"}, pod == clientIP
+}
+
 // peerNetwork is the Pod network of another Node.
 var peerNetwork = netip.MustParsePrefix("10.10.2.0/24")
 
 func TestObservations(t *testing.T) {
-	o := observer{policies: fakePolicies{}, gateway: []netip.Addr{netip.MustParseAddr("10.10.0.1")}, isPeer: peerNetwork.Contains}
+	o := observer{policies: fakePolicies{}, gateway: []netip.Addr{netip.MustParseAddr("10.10.0.1")}, isPeer: peerNetwork.Contains, node: "n1", egressOf: fakeEgressOf}
 	for name, test := range map[string]struct {
 		role     string
 		original netip.Addr
@@ -133,6 +140,25 @@ func TestObservations(t *testing.T) {
 			openflow.TraceReport{Table: "Output", Outcome: openflow.TraceLeft, ToGateway: true},
 			"SpoofGuard::Forwarded<10.10.0.11 Forwarding:Output:ForwardedOutOfNetwork",
 		},
+		"with a source of this Node": {
+			v1beta1.RoleSender, worldIP, worldIP.String(), openflow.TraceReport{Table: "Output", Outcome: openflow.TraceLeft, FromPod: true, ToGateway: true, Marked: true},
+			"SpoofGuard::Forwarded<10.10.0.11 Egress::MarkedForSNAT~192.168.77.50,e1,n1 Forwarding:Output:ForwardedOutOfNetwork",
+		},
+		"with a source of another Node": {
+			v1beta1.RoleSender, worldIP, worldIP.String(),
+			openflow.TraceReport{Table: "Output", Outcome: openflow.TraceLeft, FromPod: true, ToTunnel: true, TunnelDst: egressIP},
+			"SpoofGuard::Forwarded<10.10.0.11 Egress::ForwardedToEgressNode~192.168.77.50,e1,n2 Forwarding:Output:Forwarded>192.168.77.50",
+		},
+		"on the Node with the source": {
+			v1beta1.RoleReceiver, netip.Addr{}, worldIP.String(),
+			openflow.TraceReport{Table: "Output", Outcome: openflow.TraceLeft, FromTunnel: true, ToGateway: true, TunnelDst: egressIP, Marked: true},
+			"Forwarding::Received Egress::MarkedForSNAT~192.168.77.50,, Forwarding:Output:ForwardedOutOfNetwork",
+		},
+		"with an Egress, to a Pod of another Node": {
+			v1beta1.RoleSender, serverIP, "10.10.1.20",
+			openflow.TraceReport{Table: "Output", Outcome: openflow.TraceLeft, FromPod: true, ToTunnel: true, TunnelDst: netip.MustParseAddr("192.168.77.102")},
+			"SpoofGuard::Forwarded<10.10.0.11 Forwarding:Output:Forwarded>192.168.77.102",
+		},
 		"to another Node, without the tunnel": {
 			v1beta1.RoleSender, netip.MustParseAddr("10.10.2.5"), "10.10.2.5",
 			openflow.TraceReport{Table: "Output", Outcome: openflow.TraceLeft, ToGateway: true},
@@ -169,6 +195,9 @@ func describe(o v1beta1.Observation) string {
 		if field[1] != "" {
 			text += field[0] + field[1]
 		}
+	}
+	if o.Component == v1beta1.ComponentEgress {
+		text += fmt.Sprintf("~%s,%s,%s", o.EgressIP, o.Egress, o.EgressNode)
 	}
 	return text
 }

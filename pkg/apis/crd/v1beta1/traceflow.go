@@ -166,6 +166,7 @@ const (
 	ComponentSpoofGuard    TraceflowComponent = "SpoofGuard"
 	ComponentLB            TraceflowComponent = "LB"
 	ComponentNetworkPolicy TraceflowComponent = "NetworkPolicy"
+	ComponentEgress        TraceflowComponent = "Egress"
 	ComponentForwarding    TraceflowComponent = "Forwarding"
 )
 
@@ -179,6 +180,9 @@ const (
 	ActionDropped               TraceflowAction = "Dropped"
 	ActionRejected              TraceflowAction = "Rejected"
 	ActionForwardedOutOfNetwork TraceflowAction = "ForwardedOutOfNetwork"
+	// ActionMarkedForSNAT and ActionForwardedToEgressNode are of ComponentEgress.
+	ActionMarkedForSNAT         TraceflowAction = "MarkedForSNAT"
+	ActionForwardedToEgressNode TraceflowAction = "ForwardedToEgressNode"
 	// ActionForwardedOutOfOverlay is the name of ActionForwardedOutOfNetwork before Antrea 2.5, which agents of former versions write.
 	ActionForwardedOutOfOverlay TraceflowAction = "ForwardedOutOfOverlay"
 	// ActionAccelerated and ActionNotAccelerated are for FastPath.
@@ -207,9 +211,10 @@ type Observation struct {
 	TranslatedSrcIP string `json:"translatedSrcIP,omitempty"`
 	TranslatedDstIP string `json:"translatedDstIP,omitempty"`
 	TunnelDstIP     string `json:"tunnelDstIP,omitempty"`
-	EgressIP        string `json:"egressIP,omitempty"`
-	Egress          string `json:"egress,omitempty"`
-	EgressNode      string `json:"egressNode,omitempty"`
+	// EgressIP, of ComponentEgress, is the source that the packet gets. Only the Node of the Pod knows the Egress and its Node.
+	EgressIP   string `json:"egressIP,omitempty"`
+	Egress     string `json:"egress,omitempty"`
+	EgressNode string `json:"egressNode,omitempty"`
 }
 
 // Ends reports whether no Node sees the packet after this action.

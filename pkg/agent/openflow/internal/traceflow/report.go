@@ -49,8 +49,10 @@ type TraceReport struct {
 	// FromPod, FromTunnel, FromGateway, ToTunnel and ToGateway say where the packet has come from and goes to. With neither of the last two it goes to
 	// a local Pod.
 	FromPod, FromTunnel, FromGateway, ToTunnel, ToGateway bool
-	// TunnelDst is the Node that the packet goes to through the tunnel.
+	// TunnelDst is the Node, or the Egress address, that the packet goes to through the tunnel, or came to from it.
 	TunnelDst netip.Addr
+	// Marked: the host gives the packet an Egress address of this Node as its source.
+	Marked bool
 	// EgressFlowID and IngressFlowID are the policy rules that admit the connection, 0 for none.
 	EgressFlowID, IngressFlowID uint32
 	// DeniedBy is the policy rule that denies the packet, 0 for none. It belongs to the direction of the report with TraceDropped.
@@ -85,9 +87,12 @@ func ParseTraceReport(p *of.PacketIn) (TraceReport, error) {
 		}
 	}
 	for _, f := range []of.Field{of.FieldTunnelIPv4Dst, of.FieldTunnelIPv6Dst} {
-		if addr, ok := netip.AddrFromSlice(p.Field(f)); ok && r.ToTunnel {
+		if addr, ok := netip.AddrFromSlice(p.Field(f)); ok && (r.ToTunnel || r.FromTunnel) {
 			r.TunnelDst = addr
 		}
+	}
+	if mark := p.Field(of.FieldPktMark); len(mark) == 4 && r.ToGateway {
+		r.Marked = binary.BigEndian.Uint32(mark)&pipeline.EgressSNATIDField.Mask() != 0
 	}
 	if label := p.Field(of.FieldCTLabel); len(label) == 16 && r.EgressFlowID == 0 && r.IngressFlowID == 0 {
 		// An established connection passes no rule. Its label names those that have admitted it.

@@ -5,6 +5,7 @@ package traceflow
 
 import (
 	"encoding/binary"
+	"net/netip"
 	"slices"
 	"testing"
 
@@ -56,6 +57,34 @@ func TestOutcomeOfTiers(t *testing.T) {
 			require.Equal(t, test.outcome, r.Outcome)
 			require.Equal(t, test.direction, r.Direction())
 			require.Equal(t, test.reg0&denied != 0, r.DeniedBy == 77)
+		})
+	}
+}
+
+// A packet to the gateway has an Egress address of this Node if it has a mark; one from the tunnel has come to this address.
+func TestEgressOfReports(t *testing.T) {
+	const fromTunnel, toGateway, epoch, mark = 1, 2 << 4, 1 << 20, 7
+	for name, test := range map[string]struct {
+		reg0, mark uint32
+		marked     bool
+		tunnel     netip.Addr
+	}{
+		"to the gateway":                     {toGateway, epoch, false, netip.Addr{}},
+		"to the gateway, marked":             {toGateway, epoch | mark, true, netip.Addr{}},
+		"to a Pod, from a marked packet":     {0, mark, false, netip.Addr{}},
+		"from the tunnel, to the gateway":    {fromTunnel | toGateway, mark, true, netip.MustParseAddr("192.168.77.200")},
+		"from the tunnel, without an Egress": {fromTunnel | toGateway, 0, false, netip.MustParseAddr("192.168.77.200")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			packet := &of.PacketIn{UserData: []byte{traceflowCategory, 5, byte(slices.Index(tracePoints, pipeline.TableOutput))}, Metadata: []of.Match{
+				{Field: of.FieldReg0, Value: binary.BigEndian.AppendUint32(nil, test.reg0)},
+				{Field: of.FieldPktMark, Value: binary.BigEndian.AppendUint32(nil, test.mark)},
+				{Field: of.FieldTunnelIPv4Dst, Value: []byte{192, 168, 77, 200}},
+			}}
+			r, err := ParseTraceReport(packet)
+			require.NoError(t, err)
+			require.Equal(t, test.marked, r.Marked)
+			require.Equal(t, test.tunnel, r.TunnelDst)
 		})
 	}
 }
