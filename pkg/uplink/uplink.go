@@ -4,7 +4,8 @@
 // Package uplink describes the network device that carries a Node's tunnel packets, and the work of the Node's CPUs for it: what makes tunnels
 // slow. It only reads. antctl check cluster judges the description, and the agent's support bundle has it.
 //
-// uplink.go finds the device, ethtool.go asks its driver, load.go observes the CPUs.
+// uplink.go finds the device, ethtool_linux.go asks its driver, load.go observes the CPUs. On other systems than Linux, for which antctl is built,
+// ethtool_other.go refuses.
 package uplink
 
 import (
@@ -16,8 +17,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // Hash names the fields of a packet that choose its receive queue.
@@ -85,23 +84,7 @@ func readDevice(root string, address netip.Addr) (*Facts, error) {
 		mask, err := os.ReadFile(filepath.Join(queue, "rps_cpus"))
 		u.RPS = u.RPS || err == nil && strings.Trim(string(mask), "0,\n") != ""
 	}
-	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("opening a socket for %s: %w", device.Name, err)
-	}
-	defer unix.Close(socket)
-	tool := ethtool{socket, device.Name}
-	u.MostQueues, u.UDP4, u.UDP6 = tool.mostQueues(), tool.hash(udp4), tool.hash(udp6)
-	features, err := tool.features()
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range []string{GRO, TunnelSegmentation} {
-		if f, found := features[name]; found {
-			u.Features[name] = f
-		}
-	}
-	return u, nil
+	return u, u.askDriver()
 }
 
 // deviceOf returns the device that has an address.

@@ -4,7 +4,8 @@
 // Package nodefacts reads, in a Pod of antctl check cluster, the facts about its Node that Kubernetes does not know. The Pod is on the Node's
 // network, sees the Node's files below a root, and changes nothing.
 //
-// facts.go reads what Antrea needs, package uplink what makes tunnels slow; command.go is the Pod's command.
+// facts.go reads what Antrea needs, package uplink what makes tunnels slow; command.go is the Pod's command. kernel_linux.go asks the kernel, which
+// kernel_other.go refuses on the other systems for which antctl is built.
 package nodefacts
 
 import (
@@ -20,8 +21,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/pkg/uplink"
 )
@@ -59,20 +58,18 @@ type Facts struct {
 
 // Read reads the facts about the Node with this address, whose files are below root, and observes its CPUs for two seconds.
 func Read(ctx context.Context, root string, address netip.Addr) (*Facts, error) {
-	var name unix.Utsname
-	if err := unix.Uname(&name); err != nil {
+	kernel, err := kernelRelease()
+	if err != nil {
 		return nil, fmt.Errorf("reading the kernel's version: %w", err)
 	}
-	f := &Facts{Kernel: unix.ByteSliceToString(name.Release[:]), Modules: map[string]Module{}}
-	var err error
+	f := &Facts{Kernel: kernel, Modules: map[string]Module{}}
 	if f.CNIFiles, err = cniFiles(filepath.Join(root, "etc/cni/net.d")); err != nil {
 		return nil, err
 	}
 	for _, module := range Modules {
 		f.Modules[module] = findModule(root, f.Kernel, module)
 	}
-	var bpf unix.Statfs_t
-	f.BPFFS = unix.Statfs(filepath.Join(root, "sys/fs/bpf"), &bpf) == nil && bpf.Type == unix.BPF_FS_MAGIC
+	f.BPFFS = isBPFFS(filepath.Join(root, "sys/fs/bpf"))
 	for _, socket := range []string{"var/run/openvswitch/db.sock", "run/openvswitch/db.sock"} {
 		if _, err := os.Stat(filepath.Join(root, socket)); err == nil {
 			f.OVS = "/" + socket

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/component-base/featuregate"
 
@@ -156,13 +155,16 @@ func validateRanges(c *AgentConfig) (errs []error) {
 	return errs
 }
 
+// longestDeviceName is IFNAMSIZ of linux/if.h without the zero at the end. antctl validates settings on other systems also.
+const longestDeviceName = 15
+
 func validateDevices(c *AgentConfig) (errs []error) {
 	for _, device := range []struct{ name, value string }{
 		{"ovsBridge", c.OVSBridge}, {"hostGateway", c.HostGateway}, {"transportInterface", c.TransportInterface},
 	} {
-		if len(device.value) >= unix.IFNAMSIZ || strings.ContainsAny(device.value, "/ \t\n:") {
+		if len(device.value) > longestDeviceName || strings.ContainsAny(device.value, "/ \t\n:") {
 			errs = append(errs, fmt.Errorf("%s: %q is not a network device name; allowed: at most %d characters without space, slash or colon",
-				device.name, device.value, unix.IFNAMSIZ-1))
+				device.name, device.value, longestDeviceName))
 		}
 	}
 	return errs

@@ -35,6 +35,27 @@ type ethtool struct {
 	device string
 }
 
+// askDriver adds what the driver of the device says.
+func (f *Facts) askDriver() error {
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("opening a socket for %s: %w", f.Device, err)
+	}
+	defer unix.Close(socket)
+	tool := ethtool{socket, f.Device}
+	f.MostQueues, f.UDP4, f.UDP6 = tool.mostQueues(), tool.hash(udp4), tool.hash(udp6)
+	features, err := tool.features()
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{GRO, TunnelSegmentation} {
+		if feature, found := features[name]; found {
+			f.Features[name] = feature
+		}
+	}
+	return nil
+}
+
 // do sends a command: the buffer begins with its number, and gets the answer.
 func (e ethtool) do(command uint32, buffer []byte) error {
 	binary.NativeEndian.PutUint32(buffer, command)
