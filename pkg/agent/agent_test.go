@@ -438,7 +438,10 @@ func TestGatewayIsRestored(t *testing.T) {
 			require.NoError(t, netlink.AddrDel(link, &list[0]))
 			require.NoError(t, netlink.LinkSetDown(link))
 		}},
-		{"port was deleted", func() { b.ovs.Vsctl("del-port", "br-int", "antrea-gw0") }},
+		{"port was deleted", func() {
+			b.ovs.Vsctl("del-port", "br-int", "antrea-gw0")
+			require.NoError(t, b.bridge.SetExternalID("seen", "1")) // returns when the agent's copy contains all earlier changes
+		}},
 		{"vswitchd restarted", func() { b.ovs.KillVswitchd(); b.ovs.StartVswitchd() }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -41,6 +41,7 @@ func TestNeighborsOfNodesOnly(t *testing.T) {
 	require.Equal(t, nodes, gotNodes, "foreign neighbors, and the first MAC address of a next hop")
 
 	ip(t, "neigh replace 192.168.77.12 lladdr 02:00:00:00:01:12 dev up0")
+	require.Eventually(t, func() bool { return k.evictedNodes.Load() >= nodes+2 }, waitLimit, 10*time.Millisecond)
 	gotAll, gotNodes = settled(t, k, 1402)
 	require.Equal(t, all, gotAll)
 	require.Equal(t, nodes+2, gotNodes, "this neighbor leads to itself and to the Node behind the route, not to the third one")
@@ -142,6 +143,7 @@ func TestNextHopThatComesBackAnother(t *testing.T) {
 	_, now := settled(t, k, 1401)
 	require.Equal(t, nodes, now, "its place is not taken yet")
 	ip(t, "neigh replace 192.168.77.12 lladdr 02:00:00:00:01:12 dev up0")
+	require.Eventually(t, func() bool { return k.evictedNodes.Load() >= nodes+2 }, waitLimit, 10*time.Millisecond)
 	_, now = settled(t, k, 1402)
 	require.Equal(t, nodes+2, now)
 }

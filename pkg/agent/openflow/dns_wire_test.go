@@ -191,6 +191,7 @@ func testFloodOfAnswers(t *testing.T, w *wire) {
 	require.Contains(t, meters, of.MeterEntry{ID: 258, Rate: 5000, Burst: 10000})
 	require.Contains(t, meters, of.MeterEntry{ID: 1024, Rate: 500, Burst: 1000})
 	require.Contains(t, meters, of.MeterEntry{ID: 1025, Rate: 500, Burst: 1000})
+	began := time.Now()
 	for _, meter := range []string{"1024", "1025"} {
 		h.Ofctl("-O", "OpenFlow15", "mod-meter", oftest.BridgeName, "meter="+meter+",pktps,burst,band=type=drop,rate=1,burst_size=1")
 	}
@@ -209,7 +210,8 @@ func testFloodOfAnswers(t *testing.T, w *wire) {
 			require.Fail(t, "the other Pod's answer is lost", "%v", byPort)
 		}
 	}
-	require.Less(t, byPort[oftest.PodAPort], 25)
+	// One at once, and one a second.
+	require.LessOrEqual(t, byPort[oftest.PodAPort], 2+int(time.Since(began)/time.Second))
 }
 
 func TestHoldDNSNeedsTheFeatureGate(t *testing.T) {

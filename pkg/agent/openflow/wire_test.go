@@ -20,6 +20,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
+	"github.com/antrea-oncache/antrea/pkg/ovs/ovsctl"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
 )
 
@@ -58,7 +59,7 @@ func newUnconnected(t *testing.T, kernel, devices bool, features openflow.Featur
 		o = ovstest.Start(t)
 	}
 	socket := o.AddBridge(oftest.BridgeName)
-	// settle waits this long, in ms, the shortest time that Open vSwitch accepts.
+	// Each of the rounds that settle waits for takes this long, in ms, the shortest time that Open vSwitch accepts.
 	o.Vsctl("set", "Open_vSwitch", ".", "other_config:max-revalidator=100")
 	if kernel {
 		o.Vsctl("set", "bridge", oftest.BridgeName, "datapath_type=system")
@@ -110,7 +111,10 @@ func (w *wire) install(p openflow.ServicePort) {
 }
 
 // settle waits until the datapath has no flows of before the last change.
-func (w *wire) settle() { w.Appctl("revalidator/wait") }
+func (w *wire) settle() {
+	w.T.Helper()
+	require.NoError(w.T, ovsctl.NewVswitchd(w.RunDir).WaitRevalidation(w.T.Context()))
+}
 
 // macs are the Ethernet addresses of packets that arrive at a port.
 var macs = map[uint32][2]net.HardwareAddr{

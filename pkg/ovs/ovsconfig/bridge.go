@@ -115,12 +115,16 @@ func (b *bridgeClient) writeBridge(s *session) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if _, err := s.transact(append(ops, bump...)...); err != nil {
+	results, err := s.transact(append(ops, bump...)...)
+	if err != nil {
 		if violation := (*ovsdb.ConstraintViolation)(nil); !found && errors.As(err, &violation) {
 			// An earlier attempt has created it, but its answer came too late. The row will arrive in the copy.
 			err = fmt.Errorf("%w: %w", errIncomplete, err)
 		}
 		return 0, err
+	}
+	if found && results[0].Count == 0 {
+		return 0, fmt.Errorf("%w: bridge %q was removed before its row was written", errIncomplete, b.name)
 	}
 	if root, err = s.root(); err != nil {
 		return 0, err

@@ -244,6 +244,7 @@ func TestPortOfAnotherBridgeIsNotTouched(t *testing.T) {
 	require.NoError(t, c.Create(testContext(t)))
 	o.AddBridge("br-other")
 	o.Vsctl("--", "add-port", "br-other", "foreign", "--", "set", "interface", "foreign", "type=internal")
+	require.NoError(t, c.SetExternalID("seen", "1")) // returns when the copy contains all earlier changes
 	require.NoError(t, c.DeletePort("foreign"))
 	require.Contains(t, o.Vsctl("list-ports", "br-other"), "foreign")
 	_, found, err := c.GetPort("foreign")
