@@ -60,7 +60,7 @@ func (c *controllers) addFlowExporter(o *options, n *node, cache *onCache) error
 		describer.ServicePort, collector.ClusterIP = c.servicePort, c.clusterIP
 	}
 	c.flowExporter = &flowexporter.Exporter{
-		Poll: settings.Poll, Timeouts: flows.Timeouts{Active: settings.Active, Idle: settings.Idle}, StateFile: flowexporter.DefaultStateFile, Begun: time.Now(),
+		Poll: settings.Poll, Timeouts: flows.Timeouts{Active: settings.Active, Idle: settings.Idle}, StateFile: flowexporter.DefaultStateFile, Begun: time.Now(), BegunUptime: flowexporter.Uptime(),
 		Connections: networkpolicy.PodConnections{}.List, Ends: func() (*conntrack.Ends, error) { return conntrack.WatchEnds(openflow.ConntrackZones) },
 		Describer: describer.Begin, Rule: describer.Rule, Dial: collector.Dial,
 		Denied: &flowexporter.Denied{PacketIns: n.openFlow.PacketIns, ParsePolicyPacket: n.flows.ParsePolicyPacket},

@@ -56,6 +56,8 @@ type Exporter struct {
 	StateFile string
 	// Begun is the start of this agent: an earlier one has not reported connections that began later.
 	Begun time.Time
+	// BegunUptime is Begun as the cache dates its entries, see Uptime.
+	BegunUptime uint64
 	// Connections lists the connections of conntrack, Ends reports the connections that it removes.
 	Connections func(yield func(*conntrack.Connection) bool) error
 	Ends        func() (*conntrack.Ends, error)
@@ -310,6 +312,7 @@ func (e *Exporter) restore() {
 	if err := e.load(ledger); err != nil && !errors.Is(err, os.ErrNotExist) {
 		klog.ErrorS(err, "Flow records do not tell what passed since the last one of the earlier agent")
 	}
+	ledger.IgnoreFormer(e.BegunUptime)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.ledger, e.denials = ledger, flows.NewDenials(e.Timeouts)

@@ -4,6 +4,7 @@
 package openflow_test
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -113,7 +114,7 @@ func (w *wire) install(p openflow.ServicePort) {
 // settle waits until the datapath has no flows of before the last change.
 func (w *wire) settle() {
 	w.T.Helper()
-	require.NoError(w.T, ovsctl.NewVswitchd(w.RunDir).WaitRevalidation(w.T.Context()))
+	require.NoError(w.T, ovsctl.NewVswitchd(w.RunDir).WaitRevalidation(context.WithoutCancel(w.T.Context()))) // also in a Cleanup
 }
 
 // macs are the Ethernet addresses of packets that arrive at a port.

@@ -110,7 +110,10 @@ type Ledger struct {
 	// connections that began before begun are taken for reported.
 	adopt bool
 	begun time.Time
-	lost  Lost
+	// former is begun as in Entry.Created; 0 if an earlier agent has told what it knew. An entry stays after its connection: of one that was made
+	// before, a connection that began later gets nothing that it has counted at first sight.
+	former uint64
+	lost   Lost
 }
 
 // Lost counts traffic that is in no record.
@@ -126,6 +129,14 @@ func New(timeouts Timeouts, begun time.Time) *Ledger {
 	return &Ledger{
 		timeouts: timeouts, flows: map[key]*flow{}, places: map[conntrack.Tuple]place{}, seen: map[entryKey]*seenEntry{},
 		orphans: map[orphanKey]*orphan{}, adopt: true, begun: begun,
+	}
+}
+
+// IgnoreFormer makes the Ledger keep the counts of entries made before begun from connections that began later, unless it continues with the
+// state of an earlier one. begun is given as in Entry.Created.
+func (l *Ledger) IgnoreFormer(begun uint64) {
+	if l.adopt {
+		l.former = begun
 	}
 }
 
@@ -154,19 +165,24 @@ func (l *Ledger) Read(r Reading, describe Describe) {
 func (l *Ledger) adoptAll(now time.Time) {
 	l.adopt = false
 	for _, f := range slices.AppendSeq(slices.Clone(l.gone), maps.Values(l.flows)) {
-		// The kernel dates connections since the earlier agent has begun to count. The clock may have been set back since.
-		if f.Started == 0 || f.First.Before(l.begun) || f.First.After(now) {
+		if l.isEarlier(f, now) {
 			f.Exported = f.total()
 		}
 	}
 	clear(l.orphans)
 }
 
+// isEarlier reports whether a connection may have begun before this agent. The kernel dates connections since an earlier agent has begun to count.
+// The clock may have been set back since.
+func (l *Ledger) isEarlier(f *flow, now time.Time) bool {
+	return f.Started == 0 || f.First.Before(l.begun) || f.First.After(now)
+}
+
 // countEntries returns the entries that have counted something since the last reading, with what is new.
 func (l *Ledger) countEntries(entries []Entry, now time.Time) (fresh []Entry) {
 	l.readings++
 	for _, e := range entries {
-		s := l.entry(e)
+		s := l.entry(&e)
 		s.listed, s.gone = l.readings, time.Time{}
 		if e.Count = s.count(e.Count); e.Count != (Count{}) {
 			fresh = append(fresh, e)
@@ -191,18 +207,19 @@ func (l *Ledger) countEntries(entries []Entry, now time.Time) (fresh []Entry) {
 
 // retire returns what is new of an entry that is gone. It may have been reported before.
 func (l *Ledger) retire(e Entry) Entry {
-	s := l.entry(e)
+	s := l.entry(&e)
 	e.Count = s.count(e.Count)
 	s.reported, s.after = true, 0
 	return e
 }
 
-// entry returns what is known of an entry.
-func (l *Ledger) entry(e Entry) *seenEntry {
+// entry returns what is known of an entry. It marks one that was made before this agent and is new to it.
+func (l *Ledger) entry(e *Entry) *seenEntry {
 	k := entryKey{e.Sent, e.Egress, e.Created}
 	s := l.seen[k]
 	if s == nil {
 		s = &seenEntry{}
+		e.former = e.Created < l.former
 		l.seen[k] = s
 	}
 	return s
@@ -224,7 +241,11 @@ func (l *Ledger) attribute(e Entry, now time.Time) {
 	if e.Count == (Count{}) {
 		return
 	}
-	if p, ok := l.places[e.Sent]; ok {
+	p, ok := l.places[e.Sent]
+	switch {
+	case e.former && !(ok && l.isEarlier(p.flow, now)):
+		return
+	case ok:
 		p.add(e.Egress, e.Count, now)
 		return
 	}

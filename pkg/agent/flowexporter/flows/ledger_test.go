@@ -145,6 +145,44 @@ func TestAdopt(t *testing.T) {
 	require.Equal(t, []string{"reason 2, ESTABLISHED, ended 0 s ago, delta 0/0, total 5/5"}, n.after(1, n.with(5, 5)), "its start is unknown")
 }
 
+// TestAdoptStaleEntry: a connection that begins between the start of the agent and its first reading has the addresses of an earlier one, whose entry
+// is still in the cache. Only what its own entry counts is its own.
+func TestAdoptStaleEntry(t *testing.T) {
+	for _, earlier := range []bool{false, true} {
+		n := newNode(t)
+		begun := n.c.Started
+		if earlier {
+			begun = begun.Add(time.Nanosecond)
+		}
+		n.ledger = New(n.ledger.timeouts, begun)
+		n.ledger.IgnoreFormer(100)
+		original, _ := tuples(1)
+		stale := Entry{Sent: original, Egress: true, Created: 99, Count: Count{Packets: 9219}}
+		r := n.with(5, 5)
+		r.Entries = []Entry{stale}
+		want := "reason 2, ESTABLISHED, ended 0 s ago, delta 5/5, total 5/5"
+		if earlier {
+			want = "reason 2, ESTABLISHED, ended 0 s ago, delta 0/0, total 9224/5"
+		}
+		require.Equal(t, []string{want}, n.after(1, r))
+
+		stale.Count.Packets++ // the last packet before the new entry
+		r = n.with(5, 5)
+		r.Entries, r.Retired = []Entry{{Sent: original, Egress: true, Created: 101, Count: Count{Packets: 7}}}, []Entry{stale}
+		require.Contains(t, n.after(5, r)[0], "delta 8/0")
+	}
+	n := newNode(t)
+	var file bytes.Buffer
+	require.NoError(t, n.ledger.Save(&file, "a"))
+	n.ledger = New(n.ledger.timeouts, n.c.Started)
+	require.NoError(t, n.ledger.Load(&file, "a"))
+	n.ledger.IgnoreFormer(100)
+	original, _ := tuples(1)
+	r := n.with(5, 5)
+	r.Entries = []Entry{{Sent: original, Egress: true, Created: 99, Count: Count{Packets: 7}}}
+	require.Contains(t, n.after(1, r)[0], "delta 12/5", "made while no agent ran")
+}
+
 // The clock is set back while no agent runs: the times stored by an earlier one, and the kernel's times, are in the
 // future.
 func TestClockSetBack(t *testing.T) {
