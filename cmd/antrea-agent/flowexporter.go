@@ -21,6 +21,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/flowexporter"
 	"github.com/antrea-oncache/antrea/pkg/agent/flowexporter/flows"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 )
 
@@ -59,8 +60,12 @@ func (c *controllers) addFlowExporter(o *options, n *node, cache *onCache) error
 	if c.proxy != nil {
 		describer.ServicePort, collector.ClusterIP = c.servicePort, c.clusterIP
 	}
+	uptime, err := datapath.Uptime()
+	if err != nil {
+		return err
+	}
 	c.flowExporter = &flowexporter.Exporter{
-		Poll: settings.Poll, Timeouts: flows.Timeouts{Active: settings.Active, Idle: settings.Idle}, StateFile: flowexporter.DefaultStateFile, Begun: time.Now(), BegunUptime: flowexporter.Uptime(),
+		Poll: settings.Poll, Timeouts: flows.Timeouts{Active: settings.Active, Idle: settings.Idle}, StateFile: flowexporter.DefaultStateFile, Begun: time.Now(), BegunUptime: uptime,
 		Connections: networkpolicy.PodConnections{}.List, Ends: func() (*conntrack.Ends, error) { return conntrack.WatchEnds(openflow.ConntrackZones) },
 		Describer: describer.Begin, Rule: describer.Rule, Dial: collector.Dial,
 		Denied: &flowexporter.Denied{PacketIns: n.openFlow.PacketIns, ParsePolicyPacket: n.flows.ParsePolicyPacket},

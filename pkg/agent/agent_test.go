@@ -102,6 +102,12 @@ type bed struct {
 	steps []string
 }
 
+// catchUp returns when the agent's copy of the database contains all changes of others.
+func (b *bed) catchUp(t *testing.T) {
+	t.Helper()
+	require.NoError(t, b.bridge.SetExternalID("seen", "1"))
+}
+
 func newBed(t *testing.T) *bed {
 	t.Helper()
 	newNetNS(t)
@@ -440,7 +446,7 @@ func TestGatewayIsRestored(t *testing.T) {
 		}},
 		{"port was deleted", func() {
 			b.ovs.Vsctl("del-port", "br-int", "antrea-gw0")
-			require.NoError(t, b.bridge.SetExternalID("seen", "1")) // returns when the agent's copy contains all earlier changes
+			b.catchUp(t)
 		}},
 		{"vswitchd restarted", func() { b.ovs.KillVswitchd(); b.ovs.StartVswitchd() }},
 	} {

@@ -82,7 +82,7 @@ func TestRowsOfOthersStopNothing(t *testing.T) {
 	addDevice(t, "eth10", "10.1.3.1/24")
 	b.ovs.Vsctl("add-bond", "br-int", "bond0", "eth8", "eth9")
 	b.ovs.Vsctl("add-port", "br-int", "eth10", "--", "set", "interface", "eth10", `mac="01:00:00:00:00:00"`, "--", "set", "port", "eth10", "external_ids:antrea-type=tunnel")
-	require.NoError(t, b.bridge.SetExternalID("seen", "1")) // returns when the agent's copy contains all earlier changes
+	b.catchUp(t)
 	all := []string{"antrea-gw0", "antrea-tun0", "bond0", "eth10"}
 	require.NoError(t, i.restorePorts(t.Context()))
 	require.Equal(t, all, b.portNames())

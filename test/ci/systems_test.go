@@ -21,7 +21,7 @@ import (
 func TestAntctlIsForAllSystems(t *testing.T) {
 	linuxOnly := []string{"golang.org/x/sys/unix", "github.com/vishvananda/netlink", "github.com/vishvananda/netns", "github.com/cilium/ebpf"}
 	for _, system := range []string{"darwin", "windows"} {
-		cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Dir,Imports,GoFiles,Module", "./cmd/antctl")
+		cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Imports,GoFiles,Module", "./cmd/antctl")
 		cmd.Dir, cmd.Env = filepath.Join("..", ".."), append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
 		out, err := cmd.Output()
 		require.NoError(t, err)
@@ -32,11 +32,11 @@ func TestAntctlIsForAllSystems(t *testing.T) {
 				Imports, GoFiles []string
 				Module           struct{ Main bool }
 			}
-			if err := list.Decode(&p); err == io.EOF {
+			err := list.Decode(&p)
+			if err == io.EOF {
 				break
-			} else {
-				require.NoError(t, err)
 			}
+			require.NoError(t, err)
 			if !p.Module.Main {
 				continue
 			}

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"net/netip"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	"github.com/antrea-oncache/antrea/pkg/agent/flowexporter/flows"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
@@ -59,15 +57,6 @@ func entryOf(r datapath.Retired) flows.Entry {
 		Sent: tuple(r.Protocol, r.Source, r.Destination), Egress: r.Direction == datapath.DirectionEgress, Created: r.Created,
 		Count: flows.Count{Packets: r.Packets, Bytes: r.Bytes - min(r.Bytes, ethernetHeader*r.Packets)},
 	}
-}
-
-// Uptime returns the present time as flows.Entry.Created has it; 0 if the kernel does not tell.
-func Uptime() uint64 {
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC_COARSE, &now); err != nil {
-		return 0
-	}
-	return uint64(now.Nano())
 }
 
 func tuple(protocol uint8, source, destination netip.AddrPort) conntrack.Tuple {

@@ -56,7 +56,7 @@ type Exporter struct {
 	StateFile string
 	// Begun is the start of this agent: an earlier one has not reported connections that began later.
 	Begun time.Time
-	// BegunUptime is Begun as the cache dates its entries, see Uptime.
+	// BegunUptime is Begun as the cache dates its entries: datapath.Uptime.
 	BegunUptime uint64
 	// Connections lists the connections of conntrack, Ends reports the connections that it removes.
 	Connections func(yield func(*conntrack.Connection) bool) error

@@ -111,10 +111,15 @@ func (w *wire) install(p openflow.ServicePort) {
 	w.settle()
 }
 
+// settleTimeout bounds a wait for the revalidators. They never answer once the bridge is gone.
+const settleTimeout = 20 * time.Second
+
 // settle waits until the datapath has no flows of before the last change.
 func (w *wire) settle() {
 	w.T.Helper()
-	require.NoError(w.T, ovsctl.NewVswitchd(w.RunDir).WaitRevalidation(context.WithoutCancel(w.T.Context()))) // also in a Cleanup
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.T.Context()), settleTimeout) // also in a Cleanup
+	defer cancel()
+	require.NoError(w.T, ovsctl.NewVswitchd(w.RunDir).WaitRevalidation(ctx))
 }
 
 // macs are the Ethernet addresses of packets that arrive at a port.

@@ -91,6 +91,16 @@ func (b *bridgeClient) createPort(iface *interfaceRow, externalIDs map[string]st
 	return uuid, err
 }
 
+// nameTaken names the reason why ovsdb-server refuses a new port or interface whose name another client has just taken: this client's copy may
+// not contain that port yet. Tables Port and Interface have only one index, their names (ovs-vswitchd.conf.db(5)).
+func nameTaken(err error) error {
+	var violation *ovsdb.ConstraintViolation
+	if errors.As(err, &violation) && strings.Contains(err.Error(), "for index on column \"name\"") {
+		return fmt.Errorf("a port of that name exists already: %w", err)
+	}
+	return err
+}
+
 func checkPortName(name string) error {
 	if len(name) == 0 || len(name) > maxPortName {
 		return fmt.Errorf("port name %q has %d bytes, want 1 to %d", name, len(name), maxPortName)
@@ -270,14 +280,4 @@ func (f *foreignPorts) note(uuid string, err error) bool {
 		klog.ErrorS(err, "Leaving out a port of the bridge that the agent has not made so")
 	}
 	return true
-}
-
-// nameTaken names the reason why ovsdb-server refuses a new port or interface whose name another client has just taken: this client's copy may
-// not contain that port yet. Tables Port and Interface have only one index, their names (ovs-vswitchd.conf.db(5)).
-func nameTaken(err error) error {
-	var violation *ovsdb.ConstraintViolation
-	if errors.As(err, &violation) && strings.Contains(err.Error(), "for index on column \"name\"") {
-		return fmt.Errorf("a port of that name exists already: %w", err)
-	}
-	return err
 }

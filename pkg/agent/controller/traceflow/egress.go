@@ -17,8 +17,8 @@ type Egress struct {
 	Node string
 }
 
-// egress is the observation of a packet that gets the source of an Egress; nil of other packets. The switch says that it does, and the objects
-// only whose address that is: where they disagree because one has just changed, the names are left out.
+// egress is the observation of a packet that gets the source of an Egress; nil of other packets. The switch says where it gets it, and the objects
+// have the names: just after a change, of the Egress as it is now.
 func (o *observer) egress(f *finding) *v1beta1.Observation {
 	r := &f.report
 	var egress Egress

@@ -26,10 +26,10 @@ type Entry struct {
 	Egress bool
 	// Created tells the entry from others with the same addresses.
 	Created uint64
-	// former marks an entry that was made before this agent, when the agent sees it for the first time.
-	former bool
 	// Count is the entry's count since then.
 	Count Count
+	// former marks an entry that was made before this agent, when the agent sees it for the first time.
+	former bool
 }
 
 // Policy is a rule that has admitted or denied a connection. The zero Policy stands for none; a Policy with only an Action, for isolation.

@@ -182,9 +182,9 @@ func (l *Ledger) isEarlier(f *flow, now time.Time) bool {
 func (l *Ledger) countEntries(entries []Entry, now time.Time) (fresh []Entry) {
 	l.readings++
 	for _, e := range entries {
-		s := l.entry(&e)
+		e, s := l.fresh(e)
 		s.listed, s.gone = l.readings, time.Time{}
-		if e.Count = s.count(e.Count); e.Count != (Count{}) {
+		if e.Count != (Count{}) {
 			fresh = append(fresh, e)
 		}
 	}
@@ -207,14 +207,13 @@ func (l *Ledger) countEntries(entries []Entry, now time.Time) (fresh []Entry) {
 
 // retire returns what is new of an entry that is gone. It may have been reported before.
 func (l *Ledger) retire(e Entry) Entry {
-	s := l.entry(&e)
-	e.Count = s.count(e.Count)
+	e, s := l.fresh(e)
 	s.reported, s.after = true, 0
 	return e
 }
 
-// entry returns what is known of an entry. It marks one that was made before this agent and is new to it.
-func (l *Ledger) entry(e *Entry) *seenEntry {
+// fresh returns an entry with what is new in its counters, and what is known of it.
+func (l *Ledger) fresh(e Entry) (Entry, *seenEntry) {
 	k := entryKey{e.Sent, e.Egress, e.Created}
 	s := l.seen[k]
 	if s == nil {
@@ -222,7 +221,8 @@ func (l *Ledger) entry(e *Entry) *seenEntry {
 		e.former = e.Created < l.former
 		l.seen[k] = s
 	}
-	return s
+	e.Count = s.count(e.Count)
+	return e, s
 }
 
 // count returns what is new in the counters of an entry, and remembers them.

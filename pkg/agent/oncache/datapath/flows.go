@@ -242,15 +242,24 @@ type moment struct {
 
 // now reads both clocks. User space cannot read the programs' clock, so a program is run to read it.
 func (d *Datapath) now() (m moment, err error) {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC_COARSE, &ts); err != nil {
-		return m, fmt.Errorf("read CLOCK_MONOTONIC_COARSE: %w", err)
+	if m.monotonic, err = Uptime(); err != nil {
+		return m, err
 	}
 	frame := make([]byte, 14) // the shortest frame that a program can be run with
 	if _, err := d.objects.OncacheJiffies.Run(&ebpf.RunOptions{Data: frame}); err != nil {
 		return m, fmt.Errorf("read jiffies: %w", err)
 	}
-	return moment{uint64(ts.Nano()), atomic.LoadUint64(&d.control.Elements[0].Now)}, nil
+	m.jiffies = atomic.LoadUint64(&d.control.Elements[0].Now)
+	return m, nil
+}
+
+// Uptime returns the present time as Flow.Created has it.
+func Uptime() (uint64, error) {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC_COARSE, &ts); err != nil {
+		return 0, fmt.Errorf("read CLOCK_MONOTONIC_COARSE: %w", err)
+	}
+	return uint64(ts.Nano()), nil
 }
 
 // ends is a flow key of either family.
