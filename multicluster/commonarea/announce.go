@@ -60,7 +60,7 @@ func (a *Area) record(err error) bool {
 	} else {
 		a.state.failure = err.Error()
 	}
-	if errors.Is(err, errLeaving) {
+	if errors.Is(err, errLeaving) || errors.Is(err, errNamesake) {
 		a.state.accepted = time.Time{}
 	}
 	a.mu.Unlock()
@@ -79,20 +79,31 @@ func (a *Area) announce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	name := v1alpha1.AnnounceName(a.ClusterID)
-	content := map[string]any{
-		"metadata":  map[string]any{"annotations": map[string]any{v1alpha1.TouchAnnotation: time.Now().UTC().Format(time.RFC3339)}},
-		"clusterID": a.ClusterID, "clusterSetID": a.ClusterSetID, "leaderClusterID": a.LeaderClusterID,
+	current, err := a.announces().Get(ctx, name, metav1.GetOptions{})
+	missing := apierrors.IsNotFound(err)
+	if err != nil && !missing {
+		return described(err)
 	}
-	body, err := json.Marshal(content)
-	if err != nil {
-		return err
+	annotations := map[string]any{v1alpha1.TouchAnnotation: time.Now().UTC().Format(time.RFC3339)}
+	if a.clusterUID != "" {
+		annotations[v1alpha1.ClusterUIDAnnotation] = a.clusterUID
 	}
-	object, err := a.announces().Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{})
-	if apierrors.IsNotFound(err) {
+	metadata := map[string]any{"annotations": annotations}
+	content := map[string]any{"metadata": metadata, "clusterID": a.ClusterID, "clusterSetID": a.ClusterSetID, "leaderClusterID": a.LeaderClusterID}
+	var object *unstructured.Unstructured
+	if missing {
 		object = &unstructured.Unstructured{Object: content}
 		object.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.MemberClusterAnnounceKind))
 		object.SetName(name)
 		object, err = a.announces().Create(ctx, object, metav1.CreateOptions{})
+	} else {
+		if a.isForeign(current) {
+			if err := a.namesake.look(current, time.Now()); err != nil {
+				return err
+			}
+			metadata["resourceVersion"] = current.GetResourceVersion() // The other cluster may announce itself just now.
+		}
+		object, err = a.patch(ctx, name, content)
 	}
 	if err != nil {
 		return described(err)
@@ -101,6 +112,14 @@ func (a *Area) announce(ctx context.Context) error {
 		return errLeaving
 	}
 	return nil
+}
+
+func (a *Area) patch(ctx context.Context, name string, content map[string]any) (*unstructured.Unstructured, error) {
+	body, err := json.Marshal(content)
+	if err != nil {
+		return nil, err
+	}
+	return a.announces().Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{})
 }
 
 // described says what the leader lacks if it does not know the kind.
@@ -128,7 +147,13 @@ func (a *Area) Leave(ctx context.Context) {
 func (a *Area) leave(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	err := a.announces().Delete(ctx, v1alpha1.AnnounceName(a.ClusterID), metav1.DeleteOptions{})
+	current, err := a.announces().Get(ctx, v1alpha1.AnnounceName(a.ClusterID), metav1.GetOptions{})
+	if err == nil {
+		if a.isForeign(current) {
+			return nil // It is another cluster that is the member.
+		}
+		err = a.announces().Delete(ctx, current.GetName(), metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(current.GetUID()))})
+	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("deleting MemberClusterAnnounce %s: %w", v1alpha1.AnnounceName(a.ClusterID), err)
 	}

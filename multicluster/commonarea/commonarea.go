@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package commonarea is a member's connection to the Common Area: a Namespace of the leader's Kubernetes API. It announces the member there
-// (announce.go) and watches what concerns it. A leader that does not answer is asked for ever.
+// (announce.go), unless another cluster has its ID (namesake.go), and watches what concerns
+// it. A leader that does not answer is asked for ever.
 package commonarea
 
 import (
@@ -51,9 +52,13 @@ type Area struct {
 	// Client is for the leader's API.
 	Client dynamic.Interface
 
-	changed func()
-	mu      sync.Mutex
-	state   state
+	// clusterUID tells this cluster from others with its ID; empty if it is not known.
+	clusterUID string
+	// namesake belongs to the goroutine that announces.
+	namesake namesake
+	changed  func()
+	mu       sync.Mutex
+	state    state
 }
 
 // state is the result of the last announces.
@@ -64,8 +69,8 @@ type state struct {
 	failure string
 }
 
-// New returns a connection that does nothing before Run. It calls changed when State, Imports or Exports change.
-func New(m Membership, credentials Credentials, changed func()) (*Area, error) {
+// New returns a connection that does nothing before Run. clusterUID is the UID of the Namespace kube-system. It calls changed when State, Imports or Exports change.
+func New(m Membership, credentials Credentials, clusterUID string, changed func()) (*Area, error) {
 	server, err := url.Parse(m.Server)
 	if err != nil || server.Scheme != "https" || server.Host == "" {
 		return nil, fmt.Errorf("spec.leaders[0].server is %.200q, want a URL such as https://192.0.2.1:6443", m.Server)
@@ -80,12 +85,12 @@ func New(m Membership, credentials Credentials, changed func()) (*Area, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the leader %s: %w", m.Server, err)
 	}
-	return NewFor(m, client, changed)
+	return NewFor(m, client, clusterUID, changed)
 }
 
 // NewFor returns a connection with a client of the leader's API.
-func NewFor(m Membership, client dynamic.Interface, changed func()) (*Area, error) {
-	a := &Area{Membership: m, Client: client, changed: changed}
+func NewFor(m Membership, client dynamic.Interface, clusterUID string, changed func()) (*Area, error) {
+	a := &Area{Membership: m, Client: client, clusterUID: clusterUID, changed: changed}
 	var err error
 	if a.Imports, err = source.New[v1alpha1.ResourceImport](client, v1alpha1.ResourceImports, source.Selection{Namespace: m.Namespace}, changed); err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ func newArea(t *testing.T) (*Area, *dynamicfake.FakeDynamicClient) {
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		v1alpha1.MemberClusterAnnounces: "MemberClusterAnnounceList", v1alpha1.ResourceImports: "ResourceImportList", v1alpha1.ResourceExports: "ResourceExportList",
 	})
-	a, err := NewFor(west, client, func() {})
+	a, err := NewFor(west, client, "uid-1", func() {})
 	require.NoError(t, err)
 	return a, client
 }
@@ -120,6 +120,7 @@ func TestLeave(t *testing.T) {
 		_, err := a.announces().Get(t.Context(), "member-announce-from-west", metav1.GetOptions{})
 		require.Error(t, err)
 		a.Leave(t.Context())
+		require.NoError(t, a.announce(t.Context()))
 		failures = 1_000_000
 		began := time.Now()
 		a.Leave(t.Context())
@@ -131,9 +132,9 @@ func TestBadSecretsAndServers(t *testing.T) {
 	for server, want := range map[string]string{"http://192.0.2.1": "want a URL such as", "192.0.2.1:6443": "want a URL such as", "https://192.0.2.1": "PEM"} {
 		m := west
 		m.Server = server
-		_, err := New(m, Credentials{"token", "no certificate"}, func() {})
+		_, err := New(m, Credentials{"token", "no certificate"}, "", func() {})
 		require.ErrorContains(t, err, want, server)
 	}
-	_, err := New(west, Credentials{Token: "token"}, func() {})
+	_, err := New(west, Credentials{Token: "token"}, "", func() {})
 	require.ErrorContains(t, err, "must have the keys token and ca.crt")
 }

@@ -51,7 +51,7 @@ func (c *Controller) connect(ctx context.Context, set *v1alpha2.ClusterSet) erro
 	}
 	c.disconnect()
 	c.stopLeaving(func(m commonarea.Membership) bool { return sameMember(m, membershipOf(set)) })
-	area, err := commonarea.New(membershipOf(set), credentials, c.changed)
+	area, err := commonarea.New(membershipOf(set), credentials, c.view.clusterUID(), c.changed)
 	if err != nil {
 		return fmt.Errorf("ClusterSet %s: %w", set.Name, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,7 +20,7 @@ import (
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha2"
 )
 
-// leaderAPI is an API that takes the deletion of an announce when hold is closed, and knows nothing else.
+// leaderAPI is an API that has the announce, takes its deletion when hold is closed, and knows nothing else.
 type leaderAPI struct {
 	*httptest.Server
 	hold    chan struct{}
@@ -37,6 +38,10 @@ func newLeaderAPI(t *testing.T) *leaderAPI {
 			}
 		}
 		w.Header().Set("Content-Type", "application/json")
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/member-announce-from-west") {
+			_, _ = w.Write([]byte(`{"kind":"MemberClusterAnnounce","apiVersion":"multicluster.crd.antrea.io/v1alpha1","metadata":{"name":"member-announce-from-west","uid":"u"}}`))
+			return
+		}
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`))
 	}))

@@ -139,6 +139,14 @@ func (v *view) clusterSet() (*v1alpha2.ClusterSet, error) {
 	return all[0], nil
 }
 
+// clusterUID tells this cluster from others; empty if it is not known.
+func (v *view) clusterUID() string {
+	if system := v.namespaces.Get("", metav1.NamespaceSystem); system != nil {
+		return string(system.UID)
+	}
+	return ""
+}
+
 // snapshot returns what this cluster shows to the core.
 func (v *view) snapshot(set *v1alpha2.ClusterSet) *snapshot {
 	s := &snapshot{

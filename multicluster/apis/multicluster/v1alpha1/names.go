@@ -25,6 +25,9 @@ const (
 const (
 	// TouchAnnotation of a MemberClusterAnnounce has the time of its last change, as RFC 3339.
 	TouchAnnotation = "touch-ts"
+	// ClusterUIDAnnotation of a MemberClusterAnnounce has the UID of the member's Namespace kube-system, by which two clusters with one ID are told
+	// apart. Antrea does not have it.
+	ClusterUIDAnnotation = "multicluster.antrea.io/cluster-uid"
 	// ImportedServiceAnnotation is "true" on Services, Endpoints and EndpointSlices that a member derives from imports.
 	ImportedServiceAnnotation = "multicluster.antrea.io/imported-service"
 	// GatewayAnnotation makes a Node a candidate, whatever its value. GatewayIPAnnotation overrides the Gateway's address.
