@@ -139,6 +139,11 @@ func (b *builder) Serve(ctx context.Context) ([]start.Part, error) {
 	if err := b.register("the metric of NodePortLocal", c.nodePortLocal); err != nil {
 		return nil, err
 	}
+	if c.egress != nil {
+		if err := b.register("the metrics of Egress", c.egress); err != nil {
+			return nil, err
+		}
+	}
 	info := newQuerier(o, n, c)
 	b.early.Stop()
 	api, err := newAPIServer(ctx, o, n, b.cache, c, info)

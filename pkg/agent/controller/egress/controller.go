@@ -89,6 +89,8 @@ type Controller struct {
 	reported  map[problem.Reason]map[string]bool
 	storage   storage
 
+	counts counts
+
 	// taken belongs to Run: the times at which this Node wrote itself over another one in a status, by Egress.
 	taken map[string]time.Time
 }
@@ -290,6 +292,7 @@ func (c *Controller) realize(ctx context.Context) (w *world, p *plan, again time
 	defer c.realizing.Unlock()
 	w = c.snapshot()
 	p, _, err = c.realizer.realize(ctx, w, c.PodNetworks)
+	c.counts.addresses.Store(int64(len(p.marks)))
 	c.report(w, p)
 	if !w.stored {
 		var endErr error

@@ -98,7 +98,8 @@ func (o *Off) report(ctx context.Context) error {
 	for _, e := range crd.Stored[v1beta1.Egress](o.egresses) {
 		status, changed := o.statusOf(e)
 		if changed && o.writes(e, ready) {
-			errs = append(errs, writeStatus(ctx, o.statuses, e, status))
+			_, err := writeStatus(ctx, o.statuses, e, status)
+			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)

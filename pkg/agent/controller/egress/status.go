@@ -102,7 +102,11 @@ func (c *Controller) writeStatuses(ctx context.Context, w *world, p *plan) error
 	for _, e := range w.egresses {
 		status, changed := statusOf(e, p, w, c.NodeName, failures[e.Name])
 		if changed && c.mayTake(e, time.Now()) {
-			errs = append(errs, writeStatus(ctx, c.Statuses, e, status))
+			written, err := writeStatus(ctx, c.Statuses, e, status)
+			if written {
+				c.counts.statusUpdates.Add(1)
+			}
+			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
@@ -121,18 +125,23 @@ func (c *Controller) mayTake(e *v1beta1.Egress, now time.Time) bool {
 	return true
 }
 
-func writeStatus(ctx context.Context, statuses dynamic.Interface, e *v1beta1.Egress, status v1beta1.EgressStatus) error {
+// writeStatus writes a status into the version of the Egress that the informer has shown. If that is not the present one, nothing is written; the informer
+// will show another.
+func writeStatus(ctx context.Context, statuses dynamic.Interface, e *v1beta1.Egress, status v1beta1.EgressStatus) (written bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	object := crd.New(v1beta1.EgressKind, e.Name)
 	object.SetUID(e.UID)
 	object.SetResourceVersion(e.ResourceVersion)
 	if err := crd.Fill(object, &v1beta1.Egress{Spec: e.Spec, Status: status}); err != nil {
-		return err
+		return false, err
 	}
-	_, err := statuses.Resource(crd.Egresses).UpdateStatus(ctx, object, metav1.UpdateOptions{})
-	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("writing the status of Egress %s: %w", e.Name, err)
+	_, err = statuses.Resource(crd.Egresses).UpdateStatus(ctx, object, metav1.UpdateOptions{})
+	switch {
+	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("writing the status of Egress %s: %w", e.Name, err)
 	}
-	return nil
+	return true, nil
 }
