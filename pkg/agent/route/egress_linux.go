@@ -150,16 +150,24 @@ func (t *table) addEgressSources(p ruleParams) {
 	}
 }
 
-// addEgressGuard drops new connections whose mark has no source any more: Open vSwitch's datapath follows a change of its flows only after a
-// while, and the connections would get the Node's address. It must come last in its chain.
+// remotePods matches packets with sources of other Nodes' Pods that leave the cluster here, for which they have an Egress.
+func (p ruleParams) remotePods() []string {
+	return []string{"-i", p.gateway, "!", "-o", p.gateway, "!", "-s", p.podCIDR.String(), "-m", "set", "--match-set", p.podSet, "src"}
+}
+
+// addEgressGuard drops packets that would leave with another source than their Egress's. New connections whose mark has no source any more would get the
+// Node's address: Open vSwitch's datapath follows a change of its flows only after a while. Invalid packets are not translated at all: the end of a TCP
+// connection that connection tracking does not know, because the Node had the address at another time. Neither are packets of other Nodes' Pods without a
+// mark, but in known connections. It must come last in its chain.
 func (t *table) addEgressGuard(p ruleParams) {
 	if !p.egress || !p.podCIDR.IsValid() {
 		return
 	}
 	forward := chainPrefix + chainForward
-	t.add(forward, "leave connections their sources", append(p.anyEgressMark(), "-m", "conntrack", "!", "--ctstate", "NEW", "-j", "RETURN")...)
+	t.add(forward, "leave connections their sources", append(p.anyEgressMark(), "-m", "conntrack", "--ctstate", "RELATED,ESTABLISHED", "-j", "RETURN")...)
 	for _, mark := range slices.Sorted(maps.Keys(p.egressMarks)) {
-		t.add(forward, "leave packets with a source", slices.Concat([]string{"-i", p.gateway}, egressMarkMatch(mark), []string{"-j", "RETURN"})...)
+		t.add(forward, "leave packets with a source", slices.Concat([]string{"-i", p.gateway}, egressMarkMatch(mark), []string{"-m", "conntrack", "--ctstate", "NEW", "-j", "RETURN"})...)
 	}
 	t.add(forward, "drop packets without the source of their Egress", append(p.anyEgressMark(), "-j", "DROP")...)
+	t.add(forward, "drop packets of Pods of other Nodes without a source", append(p.remotePods(), "-m", "conntrack", "--ctstate", "INVALID,NEW,UNTRACKED", "-j", "DROP")...)
 }

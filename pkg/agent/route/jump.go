@@ -97,7 +97,7 @@ func tunnelMatches(p ruleParams) [][]string {
 func forwardMatches(p ruleParams) [][]string {
 	matches := slices.Concat(tunnelMatches(p), p.keptPorts())
 	if p.tunnelPort != 0 && p.egress && p.podCIDR.IsValid() {
-		matches = append(matches, p.anyEgressMark())
+		matches = append(matches, p.anyEgressMark(), p.remotePods())
 	}
 	if p.tunnelPort != 0 {
 		matches = append(matches, p.forgedPods()...)
