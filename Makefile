@@ -410,8 +410,9 @@ test: export OBJECTS_SEED := 1
 test: export SERVICES_SEED := 1
 test: export SERVICES_SETS := 40
 test: export POLICY_SEED := 4711
-# Ten kinds of events: agents restarted and killed, Open vSwitch restarted and killed, policies, addresses, another Node's Pods.
-test: export FAULTS_SEED := 1186
+# Ten kinds of events: agents restarted, killed and replaced, Open vSwitch restarted and killed, policies, addresses, an Egress that moves and one whose
+# owner is killed.
+test: export FAULTS_SEED := 119019
 test: export EVENTS := 10
 test: export FAULTS_ARGS := -load=0.2
 # Only the rows with bands. All of `make cost` takes twice as long.

@@ -42,6 +42,10 @@ var actions = map[string]action{
 	"controller-restart":    restartController,
 	"controller-kill":       killController,
 
+	"egress-moves":      moveEgress,
+	"egress-owner-kill": killEgressOwner,
+	"gossip-cut":        cutGossip,
+
 	"policy-elsewhere":         changePolicyElsewhere,
 	"policy-same-verdicts":     changePolicyWithoutEffect,
 	"policy-forbids-or-allows": togglePolicy,
@@ -50,8 +54,9 @@ var actions = map[string]action{
 	"conntrack-full": fillConntrack,
 	"memory-full":    fillMemory,
 
-	"lose": loseDatagrams,
-	"open": openServers,
+	"lose":         loseDatagrams,
+	"open":         openServers,
+	"wrong-source": giveWrongSource,
 }
 
 // last lets an event last.

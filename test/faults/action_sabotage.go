@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -45,4 +46,20 @@ func openServers(ctx context.Context, w *world, _ event) error {
 		}
 	}
 	return nil
+}
+
+// giveWrongSource lets Nodes leave with their own address whatever goes to the host outside the cluster, as without Egress.
+func giveWrongSource(ctx context.Context, w *world, e event) error {
+	rule := []string{"POSTROUTING", "-p", "tcp", "--dport", strconv.Itoa(outsidePort), "-o", cluster.Uplink, "-j", "MASQUERADE"}
+	change := func(command string) error {
+		return w.EachNode(func(n *cluster.Node) error {
+			_, err := n.Exec(ctx, append([]string{"iptables", "-w", "-t", "nat", command}, rule...)...)
+			return err
+		})
+	}
+	err := change("-I")
+	if err == nil {
+		err = last(ctx, e.length)
+	}
+	return errors.Join(err, change("-D"))
 }

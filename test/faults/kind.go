@@ -81,6 +81,10 @@ var kinds = []kind{
 	{name: "api-away", weight: 1, pause: time.Second, length: seconds(1, 15), concerns: none},
 	{name: "controller-restart", weight: 1, pause: time.Second, length: seconds(0, 5), concerns: none},
 	{name: "controller-kill", weight: 1, pause: time.Second, length: seconds(0, 5), concerns: none},
+	// The Egress of unrelated Pods; all other kinds also allow its connections to fail for a while, none another source.
+	{name: "egress-moves", weight: 2, pause: time.Second, concerns: none},
+	{name: "egress-owner-kill", weight: 2, pause: moment, length: seconds(0, 10), concerns: none},
+	{name: "gossip-cut", weight: 1, pause: time.Second, length: seconds(5, 25), concerns: none},
 	// NetworkPolicies.
 	{name: "policy-elsewhere", weight: 2, pause: time.Second, concerns: none},
 	{name: "policy-same-verdicts", weight: 2, pause: time.Second, concerns: none},
@@ -95,6 +99,7 @@ var kinds = []kind{
 var sabotage = []kind{
 	{name: "lose", weight: 1, concerns: none},
 	{name: "open", weight: 1, concerns: none},
+	{name: "wrong-source", weight: 1, length: seconds(2, 2), concerns: none},
 }
 
 func seconds(least, most int) [2]time.Duration {

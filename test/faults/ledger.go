@@ -21,6 +21,8 @@ type tally struct {
 	// which hits continued.
 	still time.Duration
 	hits  float64
+	// outward is the longest time in which no connection of a Pod to outside succeeded.
+	outward time.Duration
 }
 
 // ledger is the record of a run.
@@ -28,8 +30,10 @@ type ledger struct {
 	events                     int
 	packets, probes            uint64
 	lostEstablished, delivered uint64
-	complaints                 []string
-	kinds                      map[string]*tally
+	// wrongSource are packets that left without the source of their Egress.
+	wrongSource uint64
+	complaints  []string
+	kinds       map[string]*tally
 }
 
 func newLedger() *ledger { return &ledger{kinds: map[string]*tally{}} }
@@ -95,11 +99,11 @@ func (l *ledger) addProbe(e event, name string, v verdict, sent, delivered uint6
 // print writes a line for each kind.
 func (l *ledger) print(to io.Writer) {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "event\tevents\tpackets\tlost, as allowed\tabout, repaired by TCP\tshort connections failed\tlongest standstill\tleast time with hits\t")
+	fmt.Fprintln(w, "event\tevents\tpackets\tlost, as allowed\tabout, repaired by TCP\tshort connections failed\tlongest standstill\tto outside\tleast time with hits\t")
 	for _, k := range slices.Concat(kinds, sabotage) {
 		for _, name := range []string{k.name, k.name + takeover} {
 			if t := l.kinds[name]; t != nil {
-				fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%.1f s\t%.0f %%\t\n", name, t.events, t.sent, t.lost, t.repaired, t.failed, t.still.Seconds(), 100*t.hits)
+				fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%.1f s\t%.1f s\t%.0f %%\t\n", name, t.events, t.sent, t.lost, t.repaired, t.failed, t.still.Seconds(), t.outward.Seconds(), 100*t.hits)
 			}
 		}
 	}
@@ -109,5 +113,6 @@ func (l *ledger) print(to io.Writer) {
 
 // summary is the last line of the output.
 func (l *ledger) summary(seed uint64) string {
-	return fmt.Sprintf("faults: events=%d packets=%d lost_established=%d forbidden_delivered=%d seed=%d", l.events, l.packets, l.lostEstablished, l.delivered, seed)
+	return fmt.Sprintf("faults: events=%d packets=%d lost_established=%d forbidden_delivered=%d wrong_source=%d seed=%d",
+		l.events, l.packets, l.lostEstablished, l.delivered, l.wrongSource, seed)
 }

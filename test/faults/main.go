@@ -32,7 +32,7 @@ func main() {
 		o.flows, err = regexp.Compile(text)
 		return err
 	})
-	sabotaged := flag.Bool("sabotage", false, "draw faults that the run must find, instead of events: lose, open")
+	sabotaged := flag.Bool("sabotage", false, "draw faults that the run must find, instead of events: lose, open, wrong-source")
 	keepGoing := flag.Bool("keep-going", false, "continue after a failure")
 	flag.Parse()
 	if o.tunnel != tunnelEncap && o.tunnel != tunnelRewrite {

@@ -39,7 +39,7 @@ func (t *traffic) startProbes() error {
 		{"mute to target", w.mute, tcp(w.target.IP, shortPort)},
 		{subjectProbe, w.subject, tcp(w.target.IP, shortPort)},
 	} {
-		process, err := t.run(probe.from, append(probe.args, fmt.Sprint("--progress=", watchInterval))...)
+		process, err := t.run(probe.from.Space, append(probe.args, fmt.Sprint("--progress=", watchInterval))...)
 		if err != nil {
 			return err
 		}

@@ -101,7 +101,7 @@ func (r *run) event(ctx context.Context, e, before event) error {
 		return err
 	}
 	complaints := r.ledger.addAftermath(before, r.observe())
-	complaints = append(complaints, r.judgeProbes(before, nil)...)
+	complaints = slices.Concat(complaints, r.judgeProbes(before, nil), r.judgeOutward(before))
 
 	act := actions[e.kind.name]
 	e, err := r.meet(ctx, e)
@@ -126,7 +126,7 @@ func (r *run) event(ctx context.Context, e, before event) error {
 	if !r.w.gateOn {
 		going = 1
 	}
-	complaints = slices.Concat(complaints, r.ledger.add(e, seen, going), probed)
+	complaints = slices.Concat(complaints, r.ledger.add(e, seen, going), probed, r.judgeOutward(e))
 	r.w.progress.Printf("event %d: %s: %s; took %.1f s, hits continued for %.0f %%", e.number, e, describe(seen), time.Since(begun).Seconds(), 100*rate.Part())
 	r.complain(complaints)
 	return nil
@@ -214,6 +214,15 @@ func (r *run) judgeProbes(e event, verdicts map[string]verdict) (complaints []st
 	return complaints
 }
 
+// judgeOutward judges the connections to outside since the last call.
+func (r *run) judgeOutward(e event) (complaints []string) {
+	wrong := r.w.sources.takeOther(egressAddress)
+	for i, p := range r.traffic.outward {
+		complaints = append(complaints, r.ledger.addOutward(e, r.w.strangers[i].Name, p.longestStill(), p.broken())...)
+	}
+	return append(complaints, r.ledger.addSources(e, wrong)...)
+}
+
 // describe says what was lost, in a line.
 func describe(seen []observation) string {
 	var parts []string
@@ -248,6 +257,9 @@ func (r *run) recover(ctx context.Context, e event) error {
 		return err
 	}
 	if err := r.traffic.waitVerdict(ctx); err != nil {
+		return err
+	}
+	if err := r.traffic.waitOutward(ctx); err != nil {
 		return err
 	}
 	if err := r.waitFast(ctx); err != nil {

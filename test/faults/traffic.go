@@ -36,6 +36,8 @@ type traffic struct {
 	caught []*cluster.Process
 	flows  map[flow]*program
 	probes map[string]*program
+	// outward are the connections of the unrelated Pods to the host outside the cluster.
+	outward [2]*program
 
 	cancel   context.CancelFunc
 	watching sync.WaitGroup
@@ -50,17 +52,17 @@ func (w *world) startTraffic(ctx context.Context, round int) (*traffic, error) {
 			{"udp-echo", listen(server, echoPort)}, {"tcp-echo", listen(server, requestPort)}, {"crr-server", "--concurrent", listen(server, shortPort)},
 			{"crr-server", "--concurrent", listen(server, serviceShortPort)},
 		} {
-			if _, err := t.serve(ctx, server, args...); err != nil {
+			if _, err := t.serve(ctx, server.Space, args...); err != nil {
 				return t, err
 			}
 		}
-		p, err := t.serve(ctx, server, "udp-echo", listen(server, forbiddenPort))
+		p, err := t.serve(ctx, server.Space, "udp-echo", listen(server, forbiddenPort))
 		if err != nil {
 			return t, err
 		}
 		t.caught = append(t.caught, p)
 	}
-	if _, err := t.serve(ctx, w.target, "crr-server", "--concurrent", listen(w.target, shortPort)); err != nil {
+	if _, err := t.serve(ctx, w.target.Space, "crr-server", "--concurrent", listen(w.target, shortPort)); err != nil {
 		return t, err
 	}
 	for i, f := range allFlows() {
@@ -76,27 +78,30 @@ func (w *world) startTraffic(ctx context.Context, round int) (*traffic, error) {
 	if err := t.startProbes(); err != nil {
 		return t, err
 	}
+	if err := t.startOutward(ctx); err != nil {
+		return t, err
+	}
 	var watch context.Context
 	watch, t.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	t.watching.Go(func() { t.watch(watch) })
-	return t, t.waitFlowing(ctx)
+	return t, errors.Join(t.waitFlowing(ctx), t.waitOutward(ctx))
 }
 
 func listen(pod *cluster.Pod, port int) string { return fmt.Sprintf("--listen=%s:%d", pod.IP, port) }
 
 // run starts a subcommand of traffic. Agents and Open vSwitch have priority, where CPU time is short.
-func (t *traffic) run(pod *cluster.Pod, args ...string) (*cluster.Process, error) {
-	return pod.Start(append([]string{"nice", "traffic"}, args...)...)
+func (t *traffic) run(space *cluster.Space, args ...string) (*cluster.Process, error) {
+	return space.Start(append([]string{"nice", "traffic"}, args...)...)
 }
 
 // serve starts a server and waits until it is ready.
-func (t *traffic) serve(ctx context.Context, pod *cluster.Pod, args ...string) (*cluster.Process, error) {
-	p, err := t.run(pod, args...)
+func (t *traffic) serve(ctx context.Context, space *cluster.Space, args ...string) (*cluster.Process, error) {
+	p, err := t.run(space, args...)
 	if err != nil {
 		return nil, err
 	}
 	t.servers = append(t.servers, p)
-	return p, eventually(ctx, args[0]+" on "+pod.Name, func() error {
+	return p, eventually(ctx, args[0]+" on "+space.Name, func() error {
 		if !strings.Contains("\n"+p.Stderr(), "\nready") {
 			return errors.New(lastLine(p.Stderr()))
 		}
@@ -130,20 +135,20 @@ func (t *traffic) startFlow(ctx context.Context, f flow, local int) (*program, e
 		if f.service {
 			port = serviceStream
 		}
-		if _, err = t.serve(ctx, server, "tcp-sink", listen(server, port)); err != nil {
+		if _, err = t.serve(ctx, server.Space, "tcp-sink", listen(server, port)); err != nil {
 			return nil, err
 		}
-		p.process, err = t.run(t.w.client, "tcp-send", from, to(port), rate(500_000), progress)
+		p.process, err = t.run(t.w.client.Space, "tcp-send", from, to(port), rate(500_000), progress)
 	case ping:
-		p.process, err = t.run(t.w.client, "udp-ping", from, to(echoPort), rate(1000), fmt.Sprint("--window=", window), progress)
+		p.process, err = t.run(t.w.client.Space, "udp-ping", from, to(echoPort), rate(1000), fmt.Sprint("--window=", window), progress)
 	case requests:
-		p.process, err = t.run(t.w.client, "rr", to(requestPort), "--duration=0", rate(100), progress)
+		p.process, err = t.run(t.w.client.Space, "rr", to(requestPort), "--duration=0", rate(100), progress)
 	case short:
 		port := shortPort
 		if f.service {
 			port = serviceShortPort
 		}
-		p.process, err = t.run(t.w.client, "crr", to(port), "--duration=0", "--tolerant", rate(10), progress)
+		p.process, err = t.run(t.w.client.Space, "crr", to(port), "--duration=0", "--tolerant", rate(10), progress)
 	}
 	return p, err
 }
@@ -178,6 +183,9 @@ func (t *traffic) watch(ctx context.Context) {
 				p.read(now)
 			}
 			for _, p := range t.probes {
+				p.read(now)
+			}
+			for _, p := range t.outward {
 				p.read(now)
 			}
 		}
@@ -277,6 +285,11 @@ func (t *traffic) dump(dir string) error {
 	for name, p := range t.probes {
 		write(name, p)
 	}
+	for i, p := range t.outward {
+		if p != nil {
+			write("to outside from "+t.w.strangers[i].PodName, p)
+		}
+	}
 	return errors.Join(errs...)
 }
 
@@ -323,6 +336,9 @@ func (t *traffic) end() (complaints []string, caught uint64, err error) {
 		}
 	}
 	for _, p := range t.probes {
+		p.process.Kill()
+	}
+	for _, p := range t.outward {
 		p.process.Kill()
 	}
 	for _, p := range t.caught {

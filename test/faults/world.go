@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"regexp"
@@ -15,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/ptr"
 
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
@@ -42,6 +44,7 @@ const (
 	streamPort       = 5010
 	serviceStream    = 5011
 	forbiddenPort    = 5020 // UDP
+	outsidePort      = 5030 // of the host outside the cluster
 	serviceShift     = 1000
 )
 
@@ -76,6 +79,10 @@ type world struct {
 	elsewhere [2]*cluster.Pod
 	// farService and nearService are the cluster IPs in front of far and near.
 	farService, nearService netip.Addr
+
+	// objects reaches custom resources. sources are the packets of unrelated Pods outside the cluster, where Egress gives them their address.
+	objects dynamic.Interface
+	sources *sources
 
 	// upgraded are the Nodes whose agents have maps of another size than at the start.
 	upgraded [2]bool
@@ -166,6 +173,12 @@ func newWorld(ctx context.Context, p *progress.Printer, o options) (_ *world, er
 	if err := w.makePolicies(ctx); err != nil {
 		return w, err
 	}
+	if err := w.makeEgress(ctx); err != nil {
+		return w, err
+	}
+	if w.sources, err = recordSources(w.Internet, outside); err != nil {
+		return w, err
+	}
 	for _, n := range w.Nodes {
 		// Routers do this when their MAC address changes; see next-hop-mac.
 		if err := n.WriteFile("/proc/sys/net/ipv4/conf/eth0/arp_notify", []byte("1")); err != nil {
@@ -209,10 +222,10 @@ func (w *world) close() error {
 	if w.thirdPods != "" {
 		err = w.removeThirdNode(ctx)
 	}
-	if closeErr := w.Close(); err == nil {
-		err = closeErr
+	if w.sources != nil {
+		err = errors.Join(err, w.sources.end())
 	}
-	return err
+	return errors.Join(err, w.Close())
 }
 
 // eventually waits until condition returns nil.
