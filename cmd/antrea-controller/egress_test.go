@@ -69,6 +69,11 @@ func testEgress(t *testing.T, f *fixture) {
 	require.ErrorContains(t, create("pattern", v1beta1.EgressSpec{EgressIP: "1.1.1.1", AppliedTo: v1beta1.AppliedTo{
 		PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"env": "pro-"}},
 	}}), "env")
+	require.NoError(t, create("lost", v1beta1.EgressSpec{ExternalIPPool: "gone"}))
+	f.eventually("an Event of the Egress whose pool is not there", func() error {
+		return f.told("lost", "AllocationError", "Cannot allocate EgressIP from ExternalIPPool: ExternalIPPool gone does not exist")
+	})
+	require.NoError(t, egresses.Delete(t.Context(), "lost", metav1.DeleteOptions{}))
 	require.NoError(t, egresses.Delete(t.Context(), "e", metav1.DeleteOptions{}))
 	f.eventually("the address is free", func() error {
 		object, err := pools.Get(t.Context(), "p", metav1.GetOptions{})

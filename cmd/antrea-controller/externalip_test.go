@@ -58,16 +58,7 @@ func TestServiceExternalIP(t *testing.T) {
 	has("web", "169.254.100.2")
 	create("third", "169.254.100.2")
 	f.eventually("an Event", func() error {
-		list, err := f.admin.Kube.EventsV1().Events("default").List(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		for _, e := range list.Items {
-			if e.Regarding.Name == "third" && e.Reason == "AllocationError" && strings.Contains(e.Note, "IP 169.254.100.2 is allocated to Service default/web") {
-				return nil
-			}
-		}
-		return fmt.Errorf("there are %d others", len(list.Items))
+		return f.told("third", "AllocationError", "IP 169.254.100.2 is allocated to Service default/web")
 	})
 	_, err = services.Patch(t.Context(), "old", "application/merge-patch+json", []byte(`{"metadata":{"annotations":null}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
@@ -109,4 +100,18 @@ func TestServiceExternalIP(t *testing.T) {
 	})
 	has("third", "169.254.100.2")
 	f.stop()
+}
+
+// told returns an error unless there is an Event about an object with this reason, and this part of its note.
+func (f *fixture) told(name, reason, note string) error {
+	list, err := f.admin.Kube.EventsV1().Events("default").List(f.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, e := range list.Items {
+		if e.Regarding.Name == name && e.Reason == reason && strings.Contains(e.Note, note) {
+			return nil
+		}
+	}
+	return fmt.Errorf("there are %d others", len(list.Items))
 }

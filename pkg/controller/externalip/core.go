@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
@@ -36,7 +35,7 @@ type core struct {
 	held map[types.UID]holding
 	// released are the addresses of Services that want none any more, until these do not show them.
 	released map[types.UID]netip.Addr
-	// told has the last message about a Service.
+	// told has the last message to users of an object.
 	told map[types.UID]string
 	// planned is set after the first plan. Until then what Services show was allocated by a former controller.
 	planned bool
@@ -64,9 +63,9 @@ type usageChange struct {
 	usage v1beta1.IPPoolUsage
 }
 
-// refusal is a message for users of a Service.
+// refusal is a message for users of a claimant.
 type refusal struct {
-	service *corev1.Service
+	*claimant
 	message string
 }
 
@@ -166,8 +165,13 @@ func (p *planning) write(c *claimant, out *plan) {
 			h.granted = true
 			p.held[c.GetUID()] = h
 		}
-		if conditions := conditionsOf(c.egress, failure); !slices.Equal(conditions, c.egress.Status.Conditions) {
+		conditions := conditionsOf(c.egress, failure)
+		differ := !slices.Equal(conditions, c.egress.Status.Conditions)
+		if differ {
 			out.statuses = append(out.statuses, statusChange{c.egress, conditions})
+		}
+		if differ || p.failures[c.GetUID()] == nil {
+			p.tell(c, out) // a former controller has told what the status says
 		}
 	}
 }
@@ -187,7 +191,7 @@ func (p *planning) mustGo(c *claimant) bool {
 	return c.pool != "" && (p.pools[c.pool] == nil || p.moved[c.GetUID()])
 }
 
-// tell lets users know once why a Service has no address.
+// tell lets users know once why a Service or Egress has no address.
 func (p *planning) tell(c *claimant, out *plan) {
 	failure := p.failures[c.GetUID()]
 	if failure == nil {
@@ -196,6 +200,6 @@ func (p *planning) tell(c *claimant, out *plan) {
 	}
 	if message := failure.Error(); p.told[c.GetUID()] != message {
 		p.told[c.GetUID()] = message
-		out.refusals = append(out.refusals, refusal{c.service, message})
+		out.refusals = append(out.refusals, refusal{c, message})
 	}
 }

@@ -185,6 +185,32 @@ func TestAllocation(t *testing.T) {
 	require.Equal(t, failed+"ExternalIPPool p does not exist", condition(waiting, v1beta1.IPAllocated))
 }
 
+// TestUsersAreTold: an Egress that loses its address with its pool, or gets none, is told so once, also if the controller starts again.
+func TestUsersAreTold(t *testing.T) {
+	pool := makePool("p", v1beta1.IPRange{CIDR: "10.0.0.0/30"})
+	b := newBench(t, pool)
+	e := makeEgress("e", "p", "")
+	b.egresses = []*v1beta1.Egress{e, makeEgress("static", "", "10.0.0.9")}
+	b.settle()
+	require.Equal(t, "10.0.0.1", e.Spec.EgressIP)
+	require.Empty(t, b.told)
+	b.pools = nil
+	b.settle()
+	require.Empty(t, e.Spec.EgressIP)
+	want := map[string][]string{"e": {"ExternalIPPool p does not exist"}}
+	require.Equal(t, want, b.told)
+	b.settle()
+	b.core = newCore()
+	b.settle()
+	require.Equal(t, want, b.told, "each message once")
+	b.pools = []*v1beta1.ExternalIPPool{pool}
+	b.settle()
+	b.pools = nil
+	b.settle()
+	require.Len(t, b.told["e"], 2)
+	require.Len(t, b.told, 1)
+}
+
 // TestConditionsOfOthers: what agents write is left as it is.
 func TestConditionsOfOthers(t *testing.T) {
 	c := newCore()

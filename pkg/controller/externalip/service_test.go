@@ -42,7 +42,7 @@ type bench struct {
 	egresses []*v1beta1.Egress
 	services []*corev1.Service
 	pools    []*v1beta1.ExternalIPPool
-	// told are the messages that users have got, by Service.
+	// told are the messages that users have got, by the name of the object.
 	told map[string][]string
 }
 
@@ -59,7 +59,7 @@ func (b *bench) settle() {
 		}
 		p := b.core.plan(all, b.pools)
 		for _, r := range p.refusals {
-			b.told[r.service.Name] = append(b.told[r.service.Name], r.message)
+			b.told[r.GetName()] = append(b.told[r.GetName()], r.message)
 		}
 		if len(p.addresses)+len(p.statuses)+len(p.usages) == 0 {
 			return
@@ -231,7 +231,9 @@ func TestGatesAgain(t *testing.T) {
 		for range 4 {
 			all := append(claimants([]*v1beta1.Egress{free, asking, other}), serviceClaimant(s, enabled), serviceClaimant(foreign, enabled))
 			p := core.plan(all, pools)
-			require.Empty(t, p.refusals)
+			for _, r := range p.refusals {
+				require.Equal(t, "f", r.GetName())
+			}
 			p.write()
 		}
 		require.Equal(t, "10.0.0.3", free.Spec.EgressIP)

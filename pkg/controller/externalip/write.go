@@ -54,7 +54,7 @@ func (c *Controller) write(ctx context.Context, plan plan) error {
 		errs = append(errs, c.writeStatus(ctx, crd.ExternalIPPools, v1beta1.ExternalIPPoolKind, change.pool, content))
 	}
 	for _, refusal := range plan.refusals {
-		c.recorder.refuse(refusal.service, refusal.message)
+		c.recorder.refuse(refusal.claimant, refusal.message)
 	}
 	return errors.Join(errs...)
 }
