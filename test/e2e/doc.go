@@ -8,5 +8,6 @@
 // A test function makes one cluster for its configuration and passes it to areas, one file each, which leave it as they
 // found it. When an area fails, the state of the cluster is dumped into the directory of artifacts.
 //
-// Environment: E2E_QUICK=1 shortens slow parts (above all the flow of more than 4 GiB).
+// Environment: E2E_QUICK=1 shortens slow parts (above all the flow of more than 4 GiB). E2E_FAILOVERS=N lets the
+// Egress pool fail over N times.
 package e2e

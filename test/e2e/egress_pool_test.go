@@ -7,7 +7,9 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -47,29 +49,47 @@ func testEgressFailover(t *testing.T, s *suite) {
 	e.objects, err = dynamic.NewForConfig(s.Config)
 	require.NoError(t, err)
 	e.create(t)
-	rounds := 1
-	if all {
-		rounds = 10
-	}
-	for i := range rounds {
+	var kills, ends []time.Duration
+	for i := range failovers(t) {
 		owner, other, pod := e.settled(t)
 		began := time.Now()
 		require.NoError(t, owner.KillAgent())
 		e.moved(t, other, pod)
-		t.Logf("failover %d: %s after the death of %s's agent", i, time.Since(began).Round(10*time.Millisecond), owner.Name)
+		kills = append(kills, time.Since(began))
+		t.Logf("failover %d: %s after the death of %s's agent", i, kills[i].Round(10*time.Millisecond), owner.Name)
 		e.back(t, owner)
 		owner, other, pod = e.settled(t)
 		began = time.Now()
 		require.NoError(t, owner.StopAgent())
 		e.moved(t, other, pod)
-		t.Logf("failover %d: %s after the end of %s's agent", i, time.Since(began).Round(10*time.Millisecond), owner.Name)
+		ends = append(ends, time.Since(began))
+		t.Logf("failover %d: %s after the end of %s's agent", i, ends[i].Round(10*time.Millisecond), owner.Name)
 		require.False(t, e.has(t, owner), "an agent that ends gives the address up")
 		e.back(t, owner)
+	}
+	for _, times := range [][]time.Duration{kills, ends} {
+		slices.Sort(times)
+		t.Logf("%d failovers: median %s, worst %s", len(times), times[len(times)/2].Round(10*time.Millisecond), times[len(times)-1].Round(10*time.Millisecond))
 	}
 	e.settled(t)
 	require.NoError(t, e.objects.Resource(crd.Egresses).Delete(t.Context(), "pool", metav1.DeleteOptions{}))
 	require.Eventually(t, func() bool { return !e.has(t, s.node1) && !e.has(t, s.node2) }, 20*time.Second, 50*time.Millisecond, "no Node has the address")
 	s.eventuallySeenAs(t, s.client.Space, e.outside, s.node1.IP)
+}
+
+// failovers is the number of deaths, and of ends, of an owner's agent.
+func failovers(t *testing.T) int {
+	t.Helper()
+	if text := os.Getenv("E2E_FAILOVERS"); text != "" {
+		n, err := strconv.Atoi(text)
+		require.NoError(t, err, "E2E_FAILOVERS")
+		require.Positive(t, n, "E2E_FAILOVERS")
+		return n
+	}
+	if all {
+		return 10
+	}
+	return 1
 }
 
 // create makes the pool and the Egress, until the test ends.
