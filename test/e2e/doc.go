@@ -9,5 +9,5 @@
 // found it. When an area fails, the state of the cluster is dumped into the directory of artifacts.
 //
 // Environment: E2E_QUICK=1 shortens slow parts (above all the flow of more than 4 GiB). E2E_FAILOVERS=N lets the
-// Egress pool fail over N times.
+// Egress pool fail over N times after deaths and N times after ends of agents, and requires a median of 3 s after a death.
 package e2e

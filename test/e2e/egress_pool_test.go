@@ -67,9 +67,10 @@ func testEgressFailover(t *testing.T, s *suite) {
 		require.False(t, e.has(t, owner), "an agent that ends gives the address up")
 		e.back(t, owner)
 	}
-	for _, times := range [][]time.Duration{kills, ends} {
-		slices.Sort(times)
-		t.Logf("%d failovers: median %s, worst %s", len(times), times[len(times)/2].Round(10*time.Millisecond), times[len(times)-1].Round(10*time.Millisecond))
+	logTimes(t, "ends", ends)
+	// A single failover can be late on an emulated machine; half of many cannot.
+	if median := logTimes(t, "deaths", kills); os.Getenv(failoversVariable) != "" {
+		require.LessOrEqual(t, median, failoverLimit, "the median of the failovers after a death")
 	}
 	e.settled(t)
 	require.NoError(t, e.objects.Resource(crd.Egresses).Delete(t.Context(), "pool", metav1.DeleteOptions{}))
@@ -77,13 +78,28 @@ func testEgressFailover(t *testing.T, s *suite) {
 	s.eventuallySeenAs(t, s.client.Space, e.outside, s.node1.IP)
 }
 
+// failoversVariable is the environment variable with the number of failovers.
+const failoversVariable = "E2E_FAILOVERS"
+
+// failoverLimit is for the time from the death of the owner's agent until a Pod is seen with the address of the other Node.
+const failoverLimit = 3 * time.Second
+
+// logTimes returns the median.
+func logTimes(t *testing.T, causes string, times []time.Duration) time.Duration {
+	t.Helper()
+	slices.Sort(times)
+	median, worst := times[len(times)/2], times[len(times)-1]
+	t.Logf("failovers after %d %s: median %s, worst %s", len(times), causes, median.Round(10*time.Millisecond), worst.Round(10*time.Millisecond))
+	return median
+}
+
 // failovers is the number of deaths, and of ends, of an owner's agent.
 func failovers(t *testing.T) int {
 	t.Helper()
-	if text := os.Getenv("E2E_FAILOVERS"); text != "" {
+	if text := os.Getenv(failoversVariable); text != "" {
 		n, err := strconv.Atoi(text)
-		require.NoError(t, err, "E2E_FAILOVERS")
-		require.Positive(t, n, "E2E_FAILOVERS")
+		require.NoError(t, err, failoversVariable)
+		require.Positive(t, n, failoversVariable)
 		return n
 	}
 	if all {
