@@ -11,11 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
 
-	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
-	"github.com/antrea-oncache/antrea/pkg/client/crd"
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
 
@@ -23,40 +19,16 @@ import (
 // that is older than the Egress gets the address, and loses it.
 func testEgress(t *testing.T, s *suite) {
 	addr := netip.MustParseAddr("192.168.77.200")
-	s.label(t, s.client, map[string]string{"egress": "yes"})
-	s.label(t, s.far, map[string]string{"egress": "yes"})
+	s.label(t, s.client, map[string]string{"egress": "e2e"})
+	s.label(t, s.far, map[string]string{"egress": "e2e"})
 	defer s.label(t, s.client, nil)
 	defer s.label(t, s.far, nil)
 	outside := s.askWhoOutside(t)
 	flow := s.startSteadyFlow(t, s.far.Space, outside)
 	flow.eventuallyFrom(t, s.node2.IP)
-	succeeds(t, s.node2.Space, "ip", "address", "add", addr.String()+"/32", "dev", "lo")
-	client, err := dynamic.NewForConfig(s.Config)
-	require.NoError(t, err)
-	egresses := client.Resource(crd.Egresses)
-	object := crd.New(v1beta1.EgressKind, "e2e")
-	require.NoError(t, crd.Fill(object, &v1beta1.Egress{Spec: v1beta1.EgressSpec{
-		EgressIP: addr.String(), AppliedTo: v1beta1.AppliedTo{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"egress": "yes"}}},
-	}}))
-	object.Object["status"] = nil
-	_, err = egresses.Create(t.Context(), object, metav1.CreateOptions{})
-	require.NoError(t, err)
-	deleted := false
-	remove := func() {
-		if !deleted {
-			deleted = true
-			require.NoError(t, egresses.Delete(context.Background(), "e2e", metav1.DeleteOptions{}))
-		}
-	}
-	defer remove()
-	require.Eventually(t, func() bool {
-		shown, err := egresses.Get(t.Context(), "e2e", metav1.GetOptions{})
-		if err != nil {
-			return false
-		}
-		e, err := crd.Read[v1beta1.Egress](shown)
-		return err == nil && e.Status.EgressNode == s.node2.Name && e.Status.EgressIP == addr.String()
-	}, 20*time.Second, 50*time.Millisecond, "node-2 says that it has the address")
+	removeAddress := addAddress(t, s.node2, addr)
+	e := s.createStaticEgress(t, "e2e", addr)
+	e.eventuallyOn(t, s.node2, addr)
 	s.eventuallySeenAs(t, s.client.Space, outside, addr)
 	s.eventuallySeenAs(t, s.far.Space, outside, addr)
 	flow.eventuallyFrom(t, addr)
@@ -68,14 +40,14 @@ func testEgress(t *testing.T, s *suite) {
 	requireTCPOnce(t, s.client.Space, s.far)
 
 	// The Node loses the address: nothing leaves with another one.
-	succeeds(t, s.node2.Space, "ip", "address", "del", addr.String()+"/32", "dev", "lo")
+	removeAddress()
 	require.Eventually(t, func() bool {
 		_, err := whoAmI(s.client.Space, outside, time.Second)
 		return err != nil
 	}, 20*time.Second, 50*time.Millisecond)
-	_, err = whoAmI(s.far.Space, outside, time.Second)
+	_, err := whoAmI(s.far.Space, outside, time.Second)
 	require.Error(t, err)
-	remove()
+	e.delete()
 	s.eventuallySeenAs(t, s.client.Space, outside, s.node1.IP)
 	s.eventuallySeenAs(t, s.far.Space, outside, s.node2.IP)
 	flow.eventuallyFrom(t, s.node2.IP)
@@ -117,8 +89,13 @@ func whoAmI(space *cluster.Space, to netip.AddrPort, limit time.Duration) (netip
 	if err != nil {
 		return netip.Addr{}, err
 	}
+	return readWho(conn, 10*time.Second)
+}
+
+// readWho reads the answer of a server of askWhoOutside, and closes the connection.
+func readWho(conn net.Conn, limit time.Duration) (netip.Addr, error) {
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(limit)); err != nil {
 		return netip.Addr{}, err
 	}
 	buffer := make([]byte, 64)

@@ -18,10 +18,10 @@ import (
 // execTimeout is for programs that a test expects to end soon by themselves.
 const execTimeout = time.Minute
 
-// succeeds runs a program that must end with 0 and returns its output.
+// succeeds runs a program that must end with 0 and returns its output. Cleanups may call it.
 func succeeds(t *testing.T, s *cluster.Space, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), execTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), execTimeout)
 	defer cancel()
 	out, err := s.Exec(ctx, args...)
 	require.NoError(t, err)

@@ -74,6 +74,9 @@ type Cluster struct {
 	// Client reaches the API as administrator; Config is its configuration.
 	Client kubernetes.Interface
 	Config *rest.Config
+	// PodConnected is called when a Pod has its network and the API does not have its addresses yet: a kubelet starts containers
+	// in this time. nil does nothing.
+	PodConnected func(*Pod)
 
 	o          Options
 	relay      *relay.Relay

@@ -86,6 +86,9 @@ func (c *Cluster) CreatePod(ctx context.Context, node *Node, namespace, name str
 		return nil, err
 	}
 	p.IP = p.IPs[0]
+	if c.PodConnected != nil {
+		c.PodConnected(p)
+	}
 	if _, err = c.setPodStatus(ctx, object, texts(node.IPs), texts(p.IPs)); err != nil {
 		return nil, errors.Join(err, p.undo(ctx, p.cniDel))
 	}
