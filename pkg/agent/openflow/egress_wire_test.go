@@ -22,19 +22,27 @@ import (
 type egressCase struct {
 	etherType                                           layers.EthernetType
 	client, pod, podB, outside, egress, node, remotePod string
+	// excepted is in a network that Egresses leave alone.
+	excepted string
 }
 
 var egressCases = map[string]egressCase{
-	"IPv4": {layers.EthernetTypeIPv4, "203.0.113.9:5000", "10.10.0.11:4000", "10.10.0.12:80", "203.0.113.9:80", "192.168.77.200", "192.168.77.102:80", "10.10.1.20:4000"},
-	"IPv6": {layers.EthernetTypeIPv6, "[2001:db8::9]:5000", "[fd00:10:0:a::11]:4000", "[fd00:10:0:a::12]:80", "[2001:db8::9]:80", "fd00:77::200", "[fd00:77::102]:80", "[fd00:10:0:b::20]:4000"},
+	"IPv4": {layers.EthernetTypeIPv4, "203.0.113.9:5000", "10.10.0.11:4000", "10.10.0.12:80", "203.0.113.9:80", "192.168.77.200", "192.168.77.102:80", "10.10.1.20:4000", "198.51.100.9:80"},
+	"IPv6": {layers.EthernetTypeIPv6, "[2001:db8::9]:5000", "[fd00:10:0:a::11]:4000", "[fd00:10:0:a::12]:80", "[2001:db8::9]:80", "fd00:77::200", "[fd00:77::102]:80", "[fd00:10:0:b::20]:4000", "[2001:db8:77::9]:80"},
 }
 
-// TestWireEgress: what a Pod sends to outside the cluster goes to the Node that has its Egress address, with an unchanged TTL; other Nodes, other
-// Pods' packets and answers take the usual way. A connection that comes from another Node is dropped, unless it is for an Egress address of this Node.
+// TestWireEgress: what a Pod sends to outside the cluster goes to the Node that has its Egress address, with an unchanged TTL; other Nodes, excepted
+// networks, other Pods' packets and answers take the usual way. A connection that comes from another Node is dropped, unless it is for an Egress address of this Node.
 func TestWireEgress(t *testing.T) {
+	node := *oftest.DualStackNode
+	node.EgressExcept = []netip.Prefix{netip.MustParsePrefix("198.51.100.7/24"), netip.MustParsePrefix("2001:db8:77::/48")}
+	eachDatapathOf(t, oftest.ProxyAllFeatures, &node, testEgress)
+}
+
+func testEgress(t *testing.T, w *wire) {
 	for name, tc := range egressCases {
 		t.Run(name, func(t *testing.T) {
-			w := newWire(t, false)
+			w.T = t
 			addr := netip.MustParseAddr(tc.egress)
 			out := segment{tc.pod, tc.outside, ""}
 			require.Equal(t, uint8(64), w.pass(oftest.PodAPort, out, oftest.GWPort, out).ttl)
@@ -50,9 +58,11 @@ func TestWireEgress(t *testing.T) {
 			answer := segment{tc.outside, tc.pod, ""}
 			w.pass(oftest.TunnelPort, answer, oftest.PodAPort, answer)
 			w.pass(oftest.PodAPort, out, oftest.TunnelPort, out)
+			excepted := segment{tc.pod, tc.excepted, ""}
 			for from, s := range map[uint32]segment{oftest.PodAPort: {tc.pod, tc.node, ""}, oftest.PodBPort: {tc.podB, tc.outside, ""}} {
 				w.pass(from, s, oftest.GWPort, s)
 			}
+			w.pass(oftest.PodAPort, excepted, oftest.GWPort, excepted)
 			// A client outside the cluster gets its answers on the way on which it came.
 			asks, answers := segment{tc.client, tc.pod, ""}, segment{tc.pod, tc.client, ""}
 			network, transport := asks.headers(t)
@@ -64,6 +74,7 @@ func TestWireEgress(t *testing.T) {
 
 			install(openflow.EgressSource{Addr: addr, Refused: true})
 			w.drop(oftest.PodAPort, out)
+			w.pass(oftest.PodAPort, excepted, oftest.GWPort, excepted)
 			install(openflow.EgressSource{Addr: addr, Mark: 7})
 			w.pass(oftest.PodAPort, out, oftest.GWPort, out)
 			require.Regexp(t, regexp.MustCompile(`skb_mark\(?0x7|set\(skb_mark\(0x7\)\)`), w.Appctl("dpctl/dump-flows"))

@@ -16,6 +16,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
@@ -103,7 +104,16 @@ func eachDatapath(t *testing.T, test func(*testing.T, *wire)) {
 
 // eachDatapathWith is eachDatapath with a choice of the features.
 func eachDatapathWith(t *testing.T, features openflow.Features, test func(*testing.T, *wire)) {
-	t.Run("user space", func(t *testing.T) { test(t, newWireOf(t, false, false, features)) })
+	eachDatapathOf(t, features, oftest.DualStackNode, test)
+}
+
+// eachDatapathOf is eachDatapathWith with a choice of the Node.
+func eachDatapathOf(t *testing.T, features openflow.Features, node *config.NodeConfig, test func(*testing.T, *wire)) {
+	t.Run("user space", func(t *testing.T) {
+		w := newUnconnected(t, false, false, features, node)
+		w.connect()
+		test(t, w)
+	})
 	t.Run("kernel", func(t *testing.T) {
 		if _, err := netlink.GenlFamilyGet("ovs_datapath"); err != nil {
 			t.Skipf("this machine has no Open vSwitch in its kernel: %v", err)
@@ -114,7 +124,9 @@ func eachDatapathWith(t *testing.T, features openflow.Features, test func(*testi
 		require.NoError(t, unix.Unshare(unix.CLONE_NEWNET))
 		// IPv6 would send frames of its own.
 		require.NoError(t, os.WriteFile("/proc/sys/net/ipv6/conf/default/disable_ipv6", []byte("1"), 0))
-		test(t, newWireOf(t, true, true, features))
+		w := newUnconnected(t, true, true, features, node)
+		w.connect()
+		test(t, w)
 	})
 }
 
