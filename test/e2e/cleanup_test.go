@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
 
@@ -23,8 +24,13 @@ func testCleanup(t *testing.T, s *suite) {
 	require.Contains(t, out, "another antrea-agent runs on this Node")
 	s.requireConnectivity(t, s.client.Space, s.server.Space, s.server.IP)
 
+	owner := s.egressInForce(t)
 	for _, n := range []*cluster.Node{s.node1, s.node2} {
-		require.NoError(t, n.StopAgent())
+		if n == owner {
+			require.NoError(t, n.KillAgent()) // in order, it would give the address up
+		} else {
+			require.NoError(t, n.StopAgent())
+		}
 		require.NoError(t, n.StopOVS())
 		code, said := runCleanup(t, n, "--dry-run")
 		require.Equal(t, 0, code, said)
@@ -38,6 +44,9 @@ func testCleanup(t *testing.T, s *suite) {
 			"geneve device genev_sys_6081", "Pod interface ", "directory /var/run/antrea", "removed all of Antrea from this Node"}
 		if s.oncache {
 			wanted = append(wanted, "eBPF programs of ONCache on eth0", "sysctl net/netfilter/nf_conntrack_tcp_be_liberal: 1, was 0 before Antrea")
+		}
+		if n == owner {
+			wanted = append(wanted, "device "+config.EgressDevice+", with addresses of Egresses")
 		}
 		for _, want := range wanted {
 			require.Contains(t, out, want)
@@ -54,6 +63,21 @@ func testCleanup(t *testing.T, s *suite) {
 		return nil
 	})
 	require.Empty(t, attachedLinks(t))
+}
+
+// egressInForce makes an Egress for Pods of both Nodes, and returns the Node with its address; nil if the traffic mode has no Egress.
+func (s *suite) egressInForce(t *testing.T) (owner *cluster.Node) {
+	t.Helper()
+	if s.mode != "" {
+		return nil
+	}
+	s.label(t, s.client, map[string]string{"egress": "cleanup"})
+	s.label(t, s.far, map[string]string{"egress": "cleanup"})
+	e := s.newEgressPool(t, "cleanup", s.egressAddress(205))
+	e.create(t)
+	owner, _, _ = e.settled(t)
+	require.Contains(t, succeeds(t, owner.Space, "iptables-save", "-t", "nat"), "--to-source "+e.addr.String())
+	return owner
 }
 
 // runCleanup returns the exit code and all output.

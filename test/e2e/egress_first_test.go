@@ -33,9 +33,9 @@ type firstConnection struct {
 // testEgressFirst: the first connection of a new Pod to the outside has the address of the Pod's Egress. Each Pod connects as soon as it has its network,
 // before the API has the Pod's address, on the Node with the Egress address and on the other Node.
 func testEgressFirst(t *testing.T, s *suite) {
-	addr := netip.MustParseAddr("192.168.77.201")
+	addr := s.egressAddress(201)
 	addAddress(t, s.node2, addr)
-	e := s.createStaticEgress(t, "first", addr)
+	e := s.createStaticEgress(t, "first", "first", addr)
 	e.eventuallyOn(t, s.node2, addr)
 	s.label(t, s.client, map[string]string{"egress": e.name})
 	defer s.label(t, s.client, nil)
@@ -110,8 +110,11 @@ func (f *firstConnections) connect(p *cluster.Pod, outside netip.AddrPort) {
 
 // startConnecting returns when the first packet of a connection is sent: others can use the space while it waits for the answer.
 func startConnecting(space *cluster.Space, to netip.AddrPort) (conn net.Conn, err error) {
+	family, addr := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Port: int(to.Port()), Addr: to.Addr().As16()})
+	if to.Addr().Is4() {
+		family, addr = unix.AF_INET, &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()}
+	}
 	err = space.Do(func() error {
-		family, addr := unix.AF_INET, unix.Sockaddr(&unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()})
 		fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
 			return err

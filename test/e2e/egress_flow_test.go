@@ -4,9 +4,10 @@
 package e2e
 
 import (
+	"maps"
 	"net"
 	"net/netip"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,8 +18,10 @@ import (
 
 // steadyFlow sends datagrams from one socket to a server outside the cluster, without a pause in which a connection could end.
 type steadyFlow struct {
-	// source is the latest one that the server has seen.
-	source atomic.Pointer[netip.Addr]
+	mu sync.Mutex
+	// latest is the latest source that the server has seen since forget, seen has all of them, with the number of their datagrams.
+	latest netip.Addr
+	seen   map[netip.Addr]int
 }
 
 // startSteadyFlow starts the flow and its server, until the test ends.
@@ -26,11 +29,11 @@ func (s *suite) startSteadyFlow(t *testing.T, space *cluster.Space, outside neti
 	t.Helper()
 	var server net.PacketConn
 	require.NoError(t, s.Internet.Do(func() (err error) {
-		server, err = net.ListenPacket("udp4", outside.String())
+		server, err = net.ListenPacket("udp", outside.String())
 		return err
 	}))
 	t.Cleanup(func() { server.Close() })
-	f := &steadyFlow{}
+	f := &steadyFlow{seen: map[netip.Addr]int{}}
 	go func() {
 		buffer := make([]byte, 64)
 		for {
@@ -38,11 +41,10 @@ func (s *suite) startSteadyFlow(t *testing.T, space *cluster.Space, outside neti
 			if err != nil {
 				return
 			}
-			source := netip.MustParseAddrPort(from.String()).Addr()
-			f.source.Store(&source)
+			f.add(netip.MustParseAddrPort(from.String()).Addr().Unmap())
 		}
 	}()
-	client, err := space.DialContext(t.Context(), "udp4", outside.String())
+	client, err := space.DialContext(t.Context(), "udp", outside.String())
 	require.NoError(t, err)
 	go func() {
 		defer client.Close()
@@ -60,11 +62,42 @@ func (s *suite) startSteadyFlow(t *testing.T, space *cluster.Space, outside neti
 	return f
 }
 
+func (f *steadyFlow) add(source netip.Addr) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.latest = source
+	f.seen[source]++
+}
+
+// forget lets latest and seen begin again.
+func (f *steadyFlow) forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.latest, f.seen = netip.Addr{}, map[netip.Addr]int{}
+}
+
+// sources returns the latest source, and all since forget.
+func (f *steadyFlow) sources() (latest netip.Addr, seen map[netip.Addr]int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.latest, maps.Clone(f.seen)
+}
+
 // eventuallyFrom waits until the server sees a source.
 func (f *steadyFlow) eventuallyFrom(t *testing.T, want netip.Addr) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		source := f.source.Load()
-		return source != nil && *source == want
+		latest, _ := f.sources()
+		return latest == want
 	}, 30*time.Second, 20*time.Millisecond, "want the source %s", want)
+}
+
+// requireOnly requires that the server has seen no other sources since forget.
+func (f *steadyFlow) requireOnly(t *testing.T, what string, allowed ...netip.Addr) {
+	t.Helper()
+	_, seen := f.sources()
+	t.Logf("%s: %v", what, seen)
+	for source := range seen {
+		require.Contains(t, allowed, source, "%s: %v", what, seen)
+	}
 }

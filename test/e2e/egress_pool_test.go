@@ -37,6 +37,14 @@ type egressPool struct {
 	subnet *v1beta1.SubnetInfo
 }
 
+// newEgressPool returns a pool with one address, which is not made yet.
+func (s *suite) newEgressPool(t *testing.T, name string, addr netip.Addr) *egressPool {
+	t.Helper()
+	objects, err := dynamic.NewForConfig(s.Config)
+	require.NoError(t, err)
+	return &egressPool{suite: s, name: name, objects: objects, outside: s.askWhoOutside(t), addr: addr}
+}
+
 // testEgressFailover: an address of a pool has one Node; when that Node's agent is killed or ends, the other Node has it soon, and so have its
 // Pods' connections; when the agent is back, one Node has the address.
 func testEgressFailover(t *testing.T, s *suite) {
@@ -44,10 +52,7 @@ func testEgressFailover(t *testing.T, s *suite) {
 	s.label(t, s.far, map[string]string{"egress": "pool"})
 	defer s.label(t, s.client, nil)
 	defer s.label(t, s.far, nil)
-	e := &egressPool{suite: s, name: "pool", outside: s.askWhoOutside(t), addr: netip.MustParseAddr("192.168.77.210")}
-	var err error
-	e.objects, err = dynamic.NewForConfig(s.Config)
-	require.NoError(t, err)
+	e := s.newEgressPool(t, "pool", s.egressAddress(210))
 	e.create(t)
 	var kills, ends []time.Duration
 	for i := range failovers(t) {
@@ -141,7 +146,11 @@ func (e *egressPool) status(t *testing.T) v1beta1.EgressStatus {
 
 // has reports whether a Node has the address.
 func (e *egressPool) has(t *testing.T, node *cluster.Node) bool {
-	place := config.EgressDevice + "    inet " + e.addr.String() + "/32"
+	family := "inet"
+	if e.addr.Is6() {
+		family = "inet6"
+	}
+	place := fmt.Sprintf("%s    %s %s/%d", config.EgressDevice, family, e.addr, e.addr.BitLen())
 	if e.subnet != nil {
 		place = fmt.Sprintf("%s%d    inet %s/%d", config.EgressVLANPrefix, e.subnet.VLAN, e.addr, e.subnet.PrefixLength)
 	}

@@ -5,7 +5,9 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -19,7 +21,15 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
 
-// staticEgress is an Egress without a pool, for Pods with the label egress=NAME.
+// egressAddress returns an address of the Nodes' subnet that an Egress can have.
+func (s *suite) egressAddress(host int) netip.Addr {
+	if s.ipv6 {
+		return netip.MustParseAddr(fmt.Sprintf("fd00:77::%d", host))
+	}
+	return netip.AddrFrom4([4]byte{192, 168, 77, byte(host)})
+}
+
+// staticEgress is an Egress without a pool.
 type staticEgress struct {
 	name     string
 	egresses dynamic.ResourceInterface
@@ -27,15 +37,15 @@ type staticEgress struct {
 	delete func()
 }
 
-// createStaticEgress makes an Egress, until it is deleted or the test ends.
-func (s *suite) createStaticEgress(t *testing.T, name string, addr netip.Addr) *staticEgress {
+// createStaticEgress makes an Egress for Pods with the label egress=LABEL, until it is deleted or the test ends.
+func (s *suite) createStaticEgress(t *testing.T, name, label string, addr netip.Addr) *staticEgress {
 	t.Helper()
 	client, err := dynamic.NewForConfig(s.Config)
 	require.NoError(t, err)
 	e := &staticEgress{name: name, egresses: client.Resource(crd.Egresses)}
 	object := crd.New(v1beta1.EgressKind, name)
 	require.NoError(t, crd.Fill(object, &v1beta1.Egress{Spec: v1beta1.EgressSpec{
-		EgressIP: addr.String(), AppliedTo: v1beta1.AppliedTo{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"egress": name}}},
+		EgressIP: addr.String(), AppliedTo: v1beta1.AppliedTo{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"egress": label}}},
 	}}))
 	object.Object["status"] = nil
 	_, err = e.egresses.Create(t.Context(), object, metav1.CreateOptions{})
@@ -60,14 +70,17 @@ func (e *staticEgress) eventuallyOn(t *testing.T, node *cluster.Node, addr netip
 	return time.Since(began)
 }
 
-// addAddress gives an address to a Node as an administrator does, until it is removed or the test ends.
+// addAddress gives an address to a Node as an administrator does, until it is removed or the test ends. The kernel answers for an IPv6 address
+// on its own device only.
 func addAddress(t *testing.T, node *cluster.Node, addr netip.Addr) (remove func()) {
 	t.Helper()
-	change := func(verb string) {
-		succeeds(t, node.Space, "ip", "address", verb, netip.PrefixFrom(addr, addr.BitLen()).String(), "dev", "lo")
+	where := []string{netip.PrefixFrom(addr, addr.BitLen()).String(), "dev", "lo"}
+	options := []string{}
+	if addr.Is6() {
+		where[2], options = cluster.Uplink, []string{"nodad"}
 	}
-	change("add")
-	remove = sync.OnceFunc(func() { change("del") })
+	succeeds(t, node.Space, slices.Concat([]string{"ip", "address", "add"}, where, options)...)
+	remove = sync.OnceFunc(func() { succeeds(t, node.Space, slices.Concat([]string{"ip", "address", "del"}, where)...) })
 	t.Cleanup(remove)
 	return remove
 }

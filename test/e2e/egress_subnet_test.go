@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
@@ -31,10 +30,8 @@ func testEgressSubnet(t *testing.T, s *suite) {
 	defer s.label(t, s.client, nil)
 	defer s.label(t, s.far, nil)
 	defer s.routeVLAN(t)()
-	e := &egressPool{suite: s, name: "vlan", outside: s.askWhoOutside(t), addr: netip.MustParseAddr("172.20.10.2"), subnet: &v1beta1.SubnetInfo{Gateway: "172.20.10.1", PrefixLength: 24, VLAN: 10}}
-	var err error
-	e.objects, err = dynamic.NewForConfig(s.Config)
-	require.NoError(t, err)
+	e := s.newEgressPool(t, "vlan", netip.MustParseAddr("172.20.10.2"))
+	e.subnet = &v1beta1.SubnetInfo{Gateway: "172.20.10.1", PrefixLength: 24, VLAN: 10}
 	before := map[string]string{}
 	for _, n := range []*cluster.Node{s.node1, s.node2} {
 		succeeds(t, n.Space, "sh", "-c", "ip link add link eth0 name eth0.20 type vlan id 20 && ip address add 172.20.20.9/24 dev eth0.20")

@@ -15,42 +15,62 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
 
-// testEgress: Pods of both Nodes reach the host outside the cluster with the address that the second Node has, until the Egress ends. A steady flow
-// that is older than the Egress gets the address, and loses it.
+// egressArea has one Egress, for the parts of testEgress.
+type egressArea struct {
+	*suite
+	// area outlives the test of a part.
+	area *testing.T
+	*staticEgress
+	addr    netip.Addr
+	outside netip.AddrPort
+	// local is a flow of a Pod of the Node with the address, remote of one of the other Node.
+	local, remote *steadyFlow
+	removeAddress func()
+}
+
+// testEgress: Pods of both Nodes reach the host outside the cluster with the address that the second Node has, until the Egress ends. Steady flows
+// that are older than the Egress get the address, and lose it.
 func testEgress(t *testing.T, s *suite) {
-	addr := netip.MustParseAddr("192.168.77.200")
 	s.label(t, s.client, map[string]string{"egress": "e2e"})
 	s.label(t, s.far, map[string]string{"egress": "e2e"})
 	defer s.label(t, s.client, nil)
 	defer s.label(t, s.far, nil)
-	outside := s.askWhoOutside(t)
-	flow := s.startSteadyFlow(t, s.far.Space, outside)
-	flow.eventuallyFrom(t, s.node2.IP)
-	removeAddress := addAddress(t, s.node2, addr)
-	e := s.createStaticEgress(t, "e2e", addr)
-	e.eventuallyOn(t, s.node2, addr)
-	s.eventuallySeenAs(t, s.client.Space, outside, addr)
-	s.eventuallySeenAs(t, s.far.Space, outside, addr)
-	flow.eventuallyFrom(t, addr)
+	e := &egressArea{suite: s, area: t, addr: s.egressAddress(200), outside: s.askWhoOutside(t)}
+	e.local = s.startSteadyFlow(t, s.far.Space, e.outside)
+	e.remote = s.startSteadyFlow(t, s.client.Space, netip.AddrPortFrom(e.outside.Addr(), e.outside.Port()+1))
+	e.local.eventuallyFrom(t, s.node2.IP)
+	e.remote.eventuallyFrom(t, s.node1.IP)
+	inside := s.askInside(t)
+	before := inside(t)
+	e.removeAddress = addAddress(t, s.node2, e.addr)
+	e.staticEgress = s.createStaticEgress(t, "e2e", "e2e", e.addr)
+	e.eventuallyOn(t, s.node2, e.addr)
+	e.eventuallySeen(t, e.addr)
+	e.local.eventuallyFrom(t, e.addr)
+	e.remote.eventuallyFrom(t, e.addr)
 	for range 20 {
-		require.Equal(t, addr, seenAs(t, s.client.Space, outside))
-		require.Equal(t, addr, seenAs(t, s.far.Space, outside))
+		require.Equal(t, e.addr, seenAs(t, s.client.Space, e.outside))
+		require.Equal(t, e.addr, seenAs(t, s.far.Space, e.outside))
 	}
-	require.Equal(t, s.node1.IP, seenAs(t, s.neighbor.Space, outside), "no Egress is for this Pod")
-	requireTCPOnce(t, s.client.Space, s.far)
-
-	// The Node loses the address: nothing leaves with another one.
-	removeAddress()
-	require.Eventually(t, func() bool {
-		_, err := whoAmI(s.client.Space, outside, time.Second)
-		return err != nil
-	}, 20*time.Second, 50*time.Millisecond)
-	_, err := whoAmI(s.far.Space, outside, time.Second)
-	require.Error(t, err)
+	require.Equal(t, s.node1.IP, seenAs(t, s.neighbor.Space, e.outside), "no Egress is for this Pod")
+	require.Equal(t, before, inside(t), "sources within the cluster")
+	t.Run("Headers", e.testHeaders)
+	t.Run("NeverCached", e.testNeverCached)
+	t.Run("AddressMoves", e.testAddressMoves)
+	t.Run("OldestIsDeleted", e.testOldestIsDeleted)
+	t.Run("Exceptions", e.testExceptions)
 	e.delete()
-	s.eventuallySeenAs(t, s.client.Space, outside, s.node1.IP)
-	s.eventuallySeenAs(t, s.far.Space, outside, s.node2.IP)
-	flow.eventuallyFrom(t, s.node2.IP)
+	s.eventuallySeenAs(t, s.client.Space, e.outside, s.node1.IP)
+	s.eventuallySeenAs(t, s.far.Space, e.outside, s.node2.IP)
+	e.local.eventuallyFrom(t, s.node2.IP)
+	e.remote.eventuallyFrom(t, s.node1.IP)
+}
+
+// eventuallySeen waits until new connections of both Pods have a source.
+func (e *egressArea) eventuallySeen(t *testing.T, want netip.Addr) {
+	t.Helper()
+	e.eventuallySeenAs(t, e.client.Space, e.outside, want)
+	e.eventuallySeenAs(t, e.far.Space, e.outside, want)
 }
 
 // askWhoOutside returns the address of a server outside the cluster that tells each client its address.
@@ -59,7 +79,7 @@ func (s *suite) askWhoOutside(t *testing.T) netip.AddrPort {
 	outside := netip.AddrPortFrom(s.internet(), egressPort)
 	var l net.Listener
 	require.NoError(t, s.Internet.Do(func() (err error) {
-		l, err = net.Listen("tcp4", outside.String())
+		l, err = net.Listen("tcp", outside.String())
 		return err
 	}))
 	t.Cleanup(func() { l.Close() })
@@ -122,11 +142,4 @@ func (s *suite) eventuallySeenAs(t *testing.T, space *cluster.Space, to netip.Ad
 		last = []any{addr, err}
 		return err == nil && addr == want
 	}, 20*time.Second, 50*time.Millisecond, "want the source %s, last: %v", want, &last)
-}
-
-// requireTCPOnce: connections between Pods are not the Egress's.
-func requireTCPOnce(t *testing.T, from *cluster.Space, server *cluster.Pod) {
-	t.Helper()
-	startSink(t, server.Space)
-	requireConnects(t, from, netip.AddrPortFrom(server.IP, sinkPort))
 }

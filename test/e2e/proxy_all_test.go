@@ -64,15 +64,15 @@ func startAnswering(t *testing.T, space *cluster.Space, name string) {
 	var l net.Listener
 	var packets net.PacketConn
 	require.NoError(t, space.Do(func() (err error) {
-		if l, err = net.Listen("tcp4", fmt.Sprintf(":%d", serverPort)); err != nil {
+		if l, err = net.Listen("tcp", fmt.Sprintf(":%d", serverPort)); err != nil {
 			return err
 		}
-		packets, err = net.ListenPacket("udp4", fmt.Sprintf(":%d", serverPort))
+		packets, err = net.ListenPacket("udp", fmt.Sprintf(":%d", serverPort))
 		return err
 	}))
 	t.Cleanup(func() { _ = l.Close(); _ = packets.Close() })
 	text := func(from net.Addr) []byte {
-		return fmt.Appendf(nil, "%s %s", name, netip.MustParseAddrPort(from.String()).Addr())
+		return fmt.Appendf(nil, "%s %s", name, netip.MustParseAddrPort(from.String()).Addr().Unmap())
 	}
 	go func() {
 		for {

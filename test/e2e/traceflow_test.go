@@ -90,6 +90,7 @@ func testTraceflow(t *testing.T, s *suite) {
 		s.waitOnOVS(t, s.server, "Traceflow")
 		require.NoError(t, traceflows.Delete(t.Context(), held, metav1.DeleteOptions{}))
 	})
+	t.Run("Egress", func(t *testing.T) { testTracedEgress(t, s) })
 	t.Run("LiveTraffic", func(t *testing.T) { s.testLiveTrace(t, traceflows, web) })
 	t.Run("Timeout", func(t *testing.T) {
 		for flow, want := range map[string]string{
