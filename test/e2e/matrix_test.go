@@ -51,7 +51,8 @@ func TestGeneveGateOff(t *testing.T) {
 	s := newSuite(t, "geneve", false)
 	s.run(t, everyConfiguration...)
 	s.run(t,
-		area{"Egress", testEgress}, area{"EgressFirst", testEgressFirst}, area{"EgressFailover", testEgressFailover}, area{"EgressSubnet", testEgressSubnet},
+		area{"Egress", testEgress}, area{"EgressFirst", testEgressFirst}, area{"EgressStream", testEgressStream},
+		area{"EgressFailover", testEgressFailover}, area{"EgressSubnet", testEgressSubnet},
 		area{"Controller", testController},
 		area{"AgentCrash", testAgentCrash},
 		area{"CommandLine", testCommandLine},
@@ -85,7 +86,8 @@ func TestGeneveGateOn(t *testing.T) {
 	s.run(t, everyConfiguration...)
 	s.run(t,
 		area{"Traceflow", testTraceflow},
-		area{"Egress", testEgress}, area{"EgressFirst", testEgressFirst}, area{"EgressFailover", testEgressFailover}, area{"EgressSubnet", testEgressSubnet},
+		area{"Egress", testEgress}, area{"EgressFirst", testEgressFirst}, area{"EgressStream", testEgressStream},
+		area{"EgressFailover", testEgressFailover}, area{"EgressSubnet", testEgressSubnet},
 		area{"NetworkPolicy", testNetworkPolicy},
 		area{"SamePacket", testSamePacket},
 		area{"FastPath", testFastPath},

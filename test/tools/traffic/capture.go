@@ -42,15 +42,15 @@ type capture struct {
 	count    int
 	limit    int
 	filter   filter
-	// source and destination are parsed into filter.
-	source, destination string
+	// source, notSource and destination are parsed into filter.
+	source, notSource, destination string
 }
 
 // filter selects packets; zero fields select everything.
 type filter struct {
-	proto               string
-	source, destination netip.Addr
-	sourcePort, port    uint16
+	proto                          string
+	source, notSource, destination netip.Addr
+	sourcePort, port               uint16
 }
 
 func captureCommand() *cobra.Command {
@@ -64,6 +64,7 @@ func captureCommand() *cobra.Command {
 	f.IntVar(&c.limit, "limit", 2000, "maximum number of packets to record; others are only counted")
 	f.StringVar(&c.filter.proto, "proto", "", "only tcp, udp, icmp (IPv4) or icmp6")
 	f.StringVar(&c.source, "source", "", "only from this address")
+	f.StringVar(&c.notSource, "not-source", "", "only from other addresses than this one")
 	f.StringVar(&c.destination, "destination", "", "only to this address")
 	f.Uint16Var(&c.filter.sourcePort, "source-port", 0, "only from this port")
 	f.Uint16Var(&c.filter.port, "port", 0, "only to this port")
@@ -75,7 +76,7 @@ func (c *capture) run(ctx context.Context, status io.Writer) (report.Capture, er
 	for _, a := range []struct {
 		text string
 		into *netip.Addr
-	}{{c.source, &c.filter.source}, {c.destination, &c.filter.destination}} {
+	}{{c.source, &c.filter.source}, {c.notSource, &c.filter.notSource}, {c.destination, &c.filter.destination}} {
 		if a.text == "" {
 			continue
 		}
@@ -127,6 +128,7 @@ func (f *filter) admits(p *report.Packet) bool {
 	numbers := map[string]uint8{"tcp": protocolTCP, "udp": protocolUDP, "icmp": 1, "icmp6": 58}
 	return (f.proto == "" || numbers[f.proto] == p.Protocol) &&
 		(!f.source.IsValid() || f.source.String() == p.Source) &&
+		(!f.notSource.IsValid() || f.notSource.String() != p.Source) &&
 		(!f.destination.IsValid() || f.destination.String() == p.Destination) &&
 		(f.sourcePort == 0 || f.sourcePort == p.SourcePort) &&
 		(f.port == 0 || f.port == p.DestinationPort)

@@ -40,6 +40,13 @@ func TestCraftedHeadersArrive(t *testing.T) {
 	}}, got)
 }
 
+func TestCaptureLeavesOutASource(t *testing.T) {
+	vethPair(t)
+	const send = "--proto=udp --source=192.0.2.1 --source-port=1 --port=2"
+	require.Len(t, exchange(t, "--proto=udp --port=2 --not-source=192.0.2.9", send), 1)
+	require.Empty(t, exchange(t, "--proto=udp --port=2 --not-source=192.0.2.1", send))
+}
+
 func TestEveryTypeOfServiceIsSentOnce(t *testing.T) {
 	vethPair(t)
 	got := exchange(t, "--proto=udp --source=192.0.2.1", "--proto=udp --source-port=1 --port=2 --every-tos")
