@@ -62,6 +62,7 @@ func testEgressFailover(t *testing.T, s *suite) {
 		e.moved(t, other, pod)
 		kills = append(kills, time.Since(began))
 		t.Logf("failover %d: %s after the death of %s's agent", i, kills[i].Round(10*time.Millisecond), owner.Name)
+		s.eventuallyAt(t, e.addr, other)
 		e.back(t, owner)
 		owner, other, pod = e.settled(t)
 		began = time.Now()
@@ -70,6 +71,7 @@ func testEgressFailover(t *testing.T, s *suite) {
 		ends = append(ends, time.Since(began))
 		t.Logf("failover %d: %s after the end of %s's agent", i, ends[i].Round(10*time.Millisecond), owner.Name)
 		require.False(t, e.has(t, owner), "an agent that ends gives the address up")
+		s.eventuallyAt(t, e.addr, other)
 		e.back(t, owner)
 	}
 	logTimes(t, "ends", ends)

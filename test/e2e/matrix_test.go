@@ -52,7 +52,7 @@ func TestGeneveGateOff(t *testing.T) {
 	s.run(t, everyConfiguration...)
 	s.run(t,
 		area{"Egress", testEgress}, area{"EgressFirst", testEgressFirst}, area{"EgressStream", testEgressStream},
-		area{"EgressFailover", testEgressFailover}, area{"EgressSubnet", testEgressSubnet},
+		area{"EgressFailover", testEgressFailover}, area{"EgressOwner", testEgressOwner}, area{"EgressSubnet", testEgressSubnet},
 		area{"Controller", testController},
 		area{"AgentCrash", testAgentCrash},
 		area{"CommandLine", testCommandLine},
@@ -87,7 +87,7 @@ func TestGeneveGateOn(t *testing.T) {
 	s.run(t,
 		area{"Traceflow", testTraceflow},
 		area{"Egress", testEgress}, area{"EgressFirst", testEgressFirst}, area{"EgressStream", testEgressStream},
-		area{"EgressFailover", testEgressFailover}, area{"EgressSubnet", testEgressSubnet},
+		area{"EgressFailover", testEgressFailover}, area{"EgressOwner", testEgressOwner}, area{"EgressSubnet", testEgressSubnet},
 		area{"NetworkPolicy", testNetworkPolicy},
 		area{"SamePacket", testSamePacket},
 		area{"FastPath", testFastPath},

@@ -86,18 +86,6 @@ func (p *externalPool) eventuallyHas(t *testing.T, name string, want netip.Addr)
 	})
 }
 
-// eventuallyAt waits until a Node answers for an address. Neighbours learn that without asking.
-func (p *externalPool) eventuallyAt(t *testing.T, addr netip.Addr, node *cluster.Node) {
-	t.Helper()
-	mac := strings.TrimSpace(succeeds(t, node.Space, "cat", "/sys/class/net/"+cluster.Uplink+"/address"))
-	eventually(t, fmt.Sprintf("%s to be at %s", addr, node.Name), func() error {
-		if entry := succeeds(t, p.Fabric, "ip", "neigh", "show", addr.String()); !strings.Contains(entry, mac) {
-			return fmt.Errorf("the neighbor is %q, want %s", entry, mac)
-		}
-		return nil
-	})
-}
-
 // assigned waits until an agent names a Node for a Service.
 func (p *externalPool) assigned(t *testing.T, asked *cluster.Node, name, want string) {
 	t.Helper()

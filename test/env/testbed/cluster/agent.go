@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -126,6 +127,22 @@ func (n *Node) KillAgent() error {
 	}
 	n.agent.Kill()
 	return nil
+}
+
+// PauseAgent stops the agent's process, as an overloaded Node does, until ResumeAgent. It must not be ended in between.
+func (n *Node) PauseAgent() error { return n.signalAgent(syscall.SIGSTOP) }
+
+// ResumeAgent lets the agent's process continue.
+func (n *Node) ResumeAgent() error { return n.signalAgent(syscall.SIGCONT) }
+
+func (n *Node) signalAgent(signal syscall.Signal) error {
+	if n.agent == nil {
+		return fmt.Errorf("%s: no agent was started", n.Name)
+	}
+	if err := running(n.agent); err != nil {
+		return fmt.Errorf("%s: %s: the agent has exited: %w", n.Name, signal, err)
+	}
+	return n.agent.Signal(signal)
 }
 
 // WaitAgentReady waits until the agent accepts CNI requests and its /readyz is ok, except for the check "watcher": that one
