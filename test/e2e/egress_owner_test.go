@@ -101,7 +101,9 @@ func (e *egressPool) testPartition(t *testing.T) {
 	filter := func(verb string) {
 		for _, n := range e.Nodes {
 			for _, protocol := range []string{"tcp", "udp"} {
-				succeeds(t, n.Space, e.iptables(), "-w", verb, "INPUT", "-p", protocol, "--dport", gossipPort, "-j", "DROP")
+				for _, program := range []string{"iptables", "ip6tables"} {
+					succeeds(t, n.Space, program, "-w", verb, "INPUT", "-p", protocol, "--dport", gossipPort, "-j", "DROP")
+				}
 			}
 		}
 	}

@@ -71,13 +71,13 @@ func (e *staticEgress) eventuallyOn(t *testing.T, node *cluster.Node, addr netip
 }
 
 // addAddress gives an address to a Node as an administrator does, until it is removed or the test ends. The kernel answers for an IPv6 address
-// on its own device only.
+// on its own device only; there, the Node must not choose it for packets of its own.
 func addAddress(t *testing.T, node *cluster.Node, addr netip.Addr) (remove func()) {
 	t.Helper()
 	where := []string{netip.PrefixFrom(addr, addr.BitLen()).String(), "dev", "lo"}
 	options := []string{}
 	if addr.Is6() {
-		where[2], options = cluster.Uplink, []string{"nodad"}
+		where[2], options = cluster.Uplink, []string{"nodad", "preferred_lft", "0"}
 	}
 	succeeds(t, node.Space, slices.Concat([]string{"ip", "address", "add"}, where, options)...)
 	remove = sync.OnceFunc(func() { succeeds(t, node.Space, slices.Concat([]string{"ip", "address", "del"}, where)...) })

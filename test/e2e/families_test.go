@@ -53,6 +53,7 @@ func TestIPv6OverIPv6VXLANGateOn(t *testing.T) {
 	s.useIPv6(t)
 	s.run(t, everyFamily...)
 	s.run(t, area{"Forgery", testForgery}, area{"Injection", testInjection}, area{"FastPath", testFastPath}, area{"NodeToPod", testNodeToPod})
+	s.run(t, area{"Egress", testEgress}, area{"EgressFailover", testEgressFailover})
 	if all {
 		s.run(t, area{"SamePacket", testSamePacket}, area{"ServiceFastPath", testServiceFastPath})
 		s.over(t, []*path{throughService}, area{"FastPath", testFastPath}, area{"ConnectionEnd", testConnectionEnd})
@@ -67,7 +68,7 @@ func TestDualStackOverDualStackGeneveGateOff(t *testing.T) {
 	}
 	s.useIPv6(t)
 	s.run(t, everyFamily...)
-	s.run(t, area{"Injection", testInjection})
+	s.run(t, area{"Injection", testInjection}, area{"Egress", testEgress}, area{"EgressFailover", testEgressFailover})
 	s.over(t, []*path{throughService}, area{"PodDeletion", testPodDeletion})
 	if all {
 		s.over(t, otherPaths, connections...)
