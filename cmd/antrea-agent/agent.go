@@ -114,7 +114,7 @@ func (b *builder) Build(p *start.Phases) (a *start.Agent, err error) {
 	if b.cache, err = newONCache(b.options, n, pods); err != nil {
 		return nil, err
 	}
-	if b.controllers, err = newControllers(b.options, n, b.cache, pods, p.PodsAccepted.Reached); err != nil {
+	if b.controllers, err = newControllers(b.options, n, b.cache, pods, p.PodsAccepted.Reached, p.FormerRoundDeleted.Reached); err != nil {
 		return nil, err
 	}
 	a = b.controllers.ordered(n)

@@ -113,8 +113,8 @@ type controllers struct {
 }
 
 // newControllers makes the controllers. Until they run they only learn the content of the store. networkReady is closed when new Pods can be
-// connected.
-func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed, networkReady <-chan struct{}) (*controllers, error) {
+// connected, formerFlowsGone when Open vSwitch has no flows of a former agent any more.
+func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed, networkReady, formerFlowsGone <-chan struct{}) (*controllers, error) {
 	c := &controllers{}
 	c.nodes = informers.NewSharedInformerFactory(n.clients.Kube, 0)
 	c.localPods = informers.NewSharedInformerFactoryWithOptions(n.clients.Kube, 0, informers.WithTweakListOptions(
@@ -149,7 +149,7 @@ func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed, net
 	if err := c.addProxy(o, n, cache); err != nil {
 		return nil, err
 	}
-	err := errors.Join(c.addMembers(o, n), c.addEgress(o, n), c.addExternalIPs(o, n), c.addNodePortLocal(o, n), c.addFlowExporter(o, n, cache), c.addClusters(o, n), c.addTraceflow(o, n, cache))
+	err := errors.Join(c.addMembers(o, n), c.addEgress(o, n, formerFlowsGone), c.addExternalIPs(o, n), c.addNodePortLocal(o, n), c.addFlowExporter(o, n, cache), c.addClusters(o, n), c.addTraceflow(o, n, cache))
 	if err != nil {
 		return nil, err
 	}

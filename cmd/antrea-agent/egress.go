@@ -30,7 +30,7 @@ func (o *options) encrypts() bool {
 }
 
 // addEgress makes the controller of Egresses. Without it, addresses of a former agent go.
-func (c *controllers) addEgress(o *options, n *node) (err error) {
+func (c *controllers) addEgress(o *options, n *node, formerFlowsGone <-chan struct{}) (err error) {
 	if !o.hasEgress() {
 		if err := assign.RemoveDevices(); err != nil {
 			klog.ErrorS(err, "Addresses of a former agent's Egresses stay on the Node")
@@ -48,7 +48,7 @@ func (c *controllers) addEgress(o *options, n *node) (err error) {
 	}
 	c.egress, err = egress.New(egress.Config{
 		NodeName: n.name, PodNetworks: podNetworks(n.Node), Flows: n.flows, Host: n.host, Interfaces: n.store, Objects: c.egressObjects,
-		Statuses: n.clients.Dynamic, Groups: egress.NewGroups(c.antrea.Client, n.name), Failures: c.assigner.Failures, Problems: n.problems, File: o.egressFile,
+		Statuses: n.clients.Dynamic, Groups: egress.NewGroups(c.antrea.Client, n.name), FormerFlowsGone: formerFlowsGone, Failures: c.assigner.Failures, Problems: n.problems, File: o.egressFile,
 		Shaping: o.gates.Enabled(features.EgressTrafficShaping), Separate: o.gates.Enabled(features.EgressSeparateSubnet),
 	})
 	return err

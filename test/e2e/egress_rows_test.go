@@ -87,15 +87,16 @@ func (e *egressArea) testNeverCached(t *testing.T) {
 	}
 }
 
-// testExceptions: with the outside in egress.exceptCIDRs of one Node, which does not have the address, Pods of that Node have its address there.
+// testExceptions: with the outside in egress.exceptCIDRs of one Node, which does not have the address, Pods of that Node have its address there,
+// also if they sent before. The parts that follow lead their packets through that Node again.
 func (e *egressArea) testExceptions(t *testing.T) {
 	set := func(networks ...string) {
-		require.NoError(t, e.node2.WriteAgentConfig(func(conf map[string]any) {
+		require.NoError(t, e.node1.WriteAgentConfig(func(conf map[string]any) {
 			if delete(conf, "egress"); len(networks) > 0 {
 				conf["egress"] = map[string]any{"exceptCIDRs": networks}
 			}
 		}))
-		e.restartAgent(t, e.node2)
+		e.restartAgent(t, e.node1)
 	}
 	set(netip.PrefixFrom(e.outside.Addr(), e.outside.Addr().BitLen()).String())
 	restored := false
@@ -104,12 +105,12 @@ func (e *egressArea) testExceptions(t *testing.T) {
 			set()
 		}
 	}()
-	e.eventuallySeenAs(t, e.far.Space, e.outside, e.node2.IP)
-	require.Equal(t, e.addr, seenAs(t, e.client.Space, e.outside), "the other Node has no exception")
+	e.eventuallySeenAs(t, e.client.Space, e.outside, e.node1.IP)
+	require.Equal(t, e.addr, seenAs(t, e.far.Space, e.outside), "the other Node has no exception")
 	restored = true
 	set()
 	e.eventuallySeen(t, e.addr)
-	e.local.eventuallyFrom(t, e.addr)
+	e.remote.eventuallyFrom(t, e.addr)
 }
 
 // statusLimit is for the status to name another Node that has got the address.

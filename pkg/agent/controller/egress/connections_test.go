@@ -130,3 +130,39 @@ func TestFormerSourcesEnd(t *testing.T) {
 	settle()
 	require.Empty(t, r.connections.pods)
 }
+
+// TestConnectionsOfFormerExceptions: when the flows of a former agent are gone, connections of Pods with an Egress end that do not have its source: these flows
+// may have led them to an exception that there is no more.
+func TestConnectionsOfFormerExceptions(t *testing.T) {
+	const pod, node, addr = "10.10.0.5", "192.168.1.1", "192.168.1.9"
+	f := &fakeTable{fakeNode: *newFakeNode(t), connections: map[string]*conntrack.Connection{}}
+	f.open("excepted udp", unix.IPPROTO_UDP, pod, node)
+	f.open("udp", unix.IPPROTO_UDP, pod, addr)
+	f.open("excepted tcp", unix.IPPROTO_TCP, pod, node)
+	f.open("without Egress", unix.IPPROTO_UDP, "10.10.0.6", node)
+	w := newTestWorld()
+	w.interfaces["i"] = podInterface{pod: podNamed("p"), ofPort: 1, addrs: []netip.Addr{netip.MustParseAddr(pod)}}
+	w.egresses["e"], w.groups["e"] = makeEgress("e", 0, addr), sets.New(podNamed("p"))
+	r := newRealizer(f, f, func() time.Time { return f.now }, f.end)
+	r.remember(w, testNetworks)
+	look := func() []string {
+		_, _, err := r.realize(t.Context(), w, testNetworks)
+		require.NoError(t, err)
+		_, err = r.endConnections(w)
+		require.NoError(t, err)
+		return sets.List(sets.KeySet(f.connections))
+	}
+	require.Len(t, look(), 4)
+	r.recheck(w)
+	f.now = f.now.Add(endInterval)
+	require.Equal(t, []string{"excepted tcp", "udp", "without Egress"}, look())
+	f.open("excepted udp", unix.IPPROTO_UDP, pod, node)
+	f.now = f.now.Add(endInterval)
+	require.NotContains(t, look(), "excepted udp", "the datapath has had the former flow")
+	f.now = f.now.Add(markRest)
+	look()
+	looks := f.looks
+	f.now = f.now.Add(endInterval)
+	look()
+	require.Equal(t, looks, f.looks, "nothing is left to be looked at")
+}

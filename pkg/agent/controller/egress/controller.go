@@ -55,6 +55,8 @@ type Config struct {
 	// Statuses writes the statuses of Egresses.
 	Statuses dynamic.Interface
 	Groups   Groups
+	// FormerFlowsGone is closed when Open vSwitch has no flows of a former agent any more.
+	FormerFlowsGone <-chan struct{}
 	// File stores the Egresses of Pods for the next agent.
 	File string
 	// Shaping lets bandwidths have an effect, Separate subnets of pools.
@@ -252,6 +254,7 @@ func (c *Controller) keep(ctx context.Context) {
 	defer limit.Stop()
 	task := retry.NewTask("The enforcement of Egresses", checkInterval, backoff)
 	delay := time.Duration(0)
+	formerFlowsGone := c.FormerFlowsGone
 	for {
 		timer := time.NewTimer(delay)
 		select {
@@ -261,6 +264,9 @@ func (c *Controller) keep(ctx context.Context) {
 		case <-limit.C:
 			klog.InfoS("The start does not wait any longer for Egresses and their Pods; until they are known, those that a former agent has stored count", "stored", len(c.former.groups))
 			c.endStart()
+		case <-formerFlowsGone:
+			formerFlowsGone = nil
+			c.recheck()
 		case <-c.wake:
 		case <-timer.C:
 		}
@@ -283,6 +289,13 @@ func (c *Controller) keep(ctx context.Context) {
 			delay = min(delay, again)
 		}
 	}
+}
+
+// recheck lets the next plan look at the connections of all Pods with an Egress.
+func (c *Controller) recheck() {
+	c.realizing.Lock()
+	defer c.realizing.Unlock()
+	c.realizer.recheck(c.snapshot())
 }
 
 // realize brings the plan for what is known into force, and returns both. again is the time after which it has to be called again; 0 if only events

@@ -187,6 +187,14 @@ func (r *realizer) setPods(w *world, p *plan) (failed map[string]error) {
 	return failed
 }
 
+// recheck lets connections of Pods with an Egress end that have another source: flows of a former agent may have led them to an exception of its
+// configuration.
+func (r *realizer) recheck(w *world) {
+	for name, flows := range r.pods {
+		r.connections.change(w.interfaces[name].addrs, flows.sources, flows.sources, r.isSeparate, r.now())
+	}
+}
+
 // isSeparate reports whether packets with the source leave by another subnet than the Nodes'.
 func (r *realizer) isSeparate(source netip.Addr) bool {
 	for _, meaning := range r.rules {
