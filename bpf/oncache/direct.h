@@ -9,7 +9,7 @@
  *             addresses, priority by type of service
  *   ingress   host: TTL - 1; gateway; Open vSwitch: MAC addresses     the same, redirected into the Pod
  *
- * A Pod's ticket passes the gateway's Ingress-Init if the destination is on such a Node, and the host.
+ * How tickets pass the host: host.h.
  *
  * Why this allows no more than Open vSwitch:
  *  - What was decided. Entries come from packets that Open vSwitch let pass under the current epoch, and after it the
@@ -31,12 +31,10 @@
 #include "condition.h"
 #include "csum.h"
 #include "flow.h"
-#include "gateway.h"
 #include "maps.h"
 #include "node.h"
 #include "parse.h"
 #include "seen.h"
-#include "ticket.h"
 #include "translation.h"
 #include "tunnel.h"
 
@@ -103,11 +101,11 @@ static __always_inline __u32 host_priority(__u8 tos)
 	return 0x4620 >> (tos >> 3 & 3) * 4 & 0xf;
 }
 
-/* treated_by_host: the host has given a packet that it forwards a mark or a priority of its own, which hits would lack.
- */
+/* treated_by_host: Open vSwitch or the host have given a packet that is forwarded a mark, or a priority of its own, which
+ * hits would lack. */
 static __always_inline bool treated_by_host(const struct __sk_buff *skb, const struct packet *p)
 {
-	return foreign_mark(skb) || skb->priority != (p->ipv6 ? 0 : host_priority(p->tos));
+	return skb->mark || skb->priority != (p->ipv6 ? 0 : host_priority(p->tos));
 }
 
 /* route_directly does to a packet what Open vSwitch and the host do. It cannot fail: the headers were read before. */
@@ -168,17 +166,4 @@ static __noinline enum onc_reason egress_direct4(struct __sk_buff *skb, struct o
 static __noinline enum onc_reason egress_direct6(struct __sk_buff *skb, struct onc_egress *f)
 {
 	return egress_direct(skb, f, true);
-}
-
-/* leaves_directly: a Pod's packet that Egress has given a ticket is on its way through the host to a Pod of another
- * Node. The gateway's Egress also gives tickets, to packets of the host. */
-static __noinline int leaves_directly(struct __sk_buff *skb, __u32 mark)
-{
-	struct onc_control *c = get_control();
-	__u32 slot = ticket_of(mark);
-	struct onc_ticket *t = bpf_map_lookup_elem(&tickets, &slot);
-	struct onc_endpoint *ep = t ? get_endpoint(t->endpoint) : NULL;
-
-	return c && c->direct && ep && !(ep->flags & ENDPOINT_GATEWAY) && has_egress_ticket(mark) &&
-	       direct_peer(skb, false) >= 0;
 }

@@ -13,13 +13,12 @@
 #include "direct.h"
 #include "end.h"
 #include "flow.h"
+#include "host.h"
 #include "maps.h"
 #include "node.h"
 #include "order.h"
 #include "parse.h"
 #include "seen.h"
-#include "stamp.h"
-#include "ticket.h"
 #include "translation.h"
 #include "tunnel.h"
 
@@ -76,7 +75,7 @@ static __always_inline enum onc_reason arrival_condition(struct __sk_buff *skb, 
 		return reason;
 	if (!own)
 		return because(ONC_OUTER_SOURCE);
-	if (!fits_pod(skb, p, h->ifindex))
+	if (ip_length(skb, p) > node->mtu || !fits_pod(skb, p, h->ifindex))
 		return because(ONC_MTU);
 	__builtin_memcpy(h->macs, f->macs, sizeof(f->macs));
 	read_translation(&f->to, &h->to, ipv6);
@@ -184,7 +183,7 @@ static __always_inline void arrival_ticket(struct __sk_buff *skb, const struct p
 		return;
 	hash = slot_hash(p);
 	if (!fresh || worth_learning(p, hash, ONC_INGRESS, skb->len - L2_LEN))
-		issue(skb, ONC_INGRESS, p, hash, 0, !fresh);
+		issue_through_host(skb, p, hash, !fresh);
 }
 
 /* arrival_miss deals with a packet that is not a hit because of its flow. */
@@ -208,7 +207,6 @@ static __noinline int arrival_miss(struct __sk_buff *skb, enum onc_reason reason
 	if (reason != ONC_END || is_syn_ack(&p))
 		arrival_ticket(skb, &p, to, as_miss(reason) == ONC_NO_ENTRY);
 	count(ONC_INGRESS, reason == ONC_END ? ONC_TCP_FLAGS : to ? reason : ONC_NO_ENDPOINT);
-	set_stamp(skb, NULL, to);
 	return TC_NEXT;
 }
 
@@ -234,11 +232,9 @@ static __noinline int ingress_direct(struct __sk_buff *skb)
 		count(ONC_INGRESS, reason);
 		return reason == ONC_HIT ? TC_REDIRECT : reason == ONC_DROPPED ? TC_SHOT : TC_NEXT;
 	}
-	if (skb->mark & MARK_OURS)
-		skb->mark &= ~MARK_OURS;
+	/* Stamps are for Open vSwitch: the gateway's Egress gives them. */
 	if (concerns_flow(reason))
 		return arrival_miss(skb, forget_reason(reason, skb->len));
 	count(ONC_INGRESS, reason);
-	set_stamp(skb, NULL, endpoint_to(skb, L2_LEN, skb->protocol == ether_type_of(true)));
 	return TC_NEXT;
 }

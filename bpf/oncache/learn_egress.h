@@ -49,8 +49,9 @@ static __always_inline enum onc_reason learn_egress(struct __sk_buff *skb, const
 	return enter_egress(l, own, fresh, same);
 }
 
-/* egress_init learns from a packet that is about to leave. */
-static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const struct onc_control *c, __u32 mark)
+/* egress_init learns from a packet that is about to leave. direct: the host has forwarded it. */
+static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const struct onc_control *c, __u32 mark,
+						   bool direct)
 {
 	struct onc_egress fresh = {};
 	struct packet p = {}, back = {};
@@ -60,12 +61,10 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	enum onc_reason reason;
 	__s64 node_slot;
 	__u32 off;
-	bool direct;
 
 	if (skb->ifindex != c->uplink_ifindex || skb->vlan_present)
 		return ONC_TEMPLATE;
 	pull(skb, OUTER6_LEN + IP6_LEN + TCP_LEN);
-	direct = has_direct && c->direct && direct_peer(skb, false) >= 0;
 	off = direct ? L2_LEN : skb->protocol == bpf_htons(ETH_P_IPV6) ? OUTER6_LEN : OUTER4_LEN;
 	if ((void *)(long)skb->data + off > (void *)(long)skb->data_end)
 		return ONC_MALFORMED;
@@ -85,6 +84,8 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	node = get_node(node_slot);
 	if (!ep || !node)
 		return ONC_NO_ENDPOINT;
+	if (direct)
+		mark = (__u32)t.epoch << MARK_EPOCH_SHIFT;
 	reason = now_valid(&fresh.v, c, t.endpoint, ep, node_slot, node, teaching_mark(&p, mark));
 	if (reason)
 		return reason;

@@ -9,6 +9,7 @@
 #include "direct.h"
 #include "direct_ingress.h"
 #include "egress.h"
+#include "host.h"
 #include "ingress.h"
 #include "learn_egress.h"
 #include "learn_ingress.h"
@@ -51,23 +52,33 @@ SEC("tc") int oncache_egress(struct __sk_buff *skb)
 	return rewrites ? egress_verdict(skb, false, true) : egress_verdict(skb, false, false);
 }
 
-/* Egress hook of the gateway's interface: what the host's own stack sends to Pods. */
+/* Egress hook of the gateway's interface: what the host's own stack sends to Pods, or forwards to them. */
 SEC("tc") int oncache_gateway_egress(struct __sk_buff *skb)
 {
+	if (skb->tc_index && has_direct)
+		arrives_through_host(skb);
 	return rewrites ? egress_verdict(skb, true, true) : egress_verdict(skb, true, false);
 }
 
-/* Egress hook of the uplink. Packets of the fast path have no ticket and leave at the first test. */
+/* Egress hook of the uplink. Packets of the fast path have no ticket and leave at the first tests. */
 SEC("tc") int oncache_egress_init(struct __sk_buff *skb)
 {
 	struct onc_control *c;
 	__u32 mark = skb->mark;
+	bool direct = false;
 
-	if (!(mark & MARK_TICKET_MASK))
-		return TC_NEXT;
+	if (mark & MARK_TICKET_MASK) {
+		skb->mark = mark & ~MARK_OURS;
+	} else {
+		if (!skb->tc_index || !has_direct)
+			return TC_NEXT;
+		mark = leaves_host(skb);
+		if (!mark)
+			return TC_NEXT;
+		direct = true;
+	}
 	c = get_control();
-	skb->mark = mark & ~MARK_OURS;
-	count(ONC_EGRESS_INIT, c && c->mode ? egress_init(skb, c, mark) : ONC_OFF);
+	count(ONC_EGRESS_INIT, c && c->mode ? egress_init(skb, c, mark, direct) : ONC_OFF);
 	return TC_NEXT;
 }
 
@@ -158,10 +169,8 @@ SEC("tc") int oncache_gateway_ingress_init(struct __sk_buff *skb)
 
 	if (!(mark & MARK_OURS))
 		return TC_NEXT;
-	if (has_direct && mark & MARK_TICKET_MASK && leaves_directly(skb, mark))
-		return TC_NEXT; /* to Egress-Init */
 	skb->mark = mark & ~MARK_OURS;
-	if (!(mark & MARK_TICKET_MASK))
+	if (!(mark & MARK_TICKET_MASK) || (has_direct && enters_host(skb, mark)))
 		return TC_NEXT;
 	c = get_control();
 	count(ONC_INGRESS_INIT, c && c->mode ? ingress_init(skb, c, mark, true) : ONC_OFF);

@@ -69,6 +69,7 @@ static __always_inline void write_ticket(struct onc_ticket *t, const struct pack
 	t->ipv6 = p->ipv6;
 	t->unhashed = unhashed;
 	t->issued = now;
+	t->epoch = 0;
 }
 
 /* is_kept: the ticket in this state is not overwritten by one of its own flow. */
@@ -174,6 +175,7 @@ static __always_inline void cancel(__u32 hash)
 struct redeemed {
 	__u32 endpoint;
 	bool unhashed;
+	__u16 epoch; /* that Open vSwitch had given the packet when it entered the host (host.h) */
 	__s64 apart; /* ns between the last datagram of another flow that got the slot's number and the ticket */
 };
 
@@ -249,6 +251,7 @@ static __always_inline void read_ticket(const struct onc_ticket *t, struct redee
 {
 	out->endpoint = t->endpoint;
 	out->unhashed = t->unhashed;
+	out->epoch = t->epoch;
 	out->apart = t->issued - t->other;
 }
 

@@ -190,7 +190,7 @@ struct onc_node {
 	__u32 generation; /* 0: slot unused */
 	__be32 ip4;	  /* transport address; 0: ip6 is the address */
 	__be32 ip6[4];
-	__u32 mtu;	    /* of the route to the Node */
+	__u32 mtu;	    /* of the route to the Node; NODE_DIRECT: and of the gateway's interface */
 	__u32 claim;	    /* generation whose template is being or has been written */
 	__u32 template_gen; /* generation whose template is complete */
 	__u32 header_sum;   /* one's complement sum of the template's outer IPv4 header, folded to 16 bits */
@@ -223,7 +223,8 @@ struct onc_ticket {
 	__u64 other;   /* when a datagram of another flow last did */
 	__u16 lost;    /* the number of tickets that the flow has lost in a row before this one */
 	__u16 vain;    /* the number of tickets of any flows in the slot since one was redeemed, with this one */
-	__u32 known;   /* the flow had an entry */
+	__u16 known;   /* the flow had an entry */
+	__u16 epoch;   /* as in the mark, of a packet that the host forwards (host.h); 0: none */
 };
 
 /* The mode comes first in every version: an agent can stop the programs of another version (datapath.Suspend). */

@@ -9,8 +9,10 @@ import (
 	"net/netip"
 	"slices"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 )
@@ -68,8 +70,8 @@ func (l *ledger) noteDirect() {
 }
 
 // markDirect notes whether the gateway is an endpoint. Packets of Pods that pass through its interface may be marked only then: its programs remove the
-// epoch from packets to other destinations. Filters and programs of others on the gateway's interface are only known as far as hits of the gateway itself
-// would bypass them: no Node may be announced as direct before all are. The caller holds mu.
+// epoch from packets to other destinations. While hits would bypass filters or programs of others on that interface, the gateway is not an endpoint
+// (datapath.Bypassed). The caller holds mu.
 func (l *ledger) markDirect(may bool) {
 	if !l.direct || l.directMarks == may {
 		return
@@ -84,6 +86,16 @@ func (l *ledger) markDirect(may bool) {
 		}
 		l.remark(e)
 	}
+}
+
+// changesFilters reports whether a message is about a queueing discipline, or a filter, of the gateway's device: packets between Pods and Nodes that are
+// reached without the tunnel pass it, and hits do not. Programs that are attached with TCX have no message.
+func (k *uplinkKeeper) changesFilters(m syscall.NetlinkMessage) bool {
+	if !k.config.Direct || len(m.Data) < nl.SizeofTcMsg {
+		return false
+	}
+	device, err := netlink.LinkByIndex(int(nl.DeserializeTcMsg(m.Data).Ifindex))
+	return err == nil && device.Attrs().Name == k.config.Gateway.Name
 }
 
 // pathToNode looks up how packets leave for a Node, and the address that was asked for: the Node's, or one of its Pods' where the host routes
@@ -101,6 +113,18 @@ func (k *uplinkKeeper) pathToNode(ip netip.Addr) (to path, asked netip.Addr) {
 		return to, asked
 	}
 	return pathTo(ip), ip
+}
+
+// largestTo returns the MTU of a path to a Node. Packets to one that is reached without the tunnel, and from it, also pass the gateway's device.
+func (k *uplinkKeeper) largestTo(ip netip.Addr, to *path) int {
+	if len(k.direct.of(ip)) == 0 {
+		return to.largest()
+	}
+	gateway, err := netlink.LinkByName(k.config.Gateway.Name)
+	if err != nil {
+		return 0
+	}
+	return min(to.largest(), gateway.Attrs().MTU)
 }
 
 // directCoveredBy returns an error that names an IPsec policy which covers packets between Pods of this Node and of Nodes that are reached

@@ -4,6 +4,7 @@
 package oncache
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -100,10 +101,14 @@ func TestPoliciesThatCoverDirectPackets(t *testing.T) {
 	}
 }
 
-// TestRoutesToDirectPods: a route that concerns Pods of a Node that is reached directly evicts its flows, and gives it the MTU of the present one.
-// Others do not.
+// TestRoutesToDirectPods: a route that concerns Pods of a Node that is reached directly evicts its flows, and gives it the MTU of the present one,
+// or of the gateway's device. Others do not.
 func TestRoutesToDirectPods(t *testing.T) {
-	k := watchedUplink(t, hasDirect)
+	k := watchedUplink(t, hasDirect, func(k *uplinkKeeper) {
+		ip(t, "link add gw0 type veth peer name gw0p")
+		t.Cleanup(func() { ip(t, "link del gw0") })
+		k.config.Gateway.Name = "gw0"
+	})
 	evicts := func(words string) {
 		t.Helper()
 		before := k.evictedNodes.Load()
@@ -113,6 +118,10 @@ func TestRoutesToDirectPods(t *testing.T) {
 	evicts("route add 10.10.2.0/24 via 192.168.77.12 dev up0")
 	evicts("route change 10.10.2.0/24 via 192.168.77.12 dev up0 mtu 1300")
 	require.Eventually(t, func() bool { return k.dp.Nodes()[0].MTU == 1300 }, waitLimit, 10*time.Millisecond)
+	for _, mtu := range []int{1280, 1290} {
+		ip(t, fmt.Sprintf("link set gw0 mtu %d", mtu))
+		require.Eventually(t, func() bool { return k.dp.Nodes()[0].MTU == mtu }, waitLimit, 10*time.Millisecond)
+	}
 	evicts("route add 10.10.2.128/25 via 192.168.77.13 dev up0")
 	evicts("route add 10.10.0.0/16 via 192.168.77.13 dev up0")
 	before := k.evictedNodes.Load()

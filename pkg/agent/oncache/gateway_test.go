@@ -10,8 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
@@ -62,19 +65,25 @@ func TestGatewayFollowsChanges(t *testing.T) {
 // gatewayOnDevice is an announcer with a gateway on a real device.
 func gatewayOnDevice(t *testing.T) (a *podAnnouncer, p *localPod) {
 	t.Helper()
+	return announcedGateway(t, gatewayConfig)
+}
+
+func announcedGateway(t *testing.T, config Config) (a *podAnnouncer, p *localPod) {
+	t.Helper()
 	sandbox.RequireRoot(t)
-	config := gatewayConfig
 	config.PinPath, config.Lease = filepath.Join(sandbox.BPFFS, t.Name(), "oncache"), time.Hour
 	ip(t, "link add gw0 type veth peer name gw0p")
 	t.Cleanup(func() { ip(t, "link del gw0") })
-	dp, err := datapath.Load(datapath.Options{PinPath: config.PinPath, MaxFlows: 1024})
+	dp, err := datapath.Load(datapath.Options{PinPath: config.PinPath, MaxFlows: 1024, Direct: config.Direct})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, datapath.RemoveAll(config.PinPath))
 		require.NoError(t, dp.Close())
 	})
 	a = newPodAnnouncer(&config)
-	attached := a.begin(dp, newLedger(dp, time.Now, func() {}, nil, 0), config.gateway())
+	l := newLedger(dp, time.Now, func() {}, nil, 0)
+	l.direct = config.Direct
+	attached := a.begin(dp, l, config.gateway())
 	a.follow()
 	p = a.pods["gw0"]
 	require.Empty(t, p.onOVS)
@@ -110,6 +119,59 @@ func TestGatewayKeepsItsPrograms(t *testing.T) {
 	a.review(captures{})
 	require.Empty(t, p.onOVS)
 	require.Len(t, a.ledger.endpoints, 1)
+}
+
+// TestGatewayWithholdsDirectMarks: while hits would bypass a filter of others on the gateway's interface, no packet between a Pod and a Node without
+// a tunnel is marked. A new filter is noticed at once.
+func TestGatewayWithholdsDirectMarks(t *testing.T) {
+	config := gatewayConfig
+	config.Direct = true
+	a, p := announcedGateway(t, config)
+	require.True(t, a.ledger.directMarks)
+	done := make(chan struct{})
+	defer close(done)
+	k := newUplinkKeeper(&config)
+	k.gatewayChanged = a.gatewayChanged
+	events, err := subscribeUplink(done, k.changesFilters)
+	require.NoError(t, err)
+	w := &uplinkWatch{keeper: k, events: events, retry: time.NewTicker(time.Hour), tick: time.NewTicker(time.Hour)}
+	changed := func(reason string) {
+		t.Helper()
+		for len(a.again) == 0 { // until a message about the filter has come; until the test's time limit
+			why, _, err := w.next(nil)
+			require.NoError(t, err)
+			require.Empty(t, why)
+		}
+		<-a.again
+		a.review(captures{})
+		require.Equal(t, reason == "", a.ledger.directMarks)
+		require.Contains(t, p.onOVS, reason)
+	}
+	ip(t, "link add other0 type veth peer name other0p")
+	defer ip(t, "link del other0")
+	for range 2 {
+		addFilter(t, "other0")
+		f := addFilter(t, "gw0")
+		changed("TC filter bpf, priority 5 on ingress")
+		require.NoError(t, netlink.FilterDel(f))
+		changed("")
+	}
+}
+
+// addFilter adds a clsact qdisc and a filter of others to a device.
+func addFilter(t *testing.T, name string) netlink.Filter {
+	t.Helper()
+	device, err := netlink.LinkByName(name)
+	require.NoError(t, err)
+	index := device.Attrs().Index
+	require.NoError(t, netlink.QdiscReplace(&netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}}))
+	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "foreign", Type: ebpf.SchedCLS, License: "GPL", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, -1), asm.Return()}})
+	require.NoError(t, err)
+	defer p.Close()
+	f := &netlink.BpfFilter{Fd: p.FD(), Name: "foreign", DirectAction: true, FilterAttrs: netlink.FilterAttrs{
+		LinkIndex: index, Parent: netlink.HANDLE_MIN_INGRESS, Handle: 1, Protocol: unix.ETH_P_ALL, Priority: 5}}
+	require.NoError(t, netlink.FilterReplace(f))
+	return f
 }
 
 // TestGatewayIsMadeAnew: nothing refers to the former device, and the new one has programs.

@@ -207,7 +207,7 @@ func (k *uplinkKeeper) maintainNodes() {
 		present[n.IP] = true
 		to, asked := k.pathToNode(n.IP)
 		k.follow(n, to, asked)
-		k.dp.SetNodeMTU(n.Slot, to.largest())
+		k.dp.SetNodeMTU(n.Slot, k.largestTo(n.IP, &to))
 		if n.Contradicted > n.Confirmed+k.config.Lease {
 			k.evictNodes([]netip.Addr{n.IP}, "its packets leave with another header now")
 		}

@@ -5,6 +5,7 @@ package oncache
 
 import (
 	"fmt"
+	"syscall"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
@@ -21,12 +22,14 @@ type uplinkEvents struct {
 	routes    chan netlink.RouteUpdate
 	// policies reports changed IPsec policies, nexthops changed nexthop objects.
 	policies, nexthops <-chan struct{}
+	// filters reports changed queueing disciplines and filters that matter.
+	filters <-chan struct{}
 	// failed carries the error of a subscription that has ended.
 	failed chan error
 }
 
 // subscribeUplink subscribes until done closes. It does not report earlier changes.
-func subscribeUplink(done <-chan struct{}) (*uplinkEvents, error) {
+func subscribeUplink(done <-chan struct{}, filters func(syscall.NetlinkMessage) bool) (*uplinkEvents, error) {
 	e := &uplinkEvents{
 		links: make(chan netlink.LinkUpdate, 64), addresses: make(chan netlink.AddrUpdate, 64),
 		neighbors: make(chan netlink.NeighUpdate, 64), routes: make(chan netlink.RouteUpdate, 64), failed: make(chan error, 4),
@@ -61,6 +64,9 @@ func subscribeUplink(done <-chan struct{}) (*uplinkEvents, error) {
 	if e.policies, err = subscribe(unix.NETLINK_XFRM, nl.XFRMNLGRP_POLICY, anyMessage, done, onError); err != nil {
 		return nil, err
 	}
-	e.nexthops, err = subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_NEXTHOP, changesNexthop, done, onError)
+	if e.nexthops, err = subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_NEXTHOP, changesNexthop, done, onError); err != nil {
+		return nil, err
+	}
+	e.filters, err = subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_TC, filters, done, onError)
 	return e, err
 }

@@ -23,14 +23,14 @@ type uplinkWatch struct {
 
 	mtu int
 	// gateway is the index of the gateway's device, 0 while it is not known.
-	gateway int
+	gateway, gatewayMTU int
 }
 
 // watchOnce follows the uplink until stopCh closes, or fails when a subscription ends.
 func (k *uplinkKeeper) watchOnce(stopCh <-chan struct{}) error {
 	done := make(chan struct{})
 	defer close(done)
-	events, err := subscribeUplink(done)
+	events, err := subscribeUplink(done, k.changesFilters)
 	if err != nil {
 		return err
 	}
@@ -88,6 +88,8 @@ func (w *uplinkWatch) next(stopCh <-chan struct{}) (why string, stopped bool, er
 		why = w.maintain()
 	case <-w.tick.C:
 		why = w.maintain()
+	case <-w.events.filters:
+		w.keeper.gatewayChanged()
 	case <-w.events.policies:
 		why = w.review()
 	case <-w.events.nexthops:
@@ -143,7 +145,7 @@ func (w *uplinkWatch) maintain() (why string) {
 // linkChanged handles an update of a device. After a change of the MTU alone, the cached headers stay right.
 func (w *uplinkWatch) linkChanged(u netlink.LinkUpdate) (why string) {
 	if u.Link != nil && u.Link.Attrs().Name == w.keeper.config.Gateway.Name {
-		w.gatewayUpdate(u)
+		return w.gatewayUpdate(u)
 	}
 	if u.Link == nil || u.Link.Attrs().Name != w.keeper.config.Uplink {
 		return ""
@@ -162,7 +164,7 @@ func (w *uplinkWatch) linkChanged(u netlink.LinkUpdate) (why string) {
 }
 
 // gatewayUpdate handles an update of the gateway's device. Packets for one that is gone would be lost.
-func (w *uplinkWatch) gatewayUpdate(u netlink.LinkUpdate) {
+func (w *uplinkWatch) gatewayUpdate(u netlink.LinkUpdate) (why string) {
 	index := u.Link.Attrs().Index
 	if u.Header.Type == unix.RTM_DELLINK {
 		index = 0
@@ -171,6 +173,11 @@ func (w *uplinkWatch) gatewayUpdate(u netlink.LinkUpdate) {
 		w.gateway = index
 		w.keeper.gatewayChanged()
 	}
+	if mtu := u.Link.Attrs().MTU; mtu != w.gatewayMTU {
+		w.gatewayMTU = mtu
+		return w.maintain()
+	}
+	return ""
 }
 
 // addressChanged handles an update of an address. Renewing a lease or lifetime reports an address that has been present all

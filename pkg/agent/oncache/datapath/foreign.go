@@ -22,7 +22,8 @@ var unshaped = []string{"noqueue", "pfifo_fast", "pfifo", "fq_codel", "fq", "mq"
 // Bypassed names foreign objects on an interface that a packet of the slow path meets and a packet of the fast path would bypass: TC
 // filters and programs behind the point where a hit leaves, and on a Pod's interface everything on egress, which bpf_redirect_peer
 // skips. On the gateway's interface, hits of Egress leave at its egress hook, and hits of Ingress pass everything that packets of the
-// slow path pass. Programs that run before ours are not affected. Programs at the same hook as ours are not listed: Attach takes the
+// slow path pass; but with Direct, packets between Pods and the uplink pass this interface both ways on the slow path, and hits do not meet it at
+// all. Programs that run before ours are not affected otherwise. Programs at the same hook as ours are not listed: Attach takes the
 // last place, and InPlace reports when it is lost.
 //
 // It does not see chains of netfilter's netdev family and packet sockets; see docs/design/oncache-hooks.md, "Coexistence".
@@ -37,7 +38,7 @@ func (d *Datapath) Bypassed(ifindex int, role Role) ([]string, error) {
 	}
 	var out []string
 	note := func(found []string, err2 error) { out, err = append(out, found...), errors.Join(err, err2) }
-	if role == RoleNetkitPod {
+	if role == RoleNetkitPod || d.passesBy(role) {
 		if x := device.Attrs().Xdp; x != nil && x.Attached {
 			note([]string{fmt.Sprintf("XDP program %d", x.ProgId)}, nil)
 		}
@@ -47,14 +48,14 @@ func (d *Datapath) Bypassed(ifindex int, role Role) ([]string, error) {
 		if q.Type() != "clsact" && q.Type() != "ingress" {
 			continue
 		}
-		if role != RoleGateway {
+		if role != RoleGateway || d.passesBy(role) {
 			note(d.filtersBehind(device, role, ebpf.AttachTCXIngress))
 		}
 		if role != RoleUplink && q.Type() == "clsact" {
 			note(d.filtersBehind(device, role, ebpf.AttachTCXEgress))
 		}
 	}
-	if role == RolePod || role == RoleNetkitPod {
+	if role == RolePod || role == RoleNetkitPod || d.passesBy(role) {
 		note(d.tcxPrograms(ifindex, ebpf.AttachTCXEgress))
 	}
 	if role != RoleUplink {
@@ -62,6 +63,9 @@ func (d *Datapath) Bypassed(ifindex int, role Role) ([]string, error) {
 	}
 	return out, err
 }
+
+// passesBy reports whether some hits do not meet an interface of the role at all.
+func (d *Datapath) passesBy(role Role) bool { return role == RoleGateway && d.opts.Direct }
 
 // tcxPrograms names other owners' programs at a TCX hook.
 func (d *Datapath) tcxPrograms(ifindex int, attach ebpf.AttachType) ([]string, error) {
@@ -90,7 +94,7 @@ func (d *Datapath) filtersBehind(device netlink.Link, role Role, attach ebpf.Att
 	}
 	before := uint16(0) // filters of a smaller priority number run before a hit leaves
 	leaves := slices.ContainsFunc(d.programs(role), func(p program) bool { return p.redirects && p.attach == attach })
-	if leaves && d.hook == HookClsact {
+	if leaves && d.hook == HookClsact && !d.passesBy(role) {
 		before = clsactPriority
 	}
 	var out []string

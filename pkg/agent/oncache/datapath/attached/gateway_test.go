@@ -4,6 +4,7 @@
 package attached
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -136,6 +137,31 @@ func TestGatewayBypassed(t *testing.T) {
 		requireBypassed(t, d, gw, datapath.RoleGateway, "qdisc tbf")
 		require.NoError(t, d.Detach(gw))
 		require.Empty(t, attached(t, gw))
+	})
+}
+
+// TestGatewayIsPassedBy: with Direct, hits between Pods and the uplink bypass all that is on the gateway's interface, on either side and at any place.
+func TestGatewayIsPassedBy(t *testing.T) {
+	hooks(t, func(t *testing.T, hook datapath.Hook) {
+		d := harness.NewWorldWith(t, harness.Family{}, datapath.Options{MaxFlows: 4096, Hook: hook, Direct: true}).Datapath
+		gw := harness.NewDevice(t, "gw0", harness.GatewayMAC)
+		require.NoError(t, d.Attach(gw, datapath.RoleGateway))
+		for _, side := range []ebpf.AttachType{ebpf.AttachTCXIngress, ebpf.AttachTCXEgress} {
+			for _, priority := range []uint16{1, 0xffff} {
+				requireBypassed(t, d, gw, datapath.RoleGateway, "")
+				f := addFilter(t, gw, foreign(t), side, priority)
+				requireBypassed(t, d, gw, datapath.RoleGateway, fmt.Sprintf("priority %d", priority))
+				require.NoError(t, netlink.FilterDel(f))
+			}
+			if hook == datapath.HookTCX {
+				l := attachTCX(t, gw, foreign(t), side)
+				requireBypassed(t, d, gw, datapath.RoleGateway, "TCX program")
+				require.NoError(t, l.Close())
+			}
+		}
+		requireBypassed(t, d, gw, datapath.RoleGateway, "")
+		addShaper(t, gw)
+		requireBypassed(t, d, gw, datapath.RoleGateway, "qdisc tbf")
 	})
 }
 

@@ -59,13 +59,20 @@ func (d *Direct) Ingress(mark uint32, packet []byte, tweak ...func(*SKB)) Result
 	return d.Run(d.Programs.OncacheIngress, d.UplinkIf, mark, packet, tweak...)
 }
 
-// LearnSent passes a packet of the Pod through Egress, where it must miss, and what the host makes of it through Egress-Init, and returns
-// the result of Egress-Init.
+// AtGateway returns a packet that leaves by the uplink as Open vSwitch gives it to the host.
+func (p Packet) AtGateway() Packet {
+	p.TTL++
+	return p
+}
+
+// LearnSent passes a packet of the Pod through Egress, where it must miss, then into the host, and the packet that the host makes of it
+// through Egress-Init, and returns the result of Egress-Init.
 func (d *Direct) LearnSent(sent, behind Packet) Result {
 	d.T.Helper()
 	r := d.Egress(0, sent.Bytes(d.T))
 	require.Equal(d.T, Next, r.Verdict, r.Reason)
-	return d.EgressInit(r.Mark|Epoch<<20, behind.Bytes(d.T))
+	number := d.EnterHost(r.Mark|Epoch<<20, behind.AtGateway().Bytes(d.T))
+	return d.LeaveHost(number, 0, behind.Bytes(d.T))
 }
 
 // LearnReceived is LearnSent for Ingress and Ingress-Init.
@@ -73,7 +80,9 @@ func (d *Direct) LearnReceived(received, behind Packet) Result {
 	d.T.Helper()
 	r := d.Ingress(0, received.Bytes(d.T))
 	require.Equal(d.T, Next, r.Verdict, r.Reason)
-	return d.IngressInit(r.Mark|Epoch<<20, behind.Bytes(d.T))
+	require.Zero(d.T, r.Mark|r.Stamp, "rules of others match marks")
+	mark := d.ReachOVS(d.Issued(), behind.AtGateway().Bytes(d.T))
+	return d.IngressInit(mark|Epoch<<20, behind.Bytes(d.T))
 }
 
 // Learn teaches the cache both directions of the flow.

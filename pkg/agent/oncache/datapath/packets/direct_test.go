@@ -131,8 +131,12 @@ func TestDirectIngressRefuses(t *testing.T) {
 			d.Learn(d.FromPod(), in)
 			require.Equal(t, "hit", d.Ingress(0, in.Bytes(t)).Reason)
 			tc.apply(&in, &d.World)
+			forgetTickets(&d.World)
 			b := in.Bytes(t)
-			tc.requireStays(t, b, d.Ingress(0, b, optional(tc.skb)...))
+			r := d.Ingress(0x12345678, b, optional(tc.skb)...)
+			require.EqualValues(t, 0x12345678, r.Mark|r.Stamp, "as on the way to any other destination")
+			r.Mark = d.Issued() << 8
+			tc.requireStays(t, b, r)
 		})
 	}
 }
@@ -166,37 +170,41 @@ func optional(f func(*harness.SKB)) (all []func(*harness.SKB)) {
 // TestDirectLearnsNothing lists packets behind Open vSwitch and the host from which nothing may be learned.
 func TestDirectLearnsNothing(t *testing.T) {
 	for _, tc := range []struct {
-		name   string
-		mark   func(uint32) uint32
+		name string
+		// ovs changes the mark of Open vSwitch, host the packet and its mark in the host.
+		ovs    func(uint32) uint32
+		host   uint32
 		packet func(*harness.Packet)
 		world  func(*harness.World)
 		skb    func(*harness.SKB)
 		reason string
 	}{
-		{name: "no epoch", mark: func(m uint32) uint32 { return m }, reason: "not_established"},
-		{name: "epoch of older rules", mark: func(m uint32) uint32 { return m | (harness.Epoch-1)<<20 }, reason: "stale_epoch"},
-		{name: "another ticket", mark: func(m uint32) uint32 { return m ^ 0x100 | harness.Epoch<<20 }, reason: "no_ticket"},
+		{name: "no epoch", ovs: func(m uint32) uint32 { return m & harness.TicketBits }, reason: "not_established"},
+		{name: "epoch of older rules", ovs: func(m uint32) uint32 { return m - 1<<20 }, reason: "stale_epoch"},
+		{name: "no epoch, which a rule of the host sets", ovs: func(m uint32) uint32 { return m & harness.TicketBits }, host: harness.Epoch << 20, reason: "rewritten"},
 		{name: "one router only", packet: func(p *harness.Packet) { p.TTL++ }, reason: "rewritten"},
 		{name: "three routers", packet: func(p *harness.Packet) { p.TTL-- }, reason: "rewritten"},
 		{name: "masqueraded", packet: func(p *harness.Packet) { p.Src = harness.NodeIP }, reason: "rewritten"},
 		{name: "DSCP changed", packet: func(p *harness.Packet) { p.ToS = 0x20 }, reason: "rewritten"},
-		{name: "the host has marked it", mark: func(m uint32) uint32 { return m | 1<<14 | harness.Epoch<<20 }, reason: "rewritten"},
+		{name: "another packet of the flow", packet: func(p *harness.Packet) { p.ID++ }, reason: "no_ticket"},
+		{name: "the host has marked it", host: 1 << 14, reason: "rewritten"},
+		{name: "Antrea's flows or rules have marked it", host: 1 << 31, reason: "rewritten"},
 		{name: "the host has given it a priority", skb: func(s *harness.SKB) { s.Priority = 7 }, reason: "rewritten"},
 		{name: "leaves with another MAC address", packet: func(p *harness.Packet) { p.SrcMAC = harness.GatewayMAC }, reason: "template"},
-		{name: "Node has moved behind the tunnel", world: func(w *harness.World) { w.SetNode(harness.PeerSlot, harness.PeerIP) }, reason: "no_ticket"},
-		{name: "Pod network withdrawn", world: func(w *harness.World) { require.NoError(w.T, w.RemovePodNetwork(harness.PeerCIDR)) }, reason: "no_ticket"},
-		{name: "switched off with a ticket under way", world: func(w *harness.World) { w.SetMode(datapath.ModeOff) }, reason: "off"},
+		{name: "Node has moved behind the tunnel", world: func(w *harness.World) { w.SetNode(harness.PeerSlot, harness.PeerIP) }},
+		{name: "Pod network withdrawn", world: func(w *harness.World) { require.NoError(w.T, w.RemovePodNetwork(harness.PeerCIDR)) }},
+		{name: "switched off in the host", world: func(w *harness.World) { w.SetMode(datapath.ModeOff) }, reason: "off"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			d := harness.NewDirectWorld(t, false)
 			out := d.FromPod()
-			mark := d.Egress(0, out.Bytes(t)).Mark
-			if tc.mark != nil {
-				mark = tc.mark(mark)
-			} else {
-				mark |= harness.Epoch << 20
+			mark := d.Egress(0, out.Bytes(t)).Mark | harness.Epoch<<20
+			if tc.ovs != nil {
+				mark = tc.ovs(mark)
 			}
 			behind := out.OnTheWire()
+			number := d.EnterHost(mark, behind.AtGateway().Bytes(t))
+			require.NotZero(t, number)
 			if tc.packet != nil {
 				tc.packet(&behind)
 			}
@@ -204,13 +212,8 @@ func TestDirectLearnsNothing(t *testing.T) {
 				tc.world(&d.World)
 			}
 			b := behind.Bytes(t)
-			r := d.EgressInit(mark, b, optional(tc.skb)...)
-			if tc.reason == "no_ticket" {
-				require.NotEqual(t, "learned", r.Reason)
-			} else {
-				require.Equal(t, tc.reason, r.Reason)
-			}
-			require.Empty(t, cmp.Diff(b, r.Packet))
+			r := d.LeaveHost(number, tc.host, b, optional(tc.skb)...)
+			require.Equal(t, harness.Result{Verdict: harness.Next, Mark: tc.host, Packet: b, Reason: tc.reason}, r)
 			require.Empty(t, d.Entries())
 		})
 	}
@@ -228,8 +231,8 @@ func TestDirectPriority(t *testing.T) {
 					d := harness.NewDirectWorld(t, six)
 					out := d.FromPod()
 					out.ToS = tos
-					mark := d.Egress(0, out.Bytes(t)).Mark | harness.Epoch<<20
-					r := d.EgressInit(mark, out.OnTheWire().Bytes(t), func(s *harness.SKB) { s.Priority = priority })
+					number := d.EnterHost(d.Egress(0, out.Bytes(t)).Mark|harness.Epoch<<20, out.OnTheWire().AtGateway().Bytes(t))
+					r := d.LeaveHost(number, 0, out.OnTheWire().Bytes(t), func(s *harness.SKB) { s.Priority = priority })
 					want := "rewritten"
 					if priority == forwarded {
 						want = "learned"
@@ -273,6 +276,8 @@ func TestDirectAndTunnelAreApart(t *testing.T) {
 		other.SrcPort++
 		mark := d.Egress(0, other.Bytes(t)).Mark | harness.Epoch<<20
 		require.NotEqual(t, "learned", d.EgressInit(mark, other.OnTheWire().Bytes(t)).Reason)
+		require.Zero(t, d.EnterHost(mark, other.OnTheWire().AtGateway().Bytes(t)))
+		require.Empty(t, d.LeaveHost(mark>>8&0x3f|mark>>16&0xf<<6, 0, other.OnTheWire().Bytes(t)).Reason)
 	})
 }
 
@@ -309,7 +314,8 @@ func TestDirectPadded(t *testing.T) {
 					out.UDP, in.UDP, in.Payload = udp, udp, payload
 					pad := func(p harness.Packet) []byte { b := p.Bytes(t); return append(b, make([]byte, length-len(b))...) }
 					require.Equal(t, "learned", d.LearnSent(out, out.OnTheWire()).Reason)
-					mark := d.Ingress(0, pad(in)).Mark
+					d.Ingress(0, pad(in))
+					mark := d.ReachOVS(d.Issued(), in.Arrived().AtGateway().Bytes(t))
 					require.Equal(t, "learned", d.IngressInit(mark|harness.Epoch<<20, in.Arrived().Bytes(t)).Reason)
 					d.KeepLeases()
 					r := d.Ingress(0, pad(in))
@@ -349,40 +355,58 @@ func TestDirectService(t *testing.T) {
 	}
 }
 
-// TestDirectPassesTheGateway: on its way through the host, a Pod's packet keeps its ticket and its epoch at the gateway's interface, if it
-// goes to a Node that is reached directly. Others lose both, so no other program of the host sees them.
-func TestDirectPassesTheGateway(t *testing.T) {
+// TestDirectPassesTheHost: only a Pod's packet to a Node that is reached directly enters the host with the number of its ticket. Whatever the
+// host does to marks and numbers, a packet teaches only by its own ticket.
+func TestDirectPassesTheHost(t *testing.T) {
 	for _, six := range []bool{false, true} {
 		t.Run(fmt.Sprintf("IPv6=%v", six), func(t *testing.T) {
 			d := harness.NewDirectWorld(t, six)
 			g := d.AddGateway()
 			out := d.FromPod()
-			ticket := d.Egress(0, out.Bytes(t)).Mark
-			passed := out.BehindOVS(harness.GatewayMAC, harness.GatewayMAC).Bytes(t)
+			behind := out.OnTheWire()
+			passed := behind.AtGateway().Bytes(t)
 			const foreign = 1 << 31
-			r := g.IngressInit(ticket|harness.Epoch<<20|foreign, passed)
-			require.Equal(t, harness.Result{Verdict: harness.Next, Mark: ticket | harness.Epoch<<20 | foreign, Packet: passed}, r)
-			require.EqualValues(t, foreign, g.IngressInit(harness.Epoch<<20|foreign, passed).Mark, "no ticket")
-			elsewhere := out
+			mark := d.Egress(0, out.Bytes(t)).Mark | harness.Epoch<<20 | foreign
+			require.Zero(t, d.EnterHost(mark&^harness.TicketBits, passed), "no ticket")
+			require.Zero(t, d.EnterHost(mark^0x100, passed), "another ticket")
+			elsewhere := behind.AtGateway()
 			elsewhere.Dst = map[bool]netip.Addr{false: netip.MustParseAddr("203.0.113.10"), true: netip.MustParseAddr("2001:db8::1")}[six]
-			require.Equal(t, "learned", d.EgressInit(ticket|harness.Epoch<<20, out.OnTheWire().Bytes(t)).Reason)
-			require.Zero(t, g.IngressInit(ticket|harness.Epoch<<20, elsewhere.Bytes(t)).Mark, "to another destination")
+			require.Zero(t, d.EnterHost(mark, elsewhere.Bytes(t)), "to another destination")
+			d.SetMode(datapath.ModeOff)
+			require.Zero(t, d.EnterHost(mark, passed), "switched off")
+			d.SetMode(datapath.ModeEnforce)
+			forgetTickets(&d.World)
+			mark = d.Egress(0, out.Bytes(t)).Mark | harness.Epoch<<20
+			number := d.EnterHost(mark, passed)
+			require.NotZero(t, number)
+			require.Equal(t, "no_ticket", d.LeaveHost(number^1, 0, behind.Bytes(t)).Reason, "another number")
+			require.Empty(t, d.LeaveHost(0, 0, behind.Bytes(t)).Reason, "no number")
+			require.Empty(t, d.LeaveHost(0xffff, 0, behind.Bytes(t)).Reason, "too great a number")
+			require.NotEqual(t, "learned", d.EgressInit(mark, behind.Bytes(t)).Reason, "a mark that the host has given")
+			forgetTickets(&d.World)
+			other := out
+			other.Seq, other.ID = other.Seq+1, other.ID+1
+			require.NotZero(t, d.Egress(0, other.Bytes(t)).Mark)
+			require.Equal(t, "not_established", d.LeaveHost(number, 0, other.OnTheWire().Bytes(t)).Reason, "it has not come from Open vSwitch")
+			require.Empty(t, d.Entries())
+			forgetTickets(&d.World)
+			require.Equal(t, "learned", d.LearnSent(out, behind).Reason)
 
 			// The host's own packet, which Open vSwitch has sent back to the host.
 			sent := g.FromHost()
-			ticket = g.Egress(0, sent.Bytes(t)).Mark
-			require.NotZero(t, ticket&harness.TicketBits)
-			require.Zero(t, g.IngressInit(ticket|harness.Epoch<<20, sent.Bytes(t)).Mark)
+			require.Zero(t, d.EnterHost(g.Egress(0, sent.Bytes(t)).Mark|harness.Epoch<<20, sent.Bytes(t)))
 
-			// Behind Ingress, the gateway's Egress replaces the stamp and leaves the ticket.
 			in := d.ToPod()
-			ticket = d.Ingress(0, in.Bytes(t)).Mark
-			require.NotZero(t, ticket&harness.TicketBits)
-			routed := in.BehindOVS(harness.GatewayMAC, harness.PodMAC).Bytes(t)
-			r = g.Egress(ticket, routed)
+			d.Ingress(0, in.Bytes(t))
+			number = d.Issued()
+			arrived := in.Arrived().AtGateway().Bytes(t)
+			r := d.RunWithTCIndex(d.Programs.OncacheGatewayEgress, g.If, number, foreign, arrived)
 			require.Equal(t, "not_remote", r.Reason)
-			require.Equal(t, ticket, r.Mark)
-			require.Equal(t, "learned", d.IngressInit(ticket|harness.Epoch<<20, in.Arrived().Bytes(t)).Reason)
+			require.NotZero(t, r.Stamp)
+			require.EqualValues(t, foreign, r.Mark&^harness.TicketBits)
+			require.Zero(t, d.ReachOVS(number^1, arrived)&harness.TicketBits, "no ticket of Ingress")
+			require.Zero(t, d.ReachOVS(0xffff, arrived)&harness.TicketBits)
+			require.Equal(t, "learned", d.IngressInit(r.Mark|harness.Epoch<<20, in.Arrived().Bytes(t)).Reason)
 		})
 	}
 }
@@ -416,13 +440,12 @@ func TestDirectNeighborMoves(t *testing.T) {
 func TestDirectIsConstant(t *testing.T) {
 	d := &harness.Direct{World: *harness.NewWorld(t)}
 	d.ReachDirectly()
-	g := d.AddGateway()
 	out, in := d.FromPod(), d.ToPod()
 	require.Equal(t, harness.Result{Verdict: harness.Next, Packet: in.Bytes(t), Reason: "not_tunnel"}, d.Ingress(0, in.Bytes(t)))
 	ticket := d.Egress(0, out.Bytes(t)).Mark
 	require.NotZero(t, ticket&harness.TicketBits, "the Node may be behind the tunnel")
-	require.Zero(t, g.IngressInit(ticket|harness.Epoch<<20, out.BehindOVS(harness.GatewayMAC, harness.GatewayMAC).Bytes(t)).Mark)
-	require.NotEqual(t, "learned", d.LearnSent(out, out.OnTheWire()).Reason)
+	require.Zero(t, d.EnterHost(ticket|harness.Epoch<<20, out.OnTheWire().AtGateway().Bytes(t)))
+	require.Empty(t, d.LeaveHost(ticket>>8&0x3f|ticket>>16&0xf<<6, 0, out.OnTheWire().Bytes(t)).Reason)
 	require.Empty(t, d.Entries())
 }
 

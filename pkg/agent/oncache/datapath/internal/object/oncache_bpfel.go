@@ -300,7 +300,8 @@ type BpfOncTicket struct {
 	Other    uint64
 	Lost     uint16
 	Vain     uint16
-	Known    uint32
+	Known    uint16
+	Epoch    uint16
 }
 
 type BpfOncTranslation struct {

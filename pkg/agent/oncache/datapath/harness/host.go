@@ -1,0 +1,94 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
+)
+
+// Packets that the host forwards have the number of their ticket in skb->tc_index, which BPF_PROG_TEST_RUN neither takes nor returns.
+
+// withTCIndex returns a program that moves a number from the first word of skb->cb to skb->tc_index, and then is prog.
+func withTCIndex(t testing.TB, prog *ebpf.Program) *ebpf.Program {
+	t.Helper()
+	next, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.ProgramArray, KeySize: 4, ValueSize: 4, MaxEntries: 1})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, next.Close()) })
+	require.NoError(t, next.Put(uint32(0), uint32(prog.FD())))
+	cb, index := int16(unsafe.Offsetof(SKB{}.CB)), int16(unsafe.Offsetof(SKB{}.TCIndex))
+	first, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "GPL", Instructions: asm.Instructions{
+		asm.LoadMem(asm.R2, asm.R1, cb, asm.Word),
+		asm.StoreMem(asm.R1, index, asm.R2, asm.Word),
+		asm.LoadMapPtr(asm.R2, next.FD()),
+		asm.Mov.Imm(asm.R3, 0),
+		asm.FnTailCall.Call(),
+		asm.Mov.Imm(asm.R0, 0),
+		asm.Return(),
+	}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, first.Close()) })
+	return first
+}
+
+// RunWithTCIndex is Run for a packet with this number in skb->tc_index.
+func (w *World) RunWithTCIndex(prog *ebpf.Program, ifindex int, number, mark uint32, packet []byte, tweak ...func(*SKB)) Result {
+	w.T.Helper()
+	return w.Run(withTCIndex(w.T, prog), ifindex, mark, packet, append(tweak, func(s *SKB) { s.CB[0] = number })...)
+}
+
+// EnterHost passes a packet with the mark of Open vSwitch through the gateway's Ingress-Init, and returns the number with which it continues
+// through the host, 0 for none. Its mark then has no bit of ours.
+func (d *Direct) EnterHost(mark uint32, packet []byte) (number uint32) {
+	d.T.Helper()
+	r := d.Run(d.Programs.OncacheGatewayIngressInit, d.UplinkIf, mark, packet)
+	require.Equal(d.T, Next, r.Verdict)
+	require.Equal(d.T, packet, r.Packet)
+	require.Equal(d.T, mark&^OwnBits, r.Mark, "rules of others match marks")
+	if mark&TicketBits == 0 || r.Reason != "" {
+		return 0 // counted as a packet to the host
+	}
+	number = mark>>8&0x3f | mark>>16&0xf<<6
+	require.Equal(d.T, uint16(mark>>20&0x3ff), d.ticket(number).Epoch)
+	return number
+}
+
+// LeaveHost passes a packet that the host forwards with this number through Egress-Init.
+func (d *Direct) LeaveHost(number, mark uint32, packet []byte, tweak ...func(*SKB)) Result {
+	d.T.Helper()
+	return d.RunWithTCIndex(d.Programs.OncacheEgressInit, d.UplinkIf, number, mark, packet, tweak...)
+}
+
+// ReachOVS passes a packet that the host forwards with this number through the gateway's Egress, and returns the mark with which it enters
+// Open vSwitch.
+func (d *Direct) ReachOVS(number uint32, packet []byte) (mark uint32) {
+	d.T.Helper()
+	r := d.RunWithTCIndex(d.Programs.OncacheGatewayEgress, d.UplinkIf, number, 0, packet)
+	require.Equal(d.T, Next, r.Verdict)
+	return r.Mark
+}
+
+// Issued returns the number of the ticket that Ingress has issued and that no program has redeemed, or 0.
+func (d *Direct) Issued() (number uint32) {
+	d.T.Helper()
+	for slot := range d.Maps.Tickets.MaxEntries() {
+		if t := d.ticket(slot); t.Issued > 1 && t.Program == uint32(object.BpfOncProgramONC_INGRESS) {
+			require.Zero(d.T, number, "two tickets")
+			number = slot
+		}
+	}
+	return number
+}
+
+func (w *World) ticket(number uint32) (t object.BpfOncTicket) {
+	w.T.Helper()
+	require.NoError(w.T, w.Maps.Tickets.Lookup(number, &t))
+	return t
+}
