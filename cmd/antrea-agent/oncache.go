@@ -111,6 +111,7 @@ func newManager(o *options, n *node, pods *podfeed.Feed) (*oncache.Manager, erro
 		Rewrite:           o.config.ONCache.RewritesPackets(),
 		RewritePort:       uint16(o.config.ONCache.RewritePort),
 		Openings:          o.config.ONCache.Openings,
+		Direct:            o.cachesDirect(),
 		Mirrored:          func() (func(string) bool, error) { return oncache.Mirrored(n.bridge, config.DefaultTunPortName) },
 		DatapathExists:    datapathExists(o.config.OVSDatapathType),
 		ConntrackZoneIPv4: openflow.ConntrackZoneIPv4, ConntrackZoneIPv6: openflow.ConntrackZoneIPv6,
@@ -145,6 +146,7 @@ func formerCacheOf(o *options) round.FormerCache {
 		former.Agrees = func(epochs map[netip.Addr]uint16) (bool, error) {
 			return datapath.Agrees(datapath.Options{
 				PinPath: oncache.DefaultPinPath, MaxFlows: o.config.ONCache.MaxFlows, Rewrite: o.config.ONCache.RewritesPackets(), Openings: o.config.ONCache.Openings,
+				Direct: o.cachesDirect(),
 			}, epochs)
 		}
 	}

@@ -116,6 +116,11 @@ func (o *options) protectsNode() bool {
 	return o.gates.Enabled(features.NodeNetworkPolicy) && o.gates.Enabled(features.AntreaPolicy)
 }
 
+// cachesDirect reports whether the cache also has flows to Nodes that are reached without the tunnel.
+func (o *options) cachesDirect() bool {
+	return o.config.ONCache.Direct && o.config.TrafficEncapMode != agentconfig.EncapModeEncap && !o.encrypts()
+}
+
 // rewritePort returns the port of packets that are rewritten instead of encapsulated, 0 without the gate. The rules that keep Pods out of it are
 // also there on Nodes that encapsulate: their Pods could send to Nodes that restore.
 func (o *options) rewritePort() uint16 {

@@ -80,7 +80,7 @@ func testOneConnectionEnd(t *testing.T, s *suite, port uint16, c connectionEnd) 
 	f := s.flow("TCP", port, sinkPort)
 	sink := startSink(t, s.server.Space)
 	var wire *cluster.Process
-	if !s.isWithin(f) { // a capture at a Pod's device would keep the Pod on Open vSwitch
+	if !s.isWithin(f) && !s.directHits { // a capture at the device of a Pod, or at the gateway, would keep them on Open vSwitch
 		wire = startServer(t, s.node1.Space, "capture", "--device="+s.tunnelDevice(), "--outgoing", "--proto=tcp",
 			fmt.Sprintf("--source-port=%d", f.client.Port()))
 	}

@@ -119,12 +119,12 @@ func testDatagramsInOneDirection(t *testing.T, s *suite) {
 	// Entries of a UDP connection younger than two seconds are renewed more often.
 	const young = 1200
 	sent, received := carried(young)
-	slowSent, _ := devicePackets(t, s.node1, s.tunnelDevice())
-	_, slowReceived := devicePackets(t, s.node2, s.tunnelDevice())
+	slowSent, _ := s.slowPackets(t, s.node1)
+	_, slowReceived := s.slowPackets(t, s.node2)
 	const count = 1000
 	moreSent, moreReceived := carried(max(sent, received) + count)
-	allSlowSent, _ := devicePackets(t, s.node1, s.tunnelDevice())
-	_, allSlowReceived := devicePackets(t, s.node2, s.tunnelDevice())
+	allSlowSent, _ := s.slowPackets(t, s.node1)
+	_, allSlowReceived := s.slowPackets(t, s.node2)
 	require.LessOrEqual(t, float64(allSlowSent-slowSent), (1-leastFast)*float64(moreSent-sent))
 	require.LessOrEqual(t, float64(allSlowReceived-slowReceived), (1-leastFast)*float64(moreReceived-received))
 	stop[report.Ping](t, ping)
@@ -150,7 +150,7 @@ func (s *suite) measure(t *testing.T) *measurement {
 	t.Helper()
 	m := &measurement{s: s, sent: map[*cluster.Node]uint64{}, received: map[*cluster.Node]uint64{}}
 	for _, n := range s.Nodes {
-		m.sent[n], m.received[n] = devicePackets(t, n, s.tunnelDevice())
+		m.sent[n], m.received[n] = s.slowPackets(t, n)
 	}
 	m.missed = missedPackets(t, s.node1)
 	return m
@@ -181,7 +181,7 @@ func (m *measurement) fast(t *testing.T, f flow) error {
 		if err != nil {
 			return err
 		}
-		sent, received := devicePackets(t, n, m.s.tunnelDevice())
+		sent, received := m.s.slowPackets(t, n)
 		wrong = append(wrong, m.share(t, fmt.Sprintf("%s sent of %s", n.Name, f), e.egress.Packets, sent-m.sent[n]),
 			m.share(t, fmt.Sprintf("%s received of %s", n.Name, f), e.ingress.Packets, received-m.received[n]))
 	}

@@ -190,7 +190,7 @@ func (s *suite) waitFast(t *testing.T, flows ...flow) {
 // waitFastIfGate waits for the fast path where there is one.
 func (s *suite) waitFastIfGate(t *testing.T, f flow) {
 	t.Helper()
-	if s.oncache && (s.mode == "" || s.isWithin(f)) { // without the tunnel there are no hits between Nodes
+	if s.oncache && (s.mode == "" || s.directHits || s.isWithin(f)) {
 		s.waitFast(t, f)
 	}
 }
@@ -201,6 +201,16 @@ func (s *suite) tunnelDevice() string {
 		return "vxlan_sys_4789"
 	}
 	return "genev_sys_6081"
+}
+
+// slowPackets returns the packets between Nodes that Open vSwitch of a Node has sent and received, and the cache has not.
+func (s *suite) slowPackets(t *testing.T, n *cluster.Node) (sent, received uint64) {
+	t.Helper()
+	if !s.directHits {
+		return devicePackets(t, n, s.tunnelDevice())
+	}
+	received, sent = devicePackets(t, n, "antrea-gw0") // as the host counts, which forwards them
+	return sent, received
 }
 
 // devicePackets returns the packets that a device of a Node has sent and received.

@@ -32,16 +32,8 @@ func (s *suite) setTrafficMode(t *testing.T, mode string, nodes ...*cluster.Node
 
 // testModeChanges changes from each mode to all others under traffic: connections that were opened in any of them continue, directly and through
 // Services, and packets travel as the mode says. Without encryption, packets also arrive while the two Nodes have different modes.
-//
-// The hosts treat what they forward as with kube-proxy and docker: they drop what no rule accepts, and before that what does not fit into the connection
-// that they know.
 func testModeChanges(t *testing.T, s *suite) {
-	for _, n := range s.Nodes {
-		succeeds(t, n.Space, "iptables", "-P", "FORWARD", "DROP")
-		succeeds(t, n.Space, "iptables", "-I", "FORWARD", "-m", "conntrack", "--ctstate", "INVALID", "-j", "DROP")
-		defer succeeds(t, n.Space, "iptables", "-P", "FORWARD", "ACCEPT")
-		defer succeeds(t, n.Space, "iptables", "-D", "FORWARD", "-m", "conntrack", "--ctstate", "INVALID", "-j", "DROP")
-	}
+	dropInvalid(t, s.Nodes...)
 	now := wireGuardMode
 	for _, changes := range [][]string{{"encap", "noEncap"}, {"encap", wireGuardMode, "hybrid", "encap"}, {"noEncap", wireGuardMode}} {
 		r := s.startStream(t) // which opens connections in the present mode

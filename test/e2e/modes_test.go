@@ -45,11 +45,12 @@ func newModeSuite(t *testing.T, mode string, oncache bool, change ...func(*clust
 				conf["trafficEncryptionMode"] = mode
 			} else {
 				conf["trafficEncapMode"] = mode
+				conf["oncache"].(map[string]any)["direct"] = true
 			}
 			conf["antreaProxy"] = map[string]any{"proxyAll": true}
 		}
 	})...)
-	s.mode = mode
+	s.mode, s.directHits = mode, oncache && mode != wireGuardMode
 	return s
 }
 
@@ -64,6 +65,7 @@ func testNoEncapSuite(t *testing.T, oncache bool) {
 		area{"NoSNAT", testNoSNAT},
 		area{"NoEgress", testNoEgress},
 	)
+	s.runDirectHits(t)
 	s.useIPv6(t)
 	s.run(t, area{"WayIPv6", testDirectWay}, area{"ConnectivityIPv6", testConnectivity}, area{"PolicyAcrossNodesIPv6", testPolicyAcrossNodes})
 	s.run(t, area{"Cleanup", testCleanup}) // last: it leaves no cluster
@@ -77,23 +79,48 @@ func testHybridSuite(t *testing.T, oncache bool) {
 		area{"PolicyAcrossNodes", testPolicyAcrossNodes},
 		area{"MovingNode", testMovingNode},
 	)
+	s.runDirectHits(t)
 }
 
-// testDirectWay: no packet between Pods of the two Nodes is in the tunnel, and with the gate on the cache says why it has no hits between them.
+// testDirectWay: no packet between Pods of the two Nodes is in the tunnel, hits included. Without oncache.direct the cache has none between the
+// Nodes, and says why.
 func testDirectWay(t *testing.T, s *suite) {
 	s.requireWay(t, true, func() { s.requireConnectivity(t, s.client.Space, s.far.Space, s.far.IP) })
 	if !s.oncache {
 		return
 	}
+	s.requireWay(t, true, func() {
+		r := s.startStream(t)
+		r.waitFastIfGate(t)
+		r.end(t, 0)
+	})
+	s.requireReach(t, "")
+	set := func(direct bool) {
+		s.configureONCache(t, func(oncache map[string]any) { oncache["direct"] = direct })
+		s.directHits = direct
+	}
+	set(false)
+	defer set(true)
+	s.requireWay(t, true, func() { s.requireConnectivity(t, s.client.Space, s.far.Space, s.far.IP) })
+	s.requireReach(t, "reached without the tunnel (direct)")
 	for _, n := range s.Nodes {
 		status := oncacheStatus(t, n)
-		require.Zero(t, status.Nodes)
-		require.Equal(t, 1, status.NodesOnOVS)
 		require.Equal(t, status.Egress.Hits, status.Egress.LocalHits)
 		require.Zero(t, status.Ingress.Hits)
-		for _, info := range askAgent[[]api.NodeInfo](t, n, "/oncache?view=nodes") {
-			require.Equal(t, "reached without the tunnel (direct)", info.OnOVS)
-		}
+	}
+}
+
+// requireReach requires that antctl says of each Node how it reaches the other, and why it has no hits, if so.
+func (s *suite) requireReach(t *testing.T, onOVS string) {
+	t.Helper()
+	for _, n := range s.Nodes[:2] {
+		eventuallyWithin(t, execTimeout, "the cache of "+n.Name+" to know the other Node", func() error {
+			status, infos := oncacheStatus(t, n), antctl[[]api.NodeInfo](t, n, "get", "oncache", "nodes")
+			if (status.Nodes == 1 && status.NodesOnOVS == 0) != (onOVS == "") || len(infos) != 1 || infos[0].Reach != "direct" || infos[0].OnOVS != onOVS {
+				return notYet(fmt.Sprintf("%+v, %+v", status, infos))
+			}
+			return nil
+		})
 	}
 }
 
@@ -228,11 +255,13 @@ func testMovingNode(t *testing.T, s *suite) {
 	for range 2 {
 		move(near, far, router)
 		r.requireFlowing(t)
+		r.waitFastIfGate(t)
 		s.requireWay(t, false, pings)
 		requireOwnRoutes(t, s.node1, s.node2.PodCIDR, "dev antrea-gw0")
 		requireOwnRoutes(t, s.node2, s.node1.PodCIDR, "dev antrea-gw0")
 		move(far, near, cluster.FabricGateway)
 		r.requireFlowing(t)
+		r.waitFastIfGate(t)
 		s.requireWay(t, true, pings)
 		requireOwnRoutes(t, s.node1, s.node2.PodCIDR, "via "+near.String())
 		requireOwnRoutes(t, s.node2, s.node1.PodCIDR, "via "+s.node1.IP.String())

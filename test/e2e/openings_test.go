@@ -60,11 +60,7 @@ func testOpenings(t *testing.T, s *suite) {
 // setOpenings restarts all agents with openings, or without.
 func (s *suite) setOpenings(t *testing.T, on bool) {
 	t.Helper()
-	for _, n := range s.Nodes {
-		require.NoError(t, n.WriteAgentConfig(func(conf map[string]any) { conf["oncache"].(map[string]any)["openings"] = on }))
-	}
-	s.restartAgents(t)
-	s.waitRoundsComplete(t)
+	s.configureONCache(t, func(oncache map[string]any) { oncache["openings"] = on })
 	eventuallyWithin(t, execTimeout, "the caches of all Nodes", func() error {
 		for _, n := range s.Nodes {
 			if status := oncacheStatus(t, n); (status.Openings != nil) != on {

@@ -33,6 +33,8 @@ type suite struct {
 	oncache bool
 	// mode is the traffic mode, empty for encap.
 	mode string
+	// directHits is set if the cache also has flows to Nodes that are reached without the tunnel.
+	directHits bool
 	// rewrites is set if hits are rewritten instead of encapsulated.
 	rewrites bool
 	// ipv6 is set when tests use IPv6 addresses: the fields IP of Pods and Nodes. See useIPv6.
@@ -68,14 +70,20 @@ func rewriteTunnel(o *cluster.Options) {
 	}
 }
 
-// startRewriting restarts all agents. From then on hits are rewritten.
-func (s *suite) startRewriting(t *testing.T) {
+// configureONCache changes the section oncache of all agents, and restarts them.
+func (s *suite) configureONCache(t *testing.T, change func(oncache map[string]any)) {
 	t.Helper()
 	for _, n := range s.Nodes {
-		require.NoError(t, n.WriteAgentConfig(func(conf map[string]any) { setTunnel(conf, "rewrite") }))
+		require.NoError(t, n.WriteAgentConfig(func(conf map[string]any) { change(conf["oncache"].(map[string]any)) }))
 	}
 	s.restartAgents(t)
 	s.waitRoundsComplete(t)
+}
+
+// startRewriting restarts all agents. From then on hits are rewritten.
+func (s *suite) startRewriting(t *testing.T) {
+	t.Helper()
+	s.configureONCache(t, func(oncache map[string]any) { oncache["tunnel"] = "rewrite" })
 	s.rewrites = true
 }
 

@@ -117,6 +117,8 @@ type ONCacheConfig struct {
 	RewritePort int32 `yaml:"rewritePort,omitempty" json:"rewritePort,omitempty"`
 	// Openings also learns how Open vSwitch treats new TCP connections between Pods of two Nodes. So far this is only counted. Default false.
 	Openings bool `yaml:"openings,omitempty" json:"openings,omitempty"`
+	// Direct also accelerates packets to and from Nodes that trafficEncapMode noEncap or hybrid reaches without the tunnel. Default false.
+	Direct bool `yaml:"direct,omitempty" json:"direct,omitempty"`
 	// MaxFlows is the number of entries in each of the two flow maps; the least recently used make room. Default 1048576.
 	MaxFlows uint32 `yaml:"maxFlows,omitempty" json:"maxFlows,omitempty"`
 	// LeaseSeconds is the time for which a direction of a flow may use the fast path before one of its packets goes through Open vSwitch

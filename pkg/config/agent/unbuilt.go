@@ -92,6 +92,9 @@ func (c *AgentConfig) WithoutEffect(gates featuregate.FeatureGate) []string {
 	case c.HostNetworkAcceleration.Enable:
 		lines = append(lines, "hostNetworkAcceleration.enable: this version does not have the feature")
 	}
+	if c.ONCache.Direct && (c.TrafficEncapMode == EncapModeEncap || c.TrafficEncryptionMode != EncryptionNone) {
+		lines = append(lines, "oncache.direct: true is for trafficEncapMode noEncap and hybrid")
+	}
 	if c.TrafficEncapMode != EncapModeEncap && gates.Enabled(features.Egress) {
 		lines = append(lines, "featureGates.Egress: Egresses need trafficEncapMode encap, without it Pods keep their Node's address outside")
 	}

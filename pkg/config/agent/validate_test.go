@@ -135,7 +135,7 @@ func TestValidateRefuses(t *testing.T) {
 func TestSettingsWithoutEffect(t *testing.T) {
 	c, err := validate("featureGates: {NodePortLocal: false, Multicast: false}\nflowExporter: {enable: true}\nnodePortLocal: {enable: true}\n" +
 		"multicast: {enable: true}\nmulticluster: {enableGateway: true}\nsecondaryNetwork: {ovsBridges: [{bridgeName: br-ext}]}\n" +
-		"hostNetworkAcceleration: {enable: true}")
+		"hostNetworkAcceleration: {enable: true}\noncache: {direct: true}")
 	require.NoError(t, err, "Antrea accepts all of this")
 	gates, err := features.New(c.FeatureGates)
 	require.NoError(t, err)
@@ -146,9 +146,10 @@ func TestSettingsWithoutEffect(t *testing.T) {
 		"multicast.enable needs the feature gate Multicast",
 		"secondaryNetwork.ovsBridges needs the feature gate SecondaryNetwork",
 		"hostNetworkAcceleration.enable: true is for trafficEncapMode noEncap and hybrid",
+		"oncache.direct: true is for trafficEncapMode noEncap and hybrid",
 	}, c.WithoutEffect(gates))
 
-	c, err = validate("trafficEncapMode: noEncap\nhostNetworkAcceleration: {enable: true}")
+	c, err = validate("trafficEncapMode: noEncap\nhostNetworkAcceleration: {enable: true}\noncache: {direct: true}")
 	require.NoError(t, err)
 	gates, err = features.New(nil)
 	require.NoError(t, err)

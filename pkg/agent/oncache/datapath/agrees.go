@@ -32,7 +32,7 @@ func Agrees(opts Options, written map[netip.Addr]uint16) (agree bool, err error)
 		return false, nil
 	}
 	err = withPinned(pins[0], func(control []object.BpfOncControl) {
-		agree = Mode(atomic.LoadUint32(&control[0].Mode)) == ModeEnforce
+		agree = Mode(atomic.LoadUint32(&control[0].Mode)) == ModeEnforce && (opts.Direct || control[0].Direct == 0)
 	})
 	if err != nil || !agree {
 		return false, err

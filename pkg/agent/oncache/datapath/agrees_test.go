@@ -38,6 +38,13 @@ func TestAgrees(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, agree, "maps of programs that rewrite nothing")
 
+	w.Control().Direct = 1
+	require.False(t, agrees(maxFlows, written), "hits to Nodes that the next agent does not reach without the tunnel")
+	agree, err = datapath.Agrees(datapath.Options{PinPath: w.PinPath, MaxFlows: maxFlows, Direct: true}, written)
+	require.NoError(t, err)
+	require.True(t, agree)
+	w.Control().Direct = 0
+
 	w.AddGateway()
 	require.False(t, agrees(maxFlows, written), "Open vSwitch has no mark flows for the gateway")
 	written[harness.GatewayIP], written[harness.GatewayIP6] = harness.Epoch, harness.Epoch
