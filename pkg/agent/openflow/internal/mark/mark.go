@@ -29,7 +29,8 @@ const oncacheLocalConnectionMark, oncacheLocalConnectionMask = 0x3, 0xef
 const gatewayConnectionMark, gatewayConnectionMask = 0x2, 0xef
 
 // directAnswerMark, under directAnswerMask, is the ct_mark of a cacheable connection that a Pod of a directly reached Node has opened: from
-// the gateway (2), and nothing else. This Node never translates it.
+// the gateway (2), and nothing else. This Node never translates it. A Node that is reached in another way now keeps its connections, and
+// these keep their marks.
 const directAnswerMark, directAnswerMask = 0x2, 0xff
 
 // MarkClient is the part of Client for ONCache's mark flows. The implementation of the Interceptor calls it.
@@ -183,15 +184,25 @@ func openingMarkFlows(g *pipeline.Generator, mark coherency.Mark) []of.Flow {
 
 // directMarkFlows returns the flows that write the epoch into packets of established connections between the Pod and the gateway, if the Pod
 // has opened them, perhaps through a Service, or the other end has, without one. The flows do not know which addresses are Pods of directly
-// reached Nodes: the programs compare them, and on the gateway remove the epoch of every other packet before the host sees it.
+// reached Nodes: the programs compare them, and on the gateway remove the epoch of every other packet before the host sees it. A Node may be
+// reached in one way when a connection begins, and in the other later. So connections from the tunnel are also marked here, and connections
+// from the gateway in the tunnel.
 func directMarkFlows(g *pipeline.Generator, mark coherency.Mark) (flows []of.Flow) {
 	load := of.LoadField{Field: pipeline.ONCacheEpochField.Field, Range: pipeline.ONCacheEpochField.Bits, Value: uint64(mark.Epoch)}
-	egress := pipeline.Matches(of.InPort(mark.OFPort), pipeline.FromPod.Match(), pipeline.ToGateway.Match())
-	ingress := pipeline.Matches(pipeline.FromGateway.Match(), pipeline.OutputToPort.Match(), pipeline.TargetOFPortField.Is(mark.OFPort).Match())
+	out := pipeline.Matches(of.InPort(mark.OFPort), pipeline.FromPod.Match())
+	in := pipeline.Matches(pipeline.OutputToPort.Match(), pipeline.TargetOFPortField.Is(mark.OFPort).Match())
+	begun, answer := of.CTMark(oncacheConnectionMark, oncacheConnectionMask), of.CTMark(directAnswerMark, directAnswerMask)
 	for _, f := range g.Families() {
-		for _, opened := range []of.Match{of.CTMark(oncacheLocalConnectionMark, oncacheLocalConnectionMask), of.CTMark(directAnswerMark, directAnswerMask)} {
-			for _, way := range [][]of.Match{egress, ingress} {
-				match := append(slices.Clone(way), f.EthType, of.CTState("-new+est-rel-inv+trk"), opened)
+		for _, way := range []struct {
+			ends   []of.Match
+			beyond of.Match
+			opened []of.Match
+		}{
+			{out, pipeline.ToGateway.Match(), []of.Match{begun, answer}}, {in, pipeline.FromGateway.Match(), []of.Match{begun, answer}},
+			{out, pipeline.ToTunnel.Match(), []of.Match{answer}}, {in, pipeline.FromTunnel.Match(), []of.Match{answer}},
+		} {
+			for _, opened := range way.opened {
+				match := append(slices.Clone(way.ends), way.beyond, f.EthType, of.CTState("-new+est-rel-inv+trk"), opened)
 				flows = append(flows, g.Flow(pipeline.CookieONCache, pipeline.TableONCacheMark, pipeline.PriorityNormal, match,
 					load, g.ToNext(pipeline.TableONCacheMark)))
 			}
