@@ -140,7 +140,7 @@ static __always_inline enum onc_reason egress_direct(struct __sk_buff *skb, stru
 	__u32 length = skb->len;
 
 	if (!c || !node)
-		return ONC_NO_ENTRY;
+		return ONC_STALE_NODE; /* it is reached in another way now */
 	reason = read_egress(skb, ipv6, &p);
 	if (reason)
 		return reason;

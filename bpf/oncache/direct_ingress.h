@@ -66,7 +66,7 @@ static __always_inline enum onc_reason arrival_condition(struct __sk_buff *skb, 
 	bool own;
 
 	if (!ep || !node || ep->flags & ENDPOINT_GATEWAY)
-		return because(ONC_NO_ENTRY);
+		return because(ONC_STALE_NODE); /* as in egress_direct */
 	/* Read before the generation: a slot that passes to another Pod gets a new generation first. */
 	h->ifindex = *(volatile __u32 *)&ep->ifindex;
 	own = is_hop(skb, node);
@@ -222,6 +222,7 @@ static __noinline int ingress_direct(struct __sk_buff *skb)
 	struct onc_control *c = get_control();
 	enum onc_reason reason = ONC_NOT_TUNNEL;
 
+	forget_number(skb);
 	if (c && c->direct && skb->protocol == ether_type_of(false))
 		reason = arrive4(skb);
 	else if (c && c->direct && skb->protocol == ether_type_of(true))

@@ -214,7 +214,7 @@ static __always_inline enum onc_reason without_tunnel(struct __sk_buff *skb, str
 	if (is_local(&f->v))
 		return ipv6 ? egress_local6(skb, f) : egress_local4(skb, f);
 	if (!has_direct)
-		return because(ONC_NO_ENTRY);
+		return because(ONC_STALE_NODE);
 	return ipv6 ? egress_direct6(skb, f) : egress_direct4(skb, f);
 }
 

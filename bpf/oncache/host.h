@@ -2,8 +2,12 @@
 /* Copyright 2026 The antrea-oncache Authors. */
 /* Tickets of packets that the host forwards between the gateway's interface and the uplink (direct.h). Rules of others in
  * the host's netfilter and routing may match, save or set any bit of a packet's mark. So the mark has none of ours
- * there: skb->tc_index, which forwarding leaves alone, has the ticket's number, and the ticket the epoch. A number that
- * another one has put there leads to a ticket of another packet, or of none. */
+ * there: skb->tc_index, which forwarding leaves alone, has the ticket's number, and the ticket the epoch. Its low bits
+ * are also in skb->tc_index: of two packets of a flow that look alike, one that was decided earlier does not get the
+ * epoch of the other.
+ *
+ * A veth device also leaves skb->tc_index alone, and a Pod may set it by a filter of its own. So it is cleared where
+ * packets come from Pods, from Open vSwitch and from the network. */
 #pragma once
 
 #include <linux/bpf.h>
@@ -14,6 +18,18 @@
 #include "node.h"
 #include "parse.h"
 #include "ticket.h"
+
+#define HOST_EPOCH_SHIFT 10 /* TICKETS numbers come before it */
+#define HOST_EPOCH_MASK 0x3f
+
+_Static_assert(TICKETS == 1 << HOST_EPOCH_SHIFT, "tc_index has 16 bits");
+
+/* forget_number removes a number that no program of ours has put there. */
+static __always_inline void forget_number(struct __sk_buff *skb)
+{
+	if (has_direct && skb->tc_index)
+		skb->tc_index = 0;
+}
 
 /* ticket_at returns the ticket with a number. */
 static __always_inline struct onc_ticket *ticket_at(__u32 slot)
@@ -43,22 +59,31 @@ static __noinline int enters_host(struct __sk_buff *skb, __u32 mark)
 	pod = ep && !(ep->flags & ENDPOINT_GATEWAY);
 	if (pod) {
 		t->epoch = (mark & MARK_EPOCH_MASK) >> MARK_EPOCH_SHIFT;
-		skb->tc_index = ticket_of(mark);
+		skb->tc_index = ticket_of(mark) | (t->epoch & HOST_EPOCH_MASK) << HOST_EPOCH_SHIFT;
 	}
 	__sync_lock_test_and_set(&t->program, ONC_EGRESS);
 	return pod;
 }
 
-/* leaves_host returns the number of the ticket, as in a mark, of a packet that leaves directly, or 0. */
+/* leaves_host returns the number of the ticket of a packet that leaves directly, and the low bits of its epoch, as in a
+ * mark, or 0. */
 static __always_inline __u32 leaves_host(struct __sk_buff *skb)
 {
 	struct onc_control *c = get_control();
-	__u32 slot = skb->tc_index;
+	__u32 number = skb->tc_index;
 
-	if (!c || !c->direct || slot >= TICKETS || direct_peer(skb, false) < 0)
+	if (!c || !c->direct || !(number & (TICKETS - 1)) || direct_peer(skb, false) < 0)
 		return 0;
 	skb->tc_index = 0;
-	return ticket_mark(slot);
+	return ticket_mark(number & (TICKETS - 1)) | (number >> HOST_EPOCH_SHIFT) << MARK_EPOCH_SHIFT;
+}
+
+/* host_mark adds the ticket's epoch to a mark of leaves_host, and returns 0 if it is another one. */
+static __always_inline __u32 host_mark(__u32 mark, __u16 epoch)
+{
+	__u32 whole = (__u32)epoch << MARK_EPOCH_SHIFT;
+
+	return (mark ^ whole) & HOST_EPOCH_MASK << MARK_EPOCH_SHIFT ? 0 : whole;
 }
 
 /* arrives_through_host gives a packet that comes from the uplink to Open vSwitch the ticket of Ingress. */
@@ -67,9 +92,9 @@ static __noinline int arrives_through_host(struct __sk_buff *skb)
 	__u32 slot = skb->tc_index;
 	struct onc_ticket *t = ticket_at(slot);
 
+	skb->tc_index = 0; /* a Pod would see it */
 	if (!t || t->program != ONC_INGRESS)
 		return 0;
-	skb->tc_index = 0;
 	skb->mark = (skb->mark & ~MARK_OURS) | ticket_mark(slot);
 	return 1;
 }

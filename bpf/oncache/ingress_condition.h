@@ -48,7 +48,7 @@ static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, 
 	ep = get_endpoint(f->v.endpoint);
 	node = get_node(f->v.node);
 	if (unlikely(!ep || !node))
-		return because(ONC_NO_ENTRY);
+		return because(ONC_STALE_NODE); /* the entry is of a Node without a tunnel */
 	/* Read before the generation: a slot that passes to another Pod gets a new generation first. */
 	h->ifindex = *(volatile __u32 *)&ep->ifindex;
 	h->gateway = *(volatile __u32 *)&ep->flags & ENDPOINT_GATEWAY;

@@ -8,6 +8,7 @@
 #include "direct.h"
 #include "enter.h"
 #include "flow.h"
+#include "host.h"
 #include "learn.h"
 #include "maps.h"
 #include "node.h"
@@ -84,8 +85,11 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	node = get_node(node_slot);
 	if (!ep || !node)
 		return ONC_NO_ENDPOINT;
-	if (direct)
-		mark = (__u32)t.epoch << MARK_EPOCH_SHIFT;
+	if (direct) {
+		mark = host_mark(mark, t.epoch);
+		if (!mark && t.epoch)
+			return ONC_STALE_EPOCH;
+	}
 	reason = now_valid(&fresh.v, c, t.endpoint, ep, node_slot, node, teaching_mark(&p, mark));
 	if (reason)
 		return reason;

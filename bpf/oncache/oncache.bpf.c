@@ -49,6 +49,7 @@ static __always_inline int egress_verdict(struct __sk_buff *skb, bool gateway, b
  * the index of the host-side device. */
 SEC("tc") int oncache_egress(struct __sk_buff *skb)
 {
+	forget_number(skb);
 	return rewrites ? egress_verdict(skb, false, true) : egress_verdict(skb, false, false);
 }
 
@@ -167,6 +168,7 @@ SEC("tc") int oncache_gateway_ingress_init(struct __sk_buff *skb)
 	struct onc_control *c;
 	__u32 mark = skb->mark;
 
+	forget_number(skb);
 	if (!(mark & MARK_OURS))
 		return TC_NEXT;
 	skb->mark = mark & ~MARK_OURS;

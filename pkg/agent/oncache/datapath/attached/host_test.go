@@ -7,6 +7,7 @@ import (
 	"os"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -40,8 +41,7 @@ func TestTicketsPassTheHost(t *testing.T) {
 			d.Note(t, in.Bytes(t), 14)
 			transmit(t, d.uplinkPeer, in.Bytes(t))
 			require.Equal(t, in.Arrived().Bytes(t), d.gateway.next(isTo(harness.PodMAC)))
-			var mark uint32
-			require.NoError(t, d.marks.Lookup(uint32(0), &mark))
+			mark := d.reachedOVS(t)
 			require.NotZero(t, mark&harness.TicketBits, "mark %#x", mark)
 			require.Equal(t, "learned", d.IngressInit(mark&harness.TicketBits|harness.Epoch<<20, in.Arrived().Bytes(t)).Reason)
 		})
@@ -53,7 +53,7 @@ type host struct {
 	*harness.World
 	gateway, uplink         *receiver
 	gatewayPeer, uplinkPeer int
-	// marks has the mark of the last packet to Open vSwitch.
+	// marks has the mark of the last packet to Open vSwitch, and its tc_index.
 	marks *ebpf.Map
 }
 
@@ -77,10 +77,10 @@ func newHost(t *testing.T, hook datapath.Hook) *host {
 	}
 	t.Cleanup(func() { command(t, "ip rule del pref 7") })
 	var err error
-	d.marks, err = ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1})
+	d.marks, err = ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1})
 	require.NoError(t, err)
 	t.Cleanup(func() { d.marks.Close() })
-	const mark = 8 // offset in struct __sk_buff
+	mark, index := int16(unsafe.Offsetof(harness.SKB{}.Mark)), int16(unsafe.Offsetof(harness.SKB{}.TCIndex))
 	addFilter(t, d.gatewayPeer, foreignProgram(t,
 		asm.Mov.Reg(asm.R6, asm.R1),
 		asm.StoreImm(asm.RFP, -4, 0, asm.Word),
@@ -88,6 +88,7 @@ func newHost(t *testing.T, hook datapath.Hook) *host {
 		asm.LoadMapPtr(asm.R1, d.marks.FD()), asm.FnMapLookupElem.Call(),
 		asm.JEq.Imm(asm.R0, 0, "end"),
 		asm.LoadMem(asm.R1, asm.R6, mark, asm.Word), asm.StoreMem(asm.R0, 0, asm.R1, asm.Word),
+		asm.LoadMem(asm.R1, asm.R6, index, asm.Word), asm.StoreMem(asm.R0, 4, asm.R1, asm.Word),
 		asm.Mov.Imm(asm.R0, -1).WithSymbol("end"),
 	), ebpf.AttachTCXIngress, 1)
 	d.gateway, d.uplink = newReceiver(t, d.gatewayPeer, false), newReceiver(t, d.uplinkPeer, false)
@@ -96,6 +97,67 @@ func newHost(t *testing.T, hook datapath.Hook) *host {
 
 // FromPod and ToPod are packets between the Pods without a tunnel.
 func (d *host) ToPod() harness.Packet { return (&harness.Direct{World: *d.World}).ToPod() }
+
+// reachedOVS returns the mark of the last packet to Open vSwitch, in which no number may be left that the Pod would see.
+func (d *host) reachedOVS(t *testing.T) uint32 {
+	t.Helper()
+	var last [2]uint32
+	require.NoError(t, d.marks.Lookup(uint32(0), &last))
+	require.Zero(t, last[1])
+	return last[0]
+}
+
+// TestForeignNumbers: a packet that a Pod, Open vSwitch or the network has given the number of another's ticket teaches nothing.
+func TestForeignNumbers(t *testing.T) {
+	hooks(t, func(t *testing.T, hook datapath.Hook) {
+		h := newHost(t, hook)
+		d := &harness.Direct{World: *h.World}
+		podPeer := peerOf(t, "pod0p")
+		require.NoError(t, d.Attach(d.PodIf, datapath.RolePod))
+		out, in := d.FromPod(), d.ToPod()
+		out.UDP, in.UDP = true, true
+		d.Learn(out, in)
+		passed := out.OnTheWire().AtGateway()
+		requireUntaught := func(t *testing.T, from int, packet []byte) {
+			t.Helper()
+			d.EndLeases()
+			lost := d.EnterHost(d.Egress(0, out.Bytes(t)).Mark|harness.Epoch<<20, passed.Bytes(t)) // a rule of the host drops it
+			require.NotZero(t, lost)
+			d.KeepLeases()
+			before, err := d.Counters()
+			require.NoError(t, err)
+			number(t, from, lost)
+			transmit(t, from, packet)
+			require.Equal(t, out.OnTheWire().Bytes(t), h.uplink.next(isFrom(harness.UplinkMAC)))
+			after, err := d.Counters()
+			require.NoError(t, err)
+			require.Equal(t, before["egress_init"], after["egress_init"])
+		}
+		t.Run("Pod", func(t *testing.T) { requireUntaught(t, podPeer, out.Bytes(t)) })
+		t.Run("Open vSwitch", func(t *testing.T) {
+			passed.SrcMAC, passed.DstMAC = harness.PodMAC, harness.GatewayMAC
+			requireUntaught(t, h.gatewayPeer, passed.Bytes(t))
+		})
+		t.Run("network", func(t *testing.T) {
+			d.EndLeases()
+			d.Ingress(0, in.Bytes(t))
+			number(t, h.uplinkPeer, d.Issued())
+			in.SrcPort++ // a flow that has no ticket yet
+			transmit(t, h.uplinkPeer, in.Bytes(t))
+			require.Equal(t, in.Arrived().Bytes(t), h.gateway.next(isTo(harness.PodMAC)))
+			require.Zero(t, h.reachedOVS(t)&harness.TicketBits)
+		})
+	})
+}
+
+// number gives all packets that a device transmits this number in skb->tc_index.
+func number(t *testing.T, ifindex int, number uint32) {
+	t.Helper()
+	addFilter(t, ifindex, foreignProgram(t,
+		asm.StoreImm(asm.R1, int16(unsafe.Offsetof(harness.SKB{}.TCClassid)), int64(number), asm.Word),
+		asm.Mov.Imm(asm.R0, 0),
+	), ebpf.AttachTCXEgress, 1)
+}
 
 func (d *host) waitCounted(t *testing.T, program, reason string) {
 	t.Helper()

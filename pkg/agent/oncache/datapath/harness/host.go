@@ -45,7 +45,7 @@ func (w *World) RunWithTCIndex(prog *ebpf.Program, ifindex int, number, mark uin
 }
 
 // EnterHost passes a packet with the mark of Open vSwitch through the gateway's Ingress-Init, and returns the number with which it continues
-// through the host, 0 for none. Its mark then has no bit of ours.
+// through the host, the ticket's and the low bits of the epoch, 0 for none. Its mark then has no bit of ours.
 func (d *Direct) EnterHost(mark uint32, packet []byte) (number uint32) {
 	d.T.Helper()
 	r := d.Run(d.Programs.OncacheGatewayIngressInit, d.UplinkIf, mark, packet)
@@ -55,9 +55,9 @@ func (d *Direct) EnterHost(mark uint32, packet []byte) (number uint32) {
 	if mark&TicketBits == 0 || r.Reason != "" {
 		return 0 // counted as a packet to the host
 	}
-	number = mark>>8&0x3f | mark>>16&0xf<<6
-	require.Equal(d.T, uint16(mark>>20&0x3ff), d.ticket(number).Epoch)
-	return number
+	slot, epoch := mark>>8&0x3f|mark>>16&0xf<<6, mark>>20&0x3ff
+	require.Equal(d.T, uint16(epoch), d.ticket(slot).Epoch)
+	return slot | epoch&0x3f<<10
 }
 
 // LeaveHost passes a packet that the host forwards with this number through Egress-Init.

@@ -78,8 +78,8 @@ func TestDirectEgressRefuses(t *testing.T) {
 		{name: "Pod evicted", world: func(w *harness.World) { w.PublishEndpoint(harness.PodSlot, 99, harness.Epoch) }, reason: "stale_endpoint", ticket: true},
 		{name: "Node evicted", world: func(w *harness.World) { w.BumpNode(harness.PeerSlot) }, reason: "stale_node", ticket: true},
 		{name: "all evicted", world: func(w *harness.World) { w.BumpAll() }, reason: "stale_all", ticket: true},
-		{name: "Node has moved behind the tunnel", world: func(w *harness.World) { w.SetNode(harness.PeerSlot, harness.PeerIP) }, reason: "no_entry", ticket: true},
-		{name: "Node is gone", world: func(w *harness.World) { w.ClearNode(harness.PeerSlot) }, reason: "no_entry", ticket: true},
+		{name: "Node has moved behind the tunnel", world: func(w *harness.World) { w.SetNode(harness.PeerSlot, harness.PeerIP) }, reason: "stale_node", ticket: true},
+		{name: "Node is gone", world: func(w *harness.World) { w.ClearNode(harness.PeerSlot) }, reason: "stale_node", ticket: true},
 		{name: "lease over", world: func(w *harness.World) { w.EndLeases() }, reason: "lease", ticket: true},
 		{name: "observed", world: func(w *harness.World) { w.SetMode(datapath.ModeObserve) }, reason: "observed"},
 		{name: "switched off", world: func(w *harness.World) { w.SetMode(datapath.ModeOff) }, reason: "off"},
@@ -352,62 +352,6 @@ func TestDirectService(t *testing.T) {
 				require.Empty(t, cmp.Diff(e.ReceivedOn.Bytes(t), r.Packet))
 			})
 		}
-	}
-}
-
-// TestDirectPassesTheHost: only a Pod's packet to a Node that is reached directly enters the host with the number of its ticket. Whatever the
-// host does to marks and numbers, a packet teaches only by its own ticket.
-func TestDirectPassesTheHost(t *testing.T) {
-	for _, six := range []bool{false, true} {
-		t.Run(fmt.Sprintf("IPv6=%v", six), func(t *testing.T) {
-			d := harness.NewDirectWorld(t, six)
-			g := d.AddGateway()
-			out := d.FromPod()
-			behind := out.OnTheWire()
-			passed := behind.AtGateway().Bytes(t)
-			const foreign = 1 << 31
-			mark := d.Egress(0, out.Bytes(t)).Mark | harness.Epoch<<20 | foreign
-			require.Zero(t, d.EnterHost(mark&^harness.TicketBits, passed), "no ticket")
-			require.Zero(t, d.EnterHost(mark^0x100, passed), "another ticket")
-			elsewhere := behind.AtGateway()
-			elsewhere.Dst = map[bool]netip.Addr{false: netip.MustParseAddr("203.0.113.10"), true: netip.MustParseAddr("2001:db8::1")}[six]
-			require.Zero(t, d.EnterHost(mark, elsewhere.Bytes(t)), "to another destination")
-			d.SetMode(datapath.ModeOff)
-			require.Zero(t, d.EnterHost(mark, passed), "switched off")
-			d.SetMode(datapath.ModeEnforce)
-			forgetTickets(&d.World)
-			mark = d.Egress(0, out.Bytes(t)).Mark | harness.Epoch<<20
-			number := d.EnterHost(mark, passed)
-			require.NotZero(t, number)
-			require.Equal(t, "no_ticket", d.LeaveHost(number^1, 0, behind.Bytes(t)).Reason, "another number")
-			require.Empty(t, d.LeaveHost(0, 0, behind.Bytes(t)).Reason, "no number")
-			require.Empty(t, d.LeaveHost(0xffff, 0, behind.Bytes(t)).Reason, "too great a number")
-			require.NotEqual(t, "learned", d.EgressInit(mark, behind.Bytes(t)).Reason, "a mark that the host has given")
-			forgetTickets(&d.World)
-			other := out
-			other.Seq, other.ID = other.Seq+1, other.ID+1
-			require.NotZero(t, d.Egress(0, other.Bytes(t)).Mark)
-			require.Equal(t, "not_established", d.LeaveHost(number, 0, other.OnTheWire().Bytes(t)).Reason, "it has not come from Open vSwitch")
-			require.Empty(t, d.Entries())
-			forgetTickets(&d.World)
-			require.Equal(t, "learned", d.LearnSent(out, behind).Reason)
-
-			// The host's own packet, which Open vSwitch has sent back to the host.
-			sent := g.FromHost()
-			require.Zero(t, d.EnterHost(g.Egress(0, sent.Bytes(t)).Mark|harness.Epoch<<20, sent.Bytes(t)))
-
-			in := d.ToPod()
-			d.Ingress(0, in.Bytes(t))
-			number = d.Issued()
-			arrived := in.Arrived().AtGateway().Bytes(t)
-			r := d.RunWithTCIndex(d.Programs.OncacheGatewayEgress, g.If, number, foreign, arrived)
-			require.Equal(t, "not_remote", r.Reason)
-			require.NotZero(t, r.Stamp)
-			require.EqualValues(t, foreign, r.Mark&^harness.TicketBits)
-			require.Zero(t, d.ReachOVS(number^1, arrived)&harness.TicketBits, "no ticket of Ingress")
-			require.Zero(t, d.ReachOVS(0xffff, arrived)&harness.TicketBits)
-			require.Equal(t, "learned", d.IngressInit(r.Mark|harness.Epoch<<20, in.Arrived().Bytes(t)).Reason)
-		})
 	}
 }
 
