@@ -91,11 +91,14 @@ func (l *ledger) markDirect(may bool) {
 // changesFilters reports whether a message is about a queueing discipline, or a filter, of the gateway's device: packets between Pods and Nodes that are
 // reached without the tunnel pass it, and hits do not. Programs that are attached with TCX have no message.
 func (k *uplinkKeeper) changesFilters(m syscall.NetlinkMessage) bool {
-	if !k.config.Direct || len(m.Data) < nl.SizeofTcMsg {
-		return false
+	return len(m.Data) >= nl.SizeofTcMsg && nl.DeserializeTcMsg(m.Data).Ifindex == k.gateway.Load()
+}
+
+// findGateway finds the gateway's device. Later messages tell of another one.
+func (k *uplinkKeeper) findGateway() {
+	if device, err := netlink.LinkByName(k.config.Gateway.Name); err == nil {
+		k.gateway.Store(int32(device.Attrs().Index))
 	}
-	device, err := netlink.LinkByIndex(int(nl.DeserializeTcMsg(m.Data).Ifindex))
-	return err == nil && device.Attrs().Name == k.config.Gateway.Name
 }
 
 // pathToNode looks up how packets leave for a Node, and the address that was asked for: the Node's, or one of its Pods' where the host routes

@@ -5,7 +5,9 @@ package oncache
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"k8s.io/klog/v2"
@@ -37,10 +39,18 @@ func (c *Config) gateway() (endpoints []Pod) {
 }
 
 // attachGateway puts the programs on the gateway's interface. They stay there while the gateway has no slot, because of something that
-// hits would bypass: they still stamp packets, and keep the cache's marks from the host's netfilter and routing.
+// hits would bypass: they still stamp packets, and keep the cache's marks from the host's netfilter and routing. Each review comes here then.
+// Replacing a filter each time would be a change of the interface's filters, which asks for a review.
 func (a *podAnnouncer) attachGateway(p *localPod) error {
 	p.role = datapath.RoleGateway
-	return a.dp.Attach(p.ifIndex, p.role)
+	if p.attached == p.ifIndex {
+		return a.keepInPlace(p.ifIndex, p.role)
+	}
+	if err := a.dp.Attach(p.ifIndex, p.role); err != nil {
+		return err
+	}
+	p.attached = p.ifIndex
+	return nil
 }
 
 // keepGateway withdraws the gateway if its interface has been recreated: references to the former one lead nowhere.
@@ -57,8 +67,41 @@ func (a *podAnnouncer) keepGateway(p *localPod) {
 		if err := a.dp.Detach(p.ifIndex); err != nil {
 			klog.ErrorS(err, "Could not remove ONCache programs from the gateway's former interface", "ifindex", p.ifIndex)
 		}
-		p.ifIndex = 0
+		p.ifIndex, p.attached = 0, 0
 	}
+}
+
+// mostWaits limits, in leases, how long the gateway waits before it is announced again.
+const mostWaits = 12
+
+// goings are the times at which the gateway was withdrawn because of something that hits would bypass. With Config.Direct that ends the
+// entries of all Pods, and takes two of their epochs. Something may come and go: a packet socket of a Pod in the host's network is enough.
+// So each time the gateway waits for another lease, except the first in a while.
+type goings struct {
+	number int
+	until  time.Time
+}
+
+// goes notes that the gateway is withdrawn.
+func (a *podAnnouncer) goes(p *localPod) {
+	if !p.Gateway || !a.config.Direct {
+		return
+	}
+	now, lease := a.now(), a.config.Lease
+	if now.Sub(p.goings.until) > mostWaits*lease {
+		p.goings.number = 0
+	}
+	p.goings.until = now.Add(time.Duration(p.goings.number) * lease)
+	p.goings.number = min(p.goings.number+1, mostWaits)
+}
+
+// patient returns an error while the gateway waits.
+func (a *podAnnouncer) patient(p *localPod) error {
+	wait := p.goings.until.Sub(a.now())
+	if wait <= 0 {
+		return nil
+	}
+	return stays(stayBypass, fmt.Errorf("something that accelerated packets would bypass has come and gone %d times: waits %s more", p.goings.number, wait.Round(time.Second)))
 }
 
 // gatewayChanged asks for a review after a message about a link with the gateway's name.

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/netip"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -71,10 +73,10 @@ func gatewayOnDevice(t *testing.T) (a *podAnnouncer, p *localPod) {
 func announcedGateway(t *testing.T, config Config) (a *podAnnouncer, p *localPod) {
 	t.Helper()
 	sandbox.RequireRoot(t)
-	config.PinPath, config.Lease = filepath.Join(sandbox.BPFFS, t.Name(), "oncache"), time.Hour
+	config.PinPath, config.Lease = filepath.Join(sandbox.BPFFS, strings.ReplaceAll(t.Name(), "/", "-"), "oncache"), time.Hour
 	ip(t, "link add gw0 type veth peer name gw0p")
 	t.Cleanup(func() { ip(t, "link del gw0") })
-	dp, err := datapath.Load(datapath.Options{PinPath: config.PinPath, MaxFlows: 1024, Direct: config.Direct})
+	dp, err := datapath.Load(datapath.Options{PinPath: config.PinPath, MaxFlows: 1024, Hook: config.Hook, Direct: config.Direct})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, datapath.RemoveAll(config.PinPath))
@@ -121,20 +123,48 @@ func TestGatewayKeepsItsPrograms(t *testing.T) {
 	require.Len(t, a.ledger.endpoints, 1)
 }
 
-// TestGatewayWithholdsDirectMarks: while hits would bypass a filter of others on the gateway's interface, no packet between a Pod and a Node without
-// a tunnel is marked. A new filter is noticed at once.
-func TestGatewayWithholdsDirectMarks(t *testing.T) {
-	config := gatewayConfig
-	config.Direct = true
-	a, p := announcedGateway(t, config)
-	require.True(t, a.ledger.directMarks)
+// filtersOf makes a watch that is told of filters and queueing disciplines of the gateway's device, and of nothing else. messages gets the type of each.
+func filtersOf(t *testing.T, a *podAnnouncer) (w *uplinkWatch, messages <-chan uint16) {
+	t.Helper()
 	done := make(chan struct{})
-	defer close(done)
-	k := newUplinkKeeper(&config)
+	t.Cleanup(func() { close(done) })
+	k := newUplinkKeeper(a.config)
 	k.gatewayChanged = a.gatewayChanged
-	events, err := subscribeUplink(done, k.changesFilters)
+	types := make(chan uint16, 1000)
+	events, err := subscribeUplink(done, func(m syscall.NetlinkMessage) bool {
+		matters := k.changesFilters(m)
+		if matters {
+			types <- m.Header.Type
+		}
+		return matters
+	})
 	require.NoError(t, err)
-	w := &uplinkWatch{keeper: k, events: events, retry: time.NewTicker(time.Hour), tick: time.NewTicker(time.Hour)}
+	k.findGateway()
+	return &uplinkWatch{keeper: k, events: events, retry: time.NewTicker(time.Hour), tick: time.NewTicker(time.Hour)}, types
+}
+
+// TestGatewayWithholdsDirectMarks: while hits would bypass a filter of others on the gateway's interface, no packet between a Pod and a Node without
+// a tunnel is marked. A new filter is noticed at once, and reviews make no changes that would ask for the next one. The gateway waits longer each time.
+func TestGatewayWithholdsDirectMarks(t *testing.T) {
+	for _, hook := range []datapath.Hook{"", datapath.HookClsact} {
+		t.Run(string(hook), func(t *testing.T) { testWithheldMarks(t, hook) })
+	}
+}
+
+func testWithheldMarks(t *testing.T, hook datapath.Hook) {
+	config := gatewayConfig
+	config.Direct, config.Hook = true, hook
+	a, p := announcedGateway(t, config)
+	clock := time.Now()
+	a.now = func() time.Time { return clock }
+	require.True(t, a.ledger.directMarks)
+	w, messages := filtersOf(t, a)
+	reviewed := func(reason string) {
+		t.Helper()
+		a.review(captures{})
+		require.Equal(t, reason == "", a.ledger.directMarks, p.onOVS)
+		require.Contains(t, p.onOVS, reason)
+	}
 	changed := func(reason string) {
 		t.Helper()
 		for len(a.again) == 0 { // until a message about the filter has come; until the test's time limit
@@ -143,18 +173,32 @@ func TestGatewayWithholdsDirectMarks(t *testing.T) {
 			require.Empty(t, why)
 		}
 		<-a.again
-		a.review(captures{})
-		require.Equal(t, reason == "", a.ledger.directMarks)
-		require.Contains(t, p.onOVS, reason)
+		reviewed(reason)
 	}
 	ip(t, "link add other0 type veth peer name other0p")
 	defer ip(t, "link del other0")
-	for range 2 {
+	for _, wait := range []time.Duration{0, 1, 2, 3, 0} {
 		addFilter(t, "other0")
 		f := addFilter(t, "gw0")
+		for <-messages != unix.RTM_NEWTFILTER {
+		}
 		changed("TC filter bpf, priority 5 on ingress")
+		reviewed("TC filter bpf, priority 5 on ingress")
+		requirePrograms(t, a, p.ifIndex)
 		require.NoError(t, netlink.FilterDel(f))
-		changed("")
+		require.EqualValues(t, unix.RTM_DELTFILTER, <-messages, "a review has made a change")
+		if wait > 0 {
+			changed("has come and gone")
+			clock = clock.Add(wait*a.config.Lease - 1)
+			reviewed("has come and gone")
+			clock = clock.Add(1)
+			reviewed("")
+		} else {
+			changed("")
+		}
+		if wait == 3 {
+			clock = clock.Add(mostWaits*a.config.Lease + 1)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@
 package oncache
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -24,6 +25,9 @@ type localPod struct {
 	ifIndex int // 0 when it has no interface
 	kind    string
 	role    datapath.Role
+	// attached is the index of the interface with the gateway's programs, 0 for others. goings are the gateway's.
+	attached int
+	goings   goings
 	// onOVS is the reason why its traffic takes the slow path; "" when it is announced. reason is the kind.
 	onOVS  string
 	reason stayReason
@@ -48,6 +52,7 @@ type podAnnouncer struct {
 	again chan struct{}
 	// held counts the holds that keep an interface's Pod on Open vSwitch.
 	held map[string]int
+	now  func() time.Time
 }
 
 // podChange is a change of the interface store; one of the two is not nil.
@@ -64,7 +69,7 @@ const (
 )
 
 func newPodAnnouncer(config *Config) *podAnnouncer {
-	return &podAnnouncer{config: config, pods: map[string]*localPod{}, again: make(chan struct{}, 1), held: map[string]int{}}
+	return &podAnnouncer{config: config, pods: map[string]*localPod{}, again: make(chan struct{}, 1), held: map[string]int{}, now: time.Now}
 }
 
 // begin adds the Pods that exist at start, and returns the indexes of the interfaces that programs are attached to.
@@ -160,7 +165,7 @@ func (a *podAnnouncer) announce(p *localPod, seen captures) error {
 	if err := a.ledger.room(p.InterfaceName); err != nil {
 		return stays(stayRoom, err)
 	}
-	if err := a.bypassed(p, seen); err != nil {
+	if err := cmp.Or(a.bypassed(p, seen), a.patient(p)); err != nil {
 		return err
 	}
 	if !p.Gateway {
@@ -301,6 +306,7 @@ func (a *podAnnouncer) review(seen captures) {
 			klog.InfoS("Pod moves to Open vSwitch", "pod", p.Pod, "interface", p.InterfaceName, "reason", err)
 			p.stay(err)
 			a.withdraw(p)
+			a.goes(p)
 		}
 	}
 }

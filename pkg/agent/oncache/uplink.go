@@ -29,6 +29,8 @@ type uplinkKeeper struct {
 	nodesChanged chan struct{}
 	// gatewayChanged is called when the gateway's device is gone, or its name has moved to another device.
 	gatewayChanged func()
+	// gateway is the index of that device, 0 while it is not known.
+	gateway atomic.Int32
 	// evictions counts the evictions of all entries, evictedNodes the evictions of one Node's entries.
 	evictions, evictedNodes atomic.Uint64
 	failures                *failures

@@ -28,7 +28,7 @@ type uplinkEvents struct {
 	failed chan error
 }
 
-// subscribeUplink subscribes until done closes. It does not report earlier changes.
+// subscribeUplink subscribes until done closes, to filters if there is a function that picks them. It does not report earlier changes.
 func subscribeUplink(done <-chan struct{}, filters func(syscall.NetlinkMessage) bool) (*uplinkEvents, error) {
 	e := &uplinkEvents{
 		links: make(chan netlink.LinkUpdate, 64), addresses: make(chan netlink.AddrUpdate, 64),
@@ -66,6 +66,9 @@ func subscribeUplink(done <-chan struct{}, filters func(syscall.NetlinkMessage) 
 	}
 	if e.nexthops, err = subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_NEXTHOP, changesNexthop, done, onError); err != nil {
 		return nil, err
+	}
+	if filters == nil {
+		return e, nil
 	}
 	e.filters, err = subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_TC, filters, done, onError)
 	return e, err

@@ -5,6 +5,7 @@ package oncache
 
 import (
 	"errors"
+	"syscall"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -30,10 +31,15 @@ type uplinkWatch struct {
 func (k *uplinkKeeper) watchOnce(stopCh <-chan struct{}) error {
 	done := make(chan struct{})
 	defer close(done)
-	events, err := subscribeUplink(done, k.changesFilters)
+	var filters func(syscall.NetlinkMessage) bool
+	if k.config.Direct {
+		filters = k.changesFilters
+	}
+	events, err := subscribeUplink(done, filters)
 	if err != nil {
 		return err
 	}
+	k.findGateway()
 	w := &uplinkWatch{keeper: k, events: events, retry: time.NewTicker(retryInterval), tick: time.NewTicker(k.config.Lease)}
 	defer w.retry.Stop()
 	defer w.tick.Stop()
@@ -171,6 +177,7 @@ func (w *uplinkWatch) gatewayUpdate(u netlink.LinkUpdate) (why string) {
 	}
 	if index != w.gateway {
 		w.gateway = index
+		w.keeper.gateway.Store(int32(index))
 		w.keeper.gatewayChanged()
 	}
 	if mtu := u.Link.Attrs().MTU; mtu != w.gatewayMTU {
