@@ -21,7 +21,7 @@ func (s *suite) runDirectHits(t *testing.T) {
 		return
 	}
 	s.requireReach(t, "") // hits in the tunnel would pass all of this
-	dropInvalid(t, s.Nodes...)
+	defer dropInvalid(t, s.Nodes...)()
 	s.run(t,
 		area{"HostConntrack", testHostConntrack},
 		area{"FastPath", testFastPath},
@@ -34,19 +34,18 @@ func (s *suite) runDirectHits(t *testing.T) {
 	s.over(t, []*path{throughService}, area{"FastPath", testFastPath}, area{"ConnectionEnd", testConnectionEnd})
 }
 
-// dropInvalid makes the hosts treat packets that they forward as with kube-proxy and docker, until the test ends: they drop what no rule accepts, and
+// dropInvalid makes the hosts treat packets that they forward as with kube-proxy and docker, until undo is called: they drop what no rule accepts, and
 // before that what does not fit into the connection that they know.
-func dropInvalid(t *testing.T, nodes ...*cluster.Node) {
+func dropInvalid(t *testing.T, nodes ...*cluster.Node) (undo func()) {
 	t.Helper()
-	invalid := []string{"-m", "conntrack", "--ctstate", "INVALID", "-j", "DROP"}
-	for _, n := range nodes {
-		succeeds(t, n.Space, "iptables", "-P", "FORWARD", "DROP")
-		succeeds(t, n.Space, append([]string{"iptables", "-I", "FORWARD"}, invalid...)...)
-		t.Cleanup(func() {
-			succeeds(t, n.Space, "iptables", "-P", "FORWARD", "ACCEPT")
-			succeeds(t, n.Space, append([]string{"iptables", "-D", "FORWARD"}, invalid...)...)
-		})
+	set := func(policy, operation string) {
+		for _, n := range nodes {
+			succeeds(t, n.Space, "iptables", "-P", "FORWARD", policy)
+			succeeds(t, n.Space, "iptables", operation, "FORWARD", "-m", "conntrack", "--ctstate", "INVALID", "-j", "DROP")
+		}
 	}
+	set("DROP", "-I")
+	return func() { set("ACCEPT", "-D") }
 }
 
 // testHostConntrack: the hosts also know the connections that the cache carries past them, and keep an idle one as long as any other open one.

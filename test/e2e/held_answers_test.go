@@ -82,7 +82,7 @@ func (s *suite) requireSlowAnswers(t *testing.T, asker *asker, f flow) {
 	})
 	before, err := s.entriesOf(t, f, true)
 	require.NoError(t, err)
-	_, received := devicePackets(t, s.node1, s.tunnelDevice())
+	_, received := s.slowPackets(t, s.node1)
 	missed, answered := missedPackets(t, s.node1), asker.answered.Load()
 	const count = 300
 	asker.waitAnswers(t, count)
@@ -93,7 +93,7 @@ func (s *suite) requireSlowAnswers(t *testing.T, asker *asker, f flow) {
 	require.LessOrEqual(t, after.ingress.Packets, before.ingress.Packets, "an answer was a hit: %+v", after.ingress)
 	slow := missedPackets(t, s.node1) - missed
 	if !s.isWithin(f) {
-		_, all := devicePackets(t, s.node1, s.tunnelDevice())
+		_, all := s.slowPackets(t, s.node1)
 		slow = all - received
 	}
 	// Some of the answers were under way at the first reading.

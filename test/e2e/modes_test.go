@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -123,7 +124,9 @@ func (s *suite) requireReach(t *testing.T, onOVS string) {
 	for _, n := range s.Nodes[:2] {
 		eventuallyWithin(t, execTimeout, "the cache of "+n.Name+" to know the other Node", func() error {
 			status, infos := oncacheStatus(t, n), antctl[[]api.NodeInfo](t, n, "get", "oncache", "nodes")
-			if (status.Nodes == 1 && status.NodesOnOVS == 0) != (onOVS == "") || len(infos) != 1 || infos[0].Reach != "direct" || infos[0].OnOVS != onOVS {
+			// A Node has one for each address family.
+			other := func(i api.NodeInfo) bool { return i.Reach != "direct" || i.OnOVS != onOVS }
+			if (status.Nodes == 1 && status.NodesOnOVS == 0) != (onOVS == "") || len(infos) == 0 || slices.ContainsFunc(infos, other) {
 				return notYet(fmt.Sprintf("%+v, %+v", status, infos))
 			}
 			return nil
