@@ -101,8 +101,8 @@ static __always_inline __u32 host_priority(__u8 tos)
 	return 0x4620 >> (tos >> 3 & 3) * 4 & 0xf;
 }
 
-/* treated_by_host: Open vSwitch or the host have given a packet that is forwarded a mark, or a priority of its own, which
- * hits would lack. */
+/* treated_by_host: Open vSwitch or the host have given a packet that is forwarded a mark, or a priority of its own,
+ * which hits would lack. */
 static __always_inline bool treated_by_host(const struct __sk_buff *skb, const struct packet *p)
 {
 	return skb->mark || skb->priority != (p->ipv6 ? 0 : host_priority(p->tos));

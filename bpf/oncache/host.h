@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Tickets of packets that the host forwards between the gateway's interface and the uplink (direct.h). Rules of others in
- * the host's netfilter and routing may match, save or set any bit of a packet's mark. So the mark has none of ours
+/* Tickets of packets that the host forwards between the gateway's interface and the uplink (direct.h). Rules of others
+ * in the host's netfilter and routing may match, save or set any bit of a packet's mark. So the mark has none of ours
  * there: skb->tc_index, which forwarding leaves alone, has the ticket's number, and the ticket the epoch. Its low bits
  * are also in skb->tc_index: of two packets of a flow that look alike, one that was decided earlier does not get the
  * epoch of the other.

@@ -33,7 +33,7 @@ func (s *suite) setTrafficMode(t *testing.T, mode string, nodes ...*cluster.Node
 // testModeChanges changes from each mode to all others under traffic: connections that were opened in any of them continue, directly and through
 // Services, and packets travel as the mode says. Without encryption, packets also arrive while the two Nodes have different modes.
 func testModeChanges(t *testing.T, s *suite) {
-	dropInvalid(t, s.Nodes...)
+	defer dropInvalid(t, s.Nodes...)()
 	now := wireGuardMode
 	for _, changes := range [][]string{{"encap", "noEncap"}, {"encap", wireGuardMode, "hybrid", "encap"}, {"noEncap", wireGuardMode}} {
 		r := s.startStream(t) // which opens connections in the present mode

@@ -103,7 +103,11 @@ func testDirectWay(t *testing.T, s *suite) {
 	set(false)
 	defer set(true)
 	before := s.hitsBetweenNodes(t) // and of former agents
-	s.requireWay(t, true, func() { s.requireConnectivity(t, s.client.Space, s.far.Space, s.far.IP) })
+	s.requireWay(t, true, func() {
+		r := s.startStream(t)
+		waitReceived(t, r.connections[0].ping, lastReceived(r.connections[0].ping)+uint64(5*direct.load().pings), patience) // a lease
+		r.end(t, 0)
+	})
 	s.requireReach(t, "reached without the tunnel (direct)")
 	require.Equal(t, before, s.hitsBetweenNodes(t))
 }
