@@ -24,6 +24,8 @@ func (s *suite) runDirectHits(t *testing.T) {
 	defer dropInvalid(t, s.Nodes...)()
 	s.run(t,
 		area{"HostConntrack", testHostConntrack},
+		area{"HostRules", testHostRules},
+		area{"PausedRevalidators", testPausedRevalidators},
 		area{"FastPath", testFastPath},
 		area{"ConnectionEnd", testConnectionEnd},
 		area{"NetworkPolicy", testNetworkPolicy},
