@@ -26,9 +26,9 @@ const (
 // the flow is fast again.
 func testHostRules(t *testing.T, s *suite) {
 	startEcho(t, s.server.Space, s.server.IP)
-	s.waitPossible(t, s.client, 4810)
-	s.waitPossible(t, s.neighbor, 4810)
-	f := s.flow("UDP", 4801, udpEchoPort)
+	s.waitPossible(t, s.client, 4610)
+	s.waitPossible(t, s.neighbor, 4610)
+	f := s.flow("UDP", 4605, udpEchoPort)
 	startPing := func(from *cluster.Pod) *cluster.Process {
 		p := start(t, from.Space, "udp-ping", f.from(), f.to(), fmt.Sprint("--rate=", rulesRate), "--progress=100ms")
 		waitReceived(t, p, rulesRate, patience)
@@ -78,16 +78,16 @@ func testPausedRevalidators(t *testing.T, s *suite) {
 	s.label(t, s.server, map[string]string{"app": "server"})
 	defer s.label(t, s.server, nil)
 	startEcho(t, s.server.Space, s.server.IP)
-	f := s.flow("UDP", 4704, udpEchoPort)
+	f := s.flow("UDP", 4606, udpEchoPort)
 	ping := start(t, s.client.Space, "udp-ping", f.from(), f.to(), fmt.Sprint("--rate=", rulesRate), "--progress=100ms")
 	waitReceived(t, ping, rulesRate, patience)
 	s.waitFast(t, f)
-	s.waitPossible(t, s.client, 4790) // its megaflows stay
+	s.waitPossible(t, s.client, 4650) // its megaflows stay
 	succeeds(t, s.server.Node.Space, "ovs-appctl", "revalidator/pause")
 	resume := sync.OnceFunc(func() { succeeds(t, s.server.Node.Space, "ovs-appctl", "revalidator/resume") })
 	defer resume()
 	remove := s.applyPolicy(t, ingressTo("deny", "server"))
-	for port := uint16(4820); port < 4825; port++ {
+	for port := uint16(4620); port < 4625; port++ {
 		refused := s.newPing(t, s.client, port)
 		require.Positive(t, refused.Sent)
 		require.Zero(t, refused.Received, "by a megaflow of before the policy: %+v", refused)
@@ -97,7 +97,7 @@ func testPausedRevalidators(t *testing.T, s *suite) {
 	}
 	s.waitFast(t, f)
 	remove()
-	s.waitPossible(t, s.client, 4830)
+	s.waitPossible(t, s.client, 4670)
 	s.waitFast(t, f)
 	requireNoLoss(t, stop[report.Ping](t, ping))
 }

@@ -23,7 +23,7 @@ type directNetwork struct {
 	address netip.Addr
 }
 
-// directNetworks holds the networks of the present Nodes. The ledger replaces them, others read them without its lock.
+// directNetworks holds the networks of the present Nodes, ordered by address. The ledger replaces them, others read them without its lock.
 type directNetworks struct {
 	present atomic.Pointer[[]directNetwork]
 }
@@ -37,7 +37,13 @@ func (d *directNetworks) all() []directNetwork {
 
 // of returns the networks of one Node.
 func (d *directNetworks) of(address netip.Addr) []directNetwork {
-	return slices.DeleteFunc(slices.Clone(d.all()), func(n directNetwork) bool { return n.address != address })
+	all := d.all()
+	first, _ := slices.BinarySearchFunc(all, address, func(n directNetwork, address netip.Addr) int { return n.address.Compare(address) })
+	end := first
+	for end < len(all) && all[end].address == address {
+		end++
+	}
+	return all[first:end]
 }
 
 // routedBy returns the Nodes whose Pods a route to dst may concern.
@@ -66,6 +72,7 @@ func (l *ledger) noteDirect() {
 			all = append(all, directNetwork{p, n.Reach.Address})
 		}
 	}
+	slices.SortStableFunc(all, func(a, b directNetwork) int { return a.address.Compare(b.address) })
 	l.directNetworks.present.Store(&all)
 }
 
@@ -119,15 +126,11 @@ func (k *uplinkKeeper) pathToNode(ip netip.Addr) (to path, asked netip.Addr) {
 }
 
 // largestTo returns the MTU of a path to a Node. Packets to one that is reached without the tunnel, and from it, also pass the gateway's device.
-func (k *uplinkKeeper) largestTo(ip netip.Addr, to *path) int {
+func (k *uplinkKeeper) largestTo(ip netip.Addr, to *path, devices *deviceMTUs) int {
 	if len(k.direct.of(ip)) == 0 {
-		return to.largest()
+		return to.largest(devices)
 	}
-	gateway, err := netlink.LinkByName(k.config.Gateway.Name)
-	if err != nil {
-		return 0
-	}
-	return min(to.largest(), gateway.Attrs().MTU)
+	return min(to.largest(devices), devices.gateway())
 }
 
 // directCoveredBy returns an error that names an IPsec policy which covers packets between Pods of this Node and of Nodes that are reached

@@ -5,6 +5,7 @@ package oncache
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"testing"
 	"time"
@@ -12,7 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 )
 
 // TestDirectMarks: packets that pass through the gateway's interface are marked while the gateway is an endpoint, and only if the cache knows
@@ -128,6 +131,41 @@ func TestRoutesToDirectPods(t *testing.T) {
 	ip(t, "route add 10.11.0.0/16 via 192.168.77.13 dev up0")
 	evicts("route del 10.10.2.128/25")
 	require.LessOrEqual(t, k.evictedNodes.Load(), before+2, "one for the route, one for the path")
+}
+
+// TestRoutesThatComeTogether: routes to the Pods of many Nodes may change at once. All flows end, and then the kernel is asked about the Nodes once.
+func TestRoutesThatComeTogether(t *testing.T) {
+	const count = 64
+	var networks []directNetwork
+	routes := make(chan netlink.RouteUpdate, count)
+	for i := range count {
+		n := directNetwork{netip.MustParsePrefix(fmt.Sprintf("10.11.%d.0/24", i)), netip.AddrFrom4([4]byte{192, 168, 77, byte(200 - i)})}
+		networks = append(networks, n)
+		routes <- netlink.RouteUpdate{Route: netlink.Route{Dst: &net.IPNet{IP: n.prefix.Addr().AsSlice(), Mask: net.CIDRMask(24, 32)}}}
+	}
+	k := newUplink(t, func(k *uplinkKeeper) { k.config.Gateway.Name = "up0" })
+	e := newEnv(t)
+	e.direct = true
+	for i, n := range networks {
+		k.dp.SetNode(i, n.address)
+		_, end := e.Begin(coherency.Change{Nodes: []coherency.Node{{Name: n.address.String(), Reach: reach.Reach{Kind: reach.Direct, Address: n.address}, PodCIDRs: []netip.Prefix{n.prefix}}}})
+		end(nil)
+	}
+	k.direct.present.Store(e.directNetworks.present.Load())
+	for _, n := range networks {
+		require.Equal(t, []directNetwork{n}, k.direct.of(n.address))
+	}
+	require.Empty(t, k.direct.of(netip.MustParseAddr("192.168.77.201")))
+	ip(t, "route add 10.11.0.0/16 via 192.168.77.12 dev up0 mtu 1400")
+	w := &uplinkWatch{keeper: k, usable: true, events: &uplinkEvents{routes: routes}, retry: time.NewTicker(time.Hour), tick: time.NewTicker(time.Hour)}
+	why, _, err := w.next(nil)
+	require.NoError(t, err)
+	require.Empty(t, why)
+	require.Empty(t, routes)
+	require.EqualValues(t, count, k.evictedNodes.Load())
+	for _, n := range k.dp.Nodes() {
+		require.Equal(t, 1400, n.MTU, n.IP)
+	}
 }
 
 // TestIPsecOnDirectPacketsSuspends: while an IPsec policy covers packets that the host routes to Pods, nothing takes the fast path.

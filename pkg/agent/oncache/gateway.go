@@ -71,37 +71,37 @@ func (a *podAnnouncer) keepGateway(p *localPod) {
 	}
 }
 
-// mostWaits limits, in leases, how long the gateway waits before it is announced again.
-const mostWaits = 12
+// mostLeases limits, in leases, how long the gateway waits before it is announced again.
+const mostLeases = 12
 
-// goings are the times at which the gateway was withdrawn because of something that hits would bypass. With Config.Direct that ends the
+// withdrawals counts how often the gateway was withdrawn because of something that hits would bypass. With Config.Direct that ends the
 // entries of all Pods, and takes two of their epochs. Something may come and go: a packet socket of a Pod in the host's network is enough.
 // So each time the gateway waits for another lease, except the first in a while.
-type goings struct {
+type withdrawals struct {
 	number int
 	until  time.Time
 }
 
-// goes notes that the gateway is withdrawn.
-func (a *podAnnouncer) goes(p *localPod) {
-	if !p.Gateway || !a.config.Direct {
+// noteWithdrawal notes that the gateway is withdrawn. A fault of this Node, such as an error of netlink, is no reason to wait.
+func (a *podAnnouncer) noteWithdrawal(p *localPod) {
+	if !p.Gateway || !a.config.Direct || p.reason != stayBypass && p.reason != stayCapture {
 		return
 	}
 	now, lease := a.now(), a.config.Lease
-	if now.Sub(p.goings.until) > mostWaits*lease {
-		p.goings.number = 0
+	if now.Sub(p.withdrawals.until) > mostLeases*lease {
+		p.withdrawals.number = 0
 	}
-	p.goings.until = now.Add(time.Duration(p.goings.number) * lease)
-	p.goings.number = min(p.goings.number+1, mostWaits)
+	p.withdrawals.until = now.Add(time.Duration(p.withdrawals.number) * lease)
+	p.withdrawals.number = min(p.withdrawals.number+1, mostLeases)
 }
 
-// patient returns an error while the gateway waits.
-func (a *podAnnouncer) patient(p *localPod) error {
-	wait := p.goings.until.Sub(a.now())
+// mayReturn returns an error while the gateway waits.
+func (a *podAnnouncer) mayReturn(p *localPod) error {
+	wait := p.withdrawals.until.Sub(a.now())
 	if wait <= 0 {
 		return nil
 	}
-	return stays(stayBypass, fmt.Errorf("something that accelerated packets would bypass has come and gone %d times: waits %s more", p.goings.number, wait.Round(time.Second)))
+	return stays(stayBypass, fmt.Errorf("something that accelerated packets would bypass has come and gone %d times: waits %s more", p.withdrawals.number, wait.Round(time.Second)))
 }
 
 // gatewayChanged asks for a review after a message about a link with the gateway's name.

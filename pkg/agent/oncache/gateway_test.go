@@ -4,6 +4,7 @@
 package oncache
 
 import (
+	"errors"
 	"net"
 	"net/netip"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 	"github.com/antrea-oncache/antrea/test/env/sandbox"
 )
 
@@ -158,12 +160,22 @@ func testWithheldMarks(t *testing.T, hook datapath.Hook) {
 	clock := time.Now()
 	a.now = func() time.Time { return clock }
 	require.True(t, a.ledger.directMarks)
+	m := &Manager{config: *a.config, pods: a, ledger: a.ledger}
+	_, end := a.ledger.Begin(coherency.Change{Nodes: []coherency.Node{
+		{Name: "node-2", Reach: reach.Reach{Kind: reach.Direct, Address: netip.MustParseAddr("192.168.77.12")}, PodCIDRs: []netip.Prefix{netip.MustParsePrefix("10.10.2.0/24")}},
+		remote("node-3", "192.168.78.13", "10.10.3.0/24"),
+	}})
+	end(nil)
 	w, messages := filtersOf(t, a)
 	reviewed := func(reason string) {
 		t.Helper()
 		a.review(captures{})
 		require.Equal(t, reason == "", a.ledger.directMarks, p.onOVS)
 		require.Contains(t, p.onOVS, reason)
+		nodes := m.Nodes()
+		require.Contains(t, nodes[0].OnOVS, reason)
+		require.Equal(t, reason == "", nodes[0].OnOVS == "", nodes[0].OnOVS)
+		require.Empty(t, nodes[1].OnOVS)
 	}
 	changed := func(reason string) {
 		t.Helper()
@@ -197,8 +209,27 @@ func testWithheldMarks(t *testing.T, hook datapath.Hook) {
 			changed("")
 		}
 		if wait == 3 {
-			clock = clock.Add(mostWaits*a.config.Lease + 1)
+			clock = clock.Add(mostLeases*a.config.Lease + 1)
 		}
+	}
+}
+
+// TestWithdrawalsThatWait: the gateway waits if something came and went, and not after a fault of this Node.
+func TestWithdrawalsThatWait(t *testing.T) {
+	config := gatewayConfig
+	config.Direct, config.Lease = true, time.Second
+	a, p := newPodAnnouncer(&config), &localPod{Pod: config.gateway()[0]}
+	for _, c := range []struct {
+		err  error
+		wait bool
+	}{
+		{errors.New("netlink: no buffer space"), false}, {stays(stayInterface, errors.New("it is gone")), false},
+		{stays(stayCapture, errors.New("tcpdump")), false}, // the first
+		{errors.New("netlink: no buffer space"), false}, {stays(stayBypass, errors.New("a filter")), true},
+	} {
+		p.stay(c.err)
+		a.noteWithdrawal(p)
+		require.Equal(t, c.wait, a.mayReturn(p) != nil, "%v", c.err)
 	}
 }
 

@@ -25,9 +25,9 @@ type localPod struct {
 	ifIndex int // 0 when it has no interface
 	kind    string
 	role    datapath.Role
-	// attached is the index of the interface with the gateway's programs, 0 for others. goings are the gateway's.
-	attached int
-	goings   goings
+	// attached is the index of the interface with the gateway's programs, 0 for others. withdrawals are the gateway's.
+	attached    int
+	withdrawals withdrawals
 	// onOVS is the reason why its traffic takes the slow path; "" when it is announced. reason is the kind.
 	onOVS  string
 	reason stayReason
@@ -165,7 +165,7 @@ func (a *podAnnouncer) announce(p *localPod, seen captures) error {
 	if err := a.ledger.room(p.InterfaceName); err != nil {
 		return stays(stayRoom, err)
 	}
-	if err := cmp.Or(a.bypassed(p, seen), a.patient(p)); err != nil {
+	if err := cmp.Or(a.bypassed(p, seen), a.mayReturn(p)); err != nil {
 		return err
 	}
 	if !p.Gateway {
@@ -306,7 +306,7 @@ func (a *podAnnouncer) review(seen captures) {
 			klog.InfoS("Pod moves to Open vSwitch", "pod", p.Pod, "interface", p.InterfaceName, "reason", err)
 			p.stay(err)
 			a.withdraw(p)
-			a.goes(p)
+			a.noteWithdrawal(p)
 		}
 	}
 }

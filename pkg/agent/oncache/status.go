@@ -16,6 +16,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/pkg/agent/reach"
 )
 
 // Groups of reasons; the rest of the enum belongs to the learning programs. See bpf/oncache/reasons.h.
@@ -304,10 +305,15 @@ func (m *Manager) Nodes() []api.NodeInfo {
 	if m.Unavailable() != nil {
 		return out
 	}
+	gateway := m.pods.gatewayOnOVS()
 	m.ledger.mu.Lock()
 	defer m.ledger.mu.Unlock()
 	for _, n := range m.ledger.eachNode() {
-		out = append(out, nodeInfo(n.Node, n.slot))
+		info := nodeInfo(n.Node, n.slot)
+		if n.Reach.Kind == reach.Direct && !m.ledger.directMarks {
+			info.OnOVS = fmt.Sprintf("%s, and %s stays on Open vSwitch: %s", WithoutTunnel, m.config.Gateway.Name, gateway)
+		}
+		out = append(out, info)
 	}
 	for _, plain := range m.ledger.plain {
 		for _, n := range plain {
@@ -348,6 +354,16 @@ func (a *podAnnouncer) onOVS() []api.EndpointInfo {
 		out = append(out, info)
 	}
 	return out
+}
+
+// gatewayOnOVS says why the gateway was not announced.
+func (a *podAnnouncer) gatewayOnOVS() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if p := a.pods[a.config.Gateway.Name]; p != nil {
+		return p.onOVS
+	}
+	return ""
 }
 
 // podsOnOVS is the number of Pods that were not announced.

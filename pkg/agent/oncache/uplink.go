@@ -204,12 +204,12 @@ func (k *uplinkKeeper) evictNodes(addresses []netip.Addr, why string) {
 // path MTU. It also finds changes of the outer header that no netlink message announced (a policy routing rule, a route in an
 // unwatched table).
 func (k *uplinkKeeper) maintainNodes() {
-	present := map[netip.Addr]bool{}
+	present, devices := map[netip.Addr]bool{}, newDeviceMTUs(k.config.Gateway.Name)
 	for _, n := range k.dp.Nodes() {
 		present[n.IP] = true
 		to, asked := k.pathToNode(n.IP)
 		k.follow(n, to, asked)
-		k.dp.SetNodeMTU(n.Slot, k.largestTo(n.IP, &to))
+		k.dp.SetNodeMTU(n.Slot, k.largestTo(n.IP, &to, devices))
 		if n.Contradicted > n.Confirmed+k.config.Lease {
 			k.evictNodes([]netip.Addr{n.IP}, "its packets leave with another header now")
 		}

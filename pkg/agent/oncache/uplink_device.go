@@ -5,6 +5,7 @@ package oncache
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/vishvananda/netlink"
 
@@ -42,4 +43,36 @@ func readUplink(c *Config) (datapath.Uplink, error) {
 	}
 	u.PortFirst, u.PortCount = ports.First, ports.Count
 	return u, nil
+}
+
+// deviceMTUs are the MTUs of devices during one look at all Nodes: each device is looked up once, however many Nodes it leads to.
+type deviceMTUs struct {
+	// gateway returns the MTU of the gateway's device.
+	gateway func() int
+	known   map[int]int
+}
+
+func newDeviceMTUs(gateway string) *deviceMTUs {
+	return &deviceMTUs{
+		gateway: sync.OnceValue(func() int { return mtuOf(netlink.LinkByName(gateway)) }),
+		known:   map[int]int{},
+	}
+}
+
+// of returns the MTU of the device with an index.
+func (d *deviceMTUs) of(index int) int {
+	mtu, ok := d.known[index]
+	if !ok {
+		mtu = mtuOf(netlink.LinkByIndex(index))
+		d.known[index] = mtu
+	}
+	return mtu
+}
+
+// mtuOf returns the MTU of a device, 0 if that is gone.
+func mtuOf(device netlink.Link, err error) int {
+	if err != nil {
+		return 0
+	}
+	return device.Attrs().MTU
 }

@@ -72,15 +72,11 @@ func (p *path) leavesAs(other *path) bool {
 }
 
 // largest returns the MTU of the route, or its device's; 0 without a route.
-func (p *path) largest() int {
+func (p *path) largest(devices *deviceMTUs) int {
 	if p.device == 0 || p.mtu > 0 {
 		return p.mtu
 	}
-	device, err := netlink.LinkByIndex(p.device)
-	if err != nil {
-		return 0
-	}
-	return device.Attrs().MTU
+	return devices.of(p.device)
 }
 
 // match fills in matched. If it cannot, it looks like another route at the next comparison.

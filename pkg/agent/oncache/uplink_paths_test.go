@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// settled changes the MTU and waits until the watcher knows, which is when it has handled all messages from before. It returns the numbers of evictions,
-// of everything and of single Nodes.
+// settled changes the MTU and waits until the watcher knows, which is when it has handled all messages about links from before. Others come by sockets of
+// their own. It returns the numbers of evictions, of everything and of single Nodes.
 func settled(t *testing.T, k *uplinkKeeper, mtu int) (all, nodes uint64) {
 	t.Helper()
 	ip(t, fmt.Sprintf("link set up0 mtu %d", mtu))
@@ -64,6 +64,7 @@ func TestEachOfSeveralNextHops(t *testing.T) {
 	_, nodes := settled(t, k, 1400)
 	for i, hop := range []string{"13", "14"} {
 		ip(t, "neigh replace 192.168.77."+hop+" lladdr 02:00:00:00:01:"+hop+" dev up0")
+		require.Eventually(t, func() bool { return k.evictedNodes.Load() > nodes }, waitLimit, 10*time.Millisecond, hop)
 		_, now := settled(t, k, 1401+i)
 		require.Equal(t, nodes+1, now, hop)
 		nodes = now

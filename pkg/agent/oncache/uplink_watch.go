@@ -5,6 +5,7 @@ package oncache
 
 import (
 	"errors"
+	"net/netip"
 	"syscall"
 	"time"
 
@@ -22,9 +23,7 @@ type uplinkWatch struct {
 	// retry is for an uplink that is not usable, tick for changes without a message.
 	retry, tick *time.Ticker
 
-	mtu int
-	// gateway is the index of the gateway's device, 0 while it is not known.
-	gateway, gatewayMTU int
+	mtu, gatewayMTU int
 }
 
 // watchOnce follows the uplink until stopCh closes, or fails when a subscription ends.
@@ -60,6 +59,7 @@ func (k *uplinkKeeper) watchOnce(stopCh <-chan struct{}) error {
 // can cause more of them than any buffer holds. maintainNodes finds changes that were reverted since, and changes without a message.
 func (w *uplinkWatch) catchUp() (usable bool) {
 	k := w.keeper
+	k.gatewayChanged()
 	if k.paths == nil || k.mode.uplink() != nil {
 		return k.refresh("watching the uplink")
 	}
@@ -75,7 +75,6 @@ func (w *uplinkWatch) catchUp() (usable bool) {
 	differing := now.differing(k.paths)
 	k.paths = now
 	k.evictNodes(differing, "its path has changed while messages of the kernel were lost")
-	k.gatewayChanged()
 	w.maintain()
 	return true
 }
@@ -109,11 +108,8 @@ func (w *uplinkWatch) next(stopCh <-chan struct{}) (why string, stopped bool, er
 			w.keeper.neighborChanged(addrOf(u.IP), u.HardwareAddr)
 		}
 	case u, ok := <-w.events.routes:
-		if err = endedUnless(ok); ok && w.keeper.routesNodes(u.Dst) {
-			why = "route changed"
-		} else if nodes := w.keeper.direct.routedBy(u.Dst); ok && len(nodes) > 0 {
-			w.keeper.evictNodes(nodes, "a route to its Pods has changed")
-			why = w.maintain()
+		if err = endedUnless(ok); ok {
+			why = w.routesChanged(u)
 		}
 	}
 	return why, false, err
@@ -175,9 +171,7 @@ func (w *uplinkWatch) gatewayUpdate(u netlink.LinkUpdate) (why string) {
 	if u.Header.Type == unix.RTM_DELLINK {
 		index = 0
 	}
-	if index != w.gateway {
-		w.gateway = index
-		w.keeper.gateway.Store(int32(index))
+	if w.keeper.gateway.Swap(int32(index)) != int32(index) {
 		w.keeper.gatewayChanged()
 	}
 	if mtu := u.Link.Attrs().MTU; mtu != w.gatewayMTU {
@@ -185,6 +179,26 @@ func (w *uplinkWatch) gatewayUpdate(u netlink.LinkUpdate) (why string) {
 		return w.maintain()
 	}
 	return ""
+}
+
+// routesChanged handles an update of a route, together with the updates behind it: each look at the Nodes asks the kernel about all of them.
+func (w *uplinkWatch) routesChanged(u netlink.RouteUpdate) (why string) {
+	var nodes []netip.Addr
+	for more := len(w.events.routes); ; more-- {
+		if w.keeper.routesNodes(u.Dst) {
+			return "route changed"
+		}
+		nodes = append(nodes, w.keeper.direct.routedBy(u.Dst)...)
+		if more == 0 {
+			break
+		}
+		u = <-w.events.routes
+	}
+	if len(nodes) == 0 {
+		return ""
+	}
+	w.keeper.evictNodes(nodes, "a route to its Pods has changed")
+	return w.maintain()
 }
 
 // addressChanged handles an update of an address. Renewing a lease or lifetime reports an address that has been present all
