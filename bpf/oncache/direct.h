@@ -15,7 +15,8 @@
  *  - What was decided. Entries come from packets that Open vSwitch let pass under the current epoch, and after it the
  *    host's routing, netfilter and NAT: one dropped or changed there, or given a mark or priority, teaches nothing.
  *  - Who sent it. The slow path takes a plain packet with a Pod's source from any host of the subnet. A hit must also
- *    come from the MAC address to which this Node sends for that Pod network.
+ *    come from the MAC address to which this Node sends for that Pod network, and so must a packet that is learned
+ *    from, once the address is known.
  *  - What changed. Another next hop, or a route that overlaps the Pod network, evicts the Node. A Node that moves gets
  *    a new generation, and its flag is compared on each hit. The rest ends with the lease, such as flows that a new
  *    rule of the host's firewall forbids.

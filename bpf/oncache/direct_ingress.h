@@ -173,21 +173,22 @@ static __always_inline void arrival_probe(struct __sk_buff *skb, const struct on
 }
 
 /* arrival_ticket lets Ingress-Init learn from a packet from a Pod of a Node that is reached directly to an announced
- * Pod of this Node. */
-static __always_inline void arrival_ticket(struct __sk_buff *skb, const struct packet *p, const __u32 *to, bool fresh)
+ * Pod of this Node. Once the neighbor is known to which packets for the Node are sent, only its packets count. */
+static __always_inline void arrival_ticket(struct __sk_buff *skb, const struct packet *p, const struct onc_node *from,
+					   const __u32 *to, bool fresh)
 {
 	struct onc_endpoint *ep = to ? get_endpoint(*to) : NULL;
 	__u32 hash;
 
-	if (!ep || ep->flags & ENDPOINT_GATEWAY)
+	if (!ep || ep->flags & ENDPOINT_GATEWAY || !from || (has_template(from) && !is_hop(skb, from)))
 		return;
 	hash = slot_hash(p);
 	if (!fresh || worth_learning(p, hash, ONC_INGRESS, skb->len - L2_LEN))
 		issue_through_host(skb, p, hash, !fresh);
 }
 
-/* arrival_miss deals with a packet that is not a hit because of its flow. */
-static __noinline int arrival_miss(struct __sk_buff *skb, enum onc_reason reason)
+/* arrival_miss deals with a packet from the Node in a slot that is not a hit because of its flow. */
+static __noinline int arrival_miss(struct __sk_buff *skb, enum onc_reason reason, __u32 from)
 {
 	struct onc_control *c = get_control();
 	struct packet p = {};
@@ -205,15 +206,16 @@ static __noinline int arrival_miss(struct __sk_buff *skb, enum onc_reason reason
 	}
 	to = receiver_of(&p);
 	if (reason != ONC_END || is_syn_ack(&p))
-		arrival_ticket(skb, &p, to, as_miss(reason) == ONC_NO_ENTRY);
+		arrival_ticket(skb, &p, get_node(from), to, as_miss(reason) == ONC_NO_ENTRY);
 	count(ONC_INGRESS, reason == ONC_END ? ONC_TCP_FLAGS : to ? reason : ONC_NO_ENDPOINT);
 	return TC_NEXT;
 }
 
-/* comes_directly: the source is a Pod of a Node that is reached directly. Not inline, for the sake of the stack. */
-static __noinline int comes_directly(struct __sk_buff *skb)
+/* direct_sender returns the slot of the Node whose Pod has sent the packet if that is reached directly, or -1. Not
+ * inline, for the sake of the stack. */
+static __noinline int direct_sender(struct __sk_buff *skb)
 {
-	return direct_peer(skb, true) >= 0;
+	return direct_peer(skb, true);
 }
 
 /* ingress_direct decides about a packet that is not in the tunnel. Most are none of a Pod. */
@@ -221,21 +223,25 @@ static __noinline int ingress_direct(struct __sk_buff *skb)
 {
 	struct onc_control *c = get_control();
 	enum onc_reason reason = ONC_NOT_TUNNEL;
+	int from = -1;
 
 	forget_number(skb);
 	if (c && c->direct && skb->protocol == ether_type_of(false))
 		reason = arrive4(skb);
 	else if (c && c->direct && skb->protocol == ether_type_of(true))
 		reason = arrive6(skb);
-	if (reason != ONC_HIT && reason != ONC_DROPPED && reason != ONC_NOT_TUNNEL && !comes_directly(skb))
-		reason = ONC_NOT_TUNNEL;
+	if (reason != ONC_HIT && reason != ONC_DROPPED && reason != ONC_NOT_TUNNEL) {
+		from = direct_sender(skb);
+		if (from < 0)
+			reason = ONC_NOT_TUNNEL;
+	}
 	if (reason == ONC_NOT_TUNNEL || reason == ONC_HIT || reason == ONC_DROPPED) {
 		count(ONC_INGRESS, reason);
 		return reason == ONC_HIT ? TC_REDIRECT : reason == ONC_DROPPED ? TC_SHOT : TC_NEXT;
 	}
 	/* Stamps are for Open vSwitch: the gateway's Egress gives them. */
 	if (concerns_flow(reason))
-		return arrival_miss(skb, forget_reason(reason, skb->len));
+		return arrival_miss(skb, forget_reason(reason, skb->len), from);
 	count(ONC_INGRESS, reason);
 	return TC_NEXT;
 }

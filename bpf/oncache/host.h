@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
 /* Tickets of packets that the host forwards between the gateway's interface and the uplink (direct.h). Rules of others
- * in the host's netfilter and routing may match, save or set any bit of a packet's mark. So the mark has none of ours
- * there: skb->tc_index, which forwarding leaves alone, has the ticket's number, and the ticket the epoch. Its low bits
- * are also in skb->tc_index: of two packets of a flow that look alike, one that was decided earlier does not get the
- * epoch of the other.
+ * in the host's netfilter and routing may match, save or set any bit of a packet's mark. So the mark contains none of
+ * ours there: skb->tc_index, which forwarding leaves alone, contains the ticket's number, and the ticket the epoch. Its
+ * low bits are also in skb->tc_index: of two packets of a flow that look alike, one that was decided earlier does not
+ * get the epoch of the other.
  *
  * A veth device also leaves skb->tc_index alone, and a Pod may set it by a filter of its own. So it is cleared where
- * packets come from Pods, from Open vSwitch and from the network. */
+ * packets come from Pods, from Open vSwitch and from the network. Packets of others that the host forwards, such as a
+ * container's, may have a number of their own: it counts only if the kernel received the packet on the interface where
+ * packets get numbers. */
 #pragma once
 
 #include <linux/bpf.h>
@@ -59,6 +61,7 @@ static __noinline int enters_host(struct __sk_buff *skb, __u32 mark)
 	pod = ep && !(ep->flags & ENDPOINT_GATEWAY);
 	if (pod) {
 		t->epoch = (mark & MARK_EPOCH_MASK) >> MARK_EPOCH_SHIFT;
+		t->entered = skb->ifindex;
 		skb->tc_index = ticket_of(mark) | (t->epoch & HOST_EPOCH_MASK) << HOST_EPOCH_SHIFT;
 	}
 	__sync_lock_test_and_set(&t->program, ONC_EGRESS);
@@ -71,10 +74,13 @@ static __always_inline __u32 leaves_host(struct __sk_buff *skb)
 {
 	struct onc_control *c = get_control();
 	__u32 number = skb->tc_index;
+	struct onc_ticket *t = ticket_at(number & (TICKETS - 1));
 
-	if (!c || !c->direct || !(number & (TICKETS - 1)) || direct_peer(skb, false) < 0)
+	if (!c || !t || !c->direct || !(number & (TICKETS - 1)) || direct_peer(skb, false) < 0)
 		return 0;
 	skb->tc_index = 0;
+	if (t->entered != skb->ingress_ifindex)
+		return 0;
 	return ticket_mark(number & (TICKETS - 1)) | (number >> HOST_EPOCH_SHIFT) << MARK_EPOCH_SHIFT;
 }
 
@@ -91,9 +97,10 @@ static __noinline int arrives_through_host(struct __sk_buff *skb)
 {
 	__u32 slot = skb->tc_index;
 	struct onc_ticket *t = ticket_at(slot);
+	struct onc_control *c = get_control();
 
 	skb->tc_index = 0; /* a Pod would see it */
-	if (!t || t->program != ONC_INGRESS)
+	if (!c || !t || t->program != ONC_INGRESS || skb->ingress_ifindex != c->uplink_ifindex)
 		return 0;
 	skb->mark = (skb->mark & ~MARK_OURS) | ticket_mark(slot);
 	return 1;

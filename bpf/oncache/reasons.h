@@ -36,13 +36,13 @@ enum onc_reason {
 	ONC_NO_ENTRY,	    /* flow not in the cache */
 	ONC_NOT_PROVED,	    /* TCP: the other direction has not been seen yet */
 	ONC_STALE_ENDPOINT, /* evicted by the Pod's generation */
-	ONC_STALE_NODE,	    /* evicted by the Node's generation */
+	ONC_STALE_NODE,	    /* evicted by the Node's generation, or reached in another way now */
 	ONC_STALE_ALL,	    /* evicted by the global generation */
 	ONC_LEASE,	    /* lease over or near its end: this packet is a probe to Open vSwitch */
 
 	/* The entry is good, but not for this packet. */
 	ONC_SPOOF,   /* interface or MAC is not the one of the entry's Pod; to the gateway, not the entry's */
-	ONC_MTU,     /* does not fit the route to the Node once encapsulated, or the local Pod's device */
+	ONC_MTU,     /* does not fit the route to the Node, in the tunnel if it goes there, or the local Pod's device */
 	ONC_ECN,     /* congestion mark on a packet that cannot carry it */
 	ONC_OFFLOAD, /* the kernel cannot (de)capsulate this packet here */
 
@@ -53,7 +53,7 @@ enum onc_reason {
 	ONC_NOT_ESTABLISHED, /* Open vSwitch put no epoch on it */
 	ONC_STALE_EPOCH,     /* decided by rules older than the endpoint's current epoch */
 	ONC_NO_TICKET,	     /* the slot holds another packet's ticket */
-	ONC_REWRITTEN,	     /* Open vSwitch changed more than TTL and MACs (NAT, DSCP) */
+	ONC_REWRITTEN,	     /* Open vSwitch or the host changed more than TTL and MACs (NAT, DSCP, mark, priority) */
 	ONC_TEMPLATE,	     /* outer header is not the Node's, or cannot be cached (checksum, options) */
 	ONC_SHARE,	     /* the map is nearly full, and the Pod has its share of it */
 

@@ -225,6 +225,8 @@ struct onc_ticket {
 	__u16 vain;    /* the number of tickets of any flows in the slot since one was redeemed, with this one */
 	__u16 known;   /* the flow had an entry */
 	__u16 epoch;   /* as in the mark, of a packet that the host forwards (host.h); 0: none */
+	__u32 entered; /* the index of the interface by which the last such packet in the slot entered the host */
+	__u32 pad;
 };
 
 /* The mode comes first in every version: an agent can stop the programs of another version (datapath.Suspend). */

@@ -4,6 +4,7 @@
 package attached
 
 import (
+	"net"
 	"os"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
@@ -138,27 +140,46 @@ func TestForeignNumbers(t *testing.T) {
 			passed.SrcMAC, passed.DstMAC = harness.PodMAC, harness.GatewayMAC
 			requireUntaught(t, h.gatewayPeer, passed.Bytes(t))
 		})
-		t.Run("network", func(t *testing.T) {
+		// Another network of the host, such as a container's.
+		otherMAC := net.HardwareAddr{2, 0, 0, 0, 7, 7}
+		harness.NewDevice(t, "other0", otherMAC)
+		require.NoError(t, os.WriteFile("/proc/sys/net/ipv4/conf/other0/rp_filter", []byte("0"), 0))
+		otherPeer := peerOf(t, "other0p")
+		t.Run("another interface", func(t *testing.T) {
+			passed.DstMAC = otherMAC
+			requireUntaught(t, otherPeer, passed.Bytes(t))
+		})
+		requireNoTicket := func(t *testing.T, from int, packet harness.Packet) {
+			t.Helper()
 			d.EndLeases()
 			d.Ingress(0, in.Bytes(t))
 			lost := d.Issued()
 			require.NotZero(t, lost)
-			number(t, h.uplinkPeer, lost)
-			in.SrcPort++ // a flow that has no ticket yet
-			transmit(t, h.uplinkPeer, in.Bytes(t))
-			require.Equal(t, in.Arrived().Bytes(t), h.gateway.next(isTo(harness.PodMAC)))
+			number(t, from, lost)
+			transmit(t, from, packet.Bytes(t))
+			require.Equal(t, packet.Arrived().Bytes(t), h.gateway.next(isTo(harness.PodMAC)))
 			require.Zero(t, h.reachedOVS(t)&harness.TicketBits)
+		}
+		arrives := in
+		t.Run("another interface, to the Pod", func(t *testing.T) {
+			arrives.DstMAC = otherMAC
+			requireNoTicket(t, otherPeer, arrives)
+		})
+		t.Run("network", func(t *testing.T) {
+			arrives.SrcPort, arrives.DstMAC = in.SrcPort+1, in.DstMAC // a flow that has no ticket yet
+			requireNoTicket(t, h.uplinkPeer, arrives)
 		})
 	})
 }
 
-// number gives all packets that a device transmits this number in skb->tc_index.
+// number gives all packets that a device transmits this number in skb->tc_index, until the test ends.
 func number(t *testing.T, ifindex int, number uint32) {
 	t.Helper()
-	addFilter(t, ifindex, foreignProgram(t,
+	f := addFilter(t, ifindex, foreignProgram(t,
 		asm.StoreImm(asm.R1, int16(unsafe.Offsetof(harness.SKB{}.TCClassid)), int64(number), asm.Word),
 		asm.Mov.Imm(asm.R0, 0),
 	), ebpf.AttachTCXEgress, 1)
+	t.Cleanup(func() { require.NoError(t, netlink.FilterDel(f)) })
 }
 
 func (d *host) waitCounted(t *testing.T, program, reason string) {

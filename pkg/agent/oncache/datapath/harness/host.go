@@ -44,6 +44,9 @@ func (w *World) RunWithTCIndex(prog *ebpf.Program, ifindex int, number, mark uin
 	return w.Run(withTCIndex(w.T, prog), ifindex, mark, packet, append(tweak, func(s *SKB) { s.CB[0] = number })...)
 }
 
+// ReceivedOn says on which device the kernel has received a packet. In these worlds the uplink is also the gateway's interface.
+func ReceivedOn(ifindex int) func(*SKB) { return func(s *SKB) { s.IngressIfindex = uint32(ifindex) } }
+
 // EnterHost passes a packet with the mark of Open vSwitch through the gateway's Ingress-Init, and returns the number with which it continues
 // through the host, the ticket's and the low bits of the epoch, 0 for none. Its mark then has no bit of ours.
 func (d *Direct) EnterHost(mark uint32, packet []byte) (number uint32) {
@@ -63,14 +66,14 @@ func (d *Direct) EnterHost(mark uint32, packet []byte) (number uint32) {
 // LeaveHost passes a packet that the host forwards with this number through Egress-Init.
 func (d *Direct) LeaveHost(number, mark uint32, packet []byte, tweak ...func(*SKB)) Result {
 	d.T.Helper()
-	return d.RunWithTCIndex(d.Programs.OncacheEgressInit, d.UplinkIf, number, mark, packet, tweak...)
+	return d.RunWithTCIndex(d.Programs.OncacheEgressInit, d.UplinkIf, number, mark, packet, append([]func(*SKB){ReceivedOn(d.UplinkIf)}, tweak...)...)
 }
 
 // ReachOVS passes a packet that the host forwards with this number through the gateway's Egress, and returns the mark with which it enters
 // Open vSwitch.
-func (d *Direct) ReachOVS(number uint32, packet []byte) (mark uint32) {
+func (d *Direct) ReachOVS(number uint32, packet []byte, tweak ...func(*SKB)) (mark uint32) {
 	d.T.Helper()
-	r := d.RunWithTCIndex(d.Programs.OncacheGatewayEgress, d.UplinkIf, number, 0, packet)
+	r := d.RunWithTCIndex(d.Programs.OncacheGatewayEgress, d.UplinkIf, number, 0, packet, append([]func(*SKB){ReceivedOn(d.UplinkIf)}, tweak...)...)
 	require.Equal(d.T, Next, r.Verdict)
 	return r.Mark
 }

@@ -107,6 +107,8 @@ func TestDirectIngressRefuses(t *testing.T) {
 		{name: "ICMP", packet: func(p *harness.Packet) { p.Protocol = layers.IPProtocolICMPv4 }, reason: "protocol"},
 		{name: "another flow", packet: func(p *harness.Packet) { p.SrcPort++ }, reason: "no_entry", ticket: true},
 		{name: "from another host of the subnet", packet: func(p *harness.Packet) { p.SrcMAC = other }, reason: "outer_source"},
+		{name: "another flow, from another host", packet: func(p *harness.Packet) { p.SrcPort, p.SrcMAC = p.SrcPort+1, other }, reason: "no_entry"},
+		{name: "lease over, from another host", packet: func(p *harness.Packet) { p.SrcMAC = other }, world: func(w *harness.World) { w.EndLeases() }, reason: "lease"},
 		{name: "to another host", packet: func(p *harness.Packet) { p.DstMAC = other }, reason: "not_tunnel"},
 		{name: "source in no Node's Pod network", packet: func(p *harness.Packet) { p.Src = netip.MustParseAddr("10.10.3.2") }, reason: "not_tunnel"},
 		{name: "to this Node", packet: func(p *harness.Packet) { p.Dst = harness.NodeIP }, reason: "no_endpoint"},
@@ -372,11 +374,12 @@ func TestDirectNeighborMoves(t *testing.T) {
 	require.Equal(t, "stale_node", d.Ingress(0, in.Bytes(t)).Reason)
 	forgetTickets(&d.World)
 	require.Equal(t, "learned", d.LearnSent(out, behind).Reason)
+	former := in
+	in.SrcMAC = moved
 	require.Equal(t, "learned", d.LearnReceived(in, in.Arrived()).Reason)
 	d.KeepLeases()
 	require.Empty(t, cmp.Diff(behind.Bytes(t), d.Egress(0, out.Bytes(t)).Packet))
-	require.Equal(t, "outer_source", d.Ingress(0, in.Bytes(t)).Reason, "from the former neighbor")
-	in.SrcMAC = moved
+	require.Equal(t, "outer_source", d.Ingress(0, former.Bytes(t)).Reason, "from the former neighbor")
 	require.Equal(t, "hit", d.Ingress(0, in.Bytes(t)).Reason)
 }
 

@@ -302,6 +302,8 @@ type BpfOncTicket struct {
 	Vain     uint16
 	Known    uint16
 	Epoch    uint16
+	Entered  uint32
+	Pad      uint32
 }
 
 type BpfOncTranslation struct {
