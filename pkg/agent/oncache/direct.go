@@ -95,10 +95,17 @@ func (l *ledger) markDirect(may bool) {
 	}
 }
 
+// sharedBlock is in messages about filters that devices share (TCM_IFINDEX_MAGIC_BLOCK in include/uapi/linux/rtnetlink.h).
+const sharedBlock = -1
+
 // changesFilters reports whether a message is about a queueing discipline, or a filter, of the gateway's device: packets between Pods and Nodes that are
 // reached without the tunnel pass it, and hits do not. Programs that are attached with TCX have no message.
 func (k *uplinkKeeper) changesFilters(m syscall.NetlinkMessage) bool {
-	return len(m.Data) >= nl.SizeofTcMsg && nl.DeserializeTcMsg(m.Data).Ifindex == k.gateway.Load()
+	if len(m.Data) < nl.SizeofTcMsg {
+		return false
+	}
+	device := nl.DeserializeTcMsg(m.Data).Ifindex
+	return device == k.gateway.Load() || device == sharedBlock
 }
 
 // findGateway finds the gateway's device. Later messages tell of another one.

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -214,6 +216,22 @@ func testWithheldMarks(t *testing.T, hook datapath.Hook) {
 	}
 }
 
+// TestFiltersOfSharedBlocks: a filter that the gateway's device shares with others is noticed as its own.
+func TestFiltersOfSharedBlocks(t *testing.T) {
+	config := gatewayConfig
+	config.Direct = true
+	a, p := announcedGateway(t, config)
+	_, messages := filtersOf(t, a)
+	const block = 22
+	out, err := exec.Command("tc", "qdisc", "add", "dev", "gw0", "ingress_block", strconv.Itoa(block), "clsact").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	addFilterAt(t, sharedBlock, block)
+	for <-messages != unix.RTM_NEWTFILTER {
+	}
+	a.review(captures{})
+	require.Contains(t, p.onOVS, "TC filter bpf, priority 5 on ingress")
+}
+
 // TestWithdrawalsThatWait: the gateway waits if something came and went, and not after a fault of this Node.
 func TestWithdrawalsThatWait(t *testing.T) {
 	config := gatewayConfig
@@ -240,11 +258,16 @@ func addFilter(t *testing.T, name string) netlink.Filter {
 	require.NoError(t, err)
 	index := device.Attrs().Index
 	require.NoError(t, netlink.QdiscReplace(&netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}}))
+	return addFilterAt(t, index, netlink.HANDLE_MIN_INGRESS)
+}
+
+func addFilterAt(t *testing.T, index int, parent uint32) netlink.Filter {
+	t.Helper()
 	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "foreign", Type: ebpf.SchedCLS, License: "GPL", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, -1), asm.Return()}})
 	require.NoError(t, err)
 	defer p.Close()
 	f := &netlink.BpfFilter{Fd: p.FD(), Name: "foreign", DirectAction: true, FilterAttrs: netlink.FilterAttrs{
-		LinkIndex: index, Parent: netlink.HANDLE_MIN_INGRESS, Handle: 1, Protocol: unix.ETH_P_ALL, Priority: 5}}
+		LinkIndex: index, Parent: parent, Handle: 1, Protocol: unix.ETH_P_ALL, Priority: 5}}
 	require.NoError(t, netlink.FilterReplace(f))
 	return f
 }
