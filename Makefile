@@ -396,10 +396,10 @@ e2e: build ## Run one area of the end-to-end tests, on all its paths, on one kin
 	bin/lab prepare --functional
 	E2E_AREA=$(AREA) bin/lab run --functional -- bin/e2e.test -test.v -test.timeout=60m -test.run '^$(SUITE)$$/^$(AREA)((SameNode)?(ThroughService)?)$$' $(E2E_ARGS)
 
-# Emulated machines leave out what takes them minutes (another IP version outside than inside), tests of what does not depend on the kernel, which
-# test-bpf runs on this machine's, and hits without a tunnel, which nothing can switch on yet. make test-kernels runs all.
+# Emulated machines leave out what takes them minutes (another IP version outside than inside), and tests of what does not depend on the kernel,
+# which test-bpf runs on this machine's. make test-kernels runs all.
 .PHONY: test
-test: export KERNEL_TESTS_SKIP := ^TestCost|^TestSamePacket(AsTheKernel|FromService|ThroughService|Rewritten)$$/^(IPv4 in IPv6|IPv6 in IPv4|GRO at the uplink)$$|^TestECN$$/^(IPv4 in IPv6|IPv6 in IPv4|GRO at the uplink)$$|^Test(Direct([^I]|In)|NeighborsKeep|FloodCosts|PacketsOfAPodsTunnel|NewcomersGet|HandshakesGoOn|ShortConnectionsDo|OnePodHas|NoKeyBeside|RandomRewriting|OrderInBursts|ConnectionsGoWhole|IdleFlowsMake)
+test: export KERNEL_TESTS_SKIP := ^TestCost|^TestSamePacket(AsTheKernel|FromService|ThroughService|Rewritten)$$/^(IPv4 in IPv6|IPv6 in IPv4|GRO at the uplink)$$|^TestECN$$/^(IPv4 in IPv6|IPv6 in IPv4|GRO at the uplink)$$|^Test(DirectP|NeighborsKeep|FloodCosts|PacketsOfAPodsTunnel|NewcomersGet|HandshakesGoOn|ShortConnectionsDo|OnePodHas|NoKeyBeside|RandomRewriting|OrderInBursts|ConnectionsGoWhole|IdleFlowsMake)
 # The kernel of the backports suite is between the stable kernel and this machine's, if this machine's is newer.
 test: export KERNEL_TESTS_BETWEEN := $(shell printf '6.13\n%s\n' "$$(uname -r)" | sort -CV && echo backports)
 # Packets for each target: fuzzing gets the CPU time that is left, which is another one each time.
