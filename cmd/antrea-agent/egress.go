@@ -48,7 +48,8 @@ func (c *controllers) addEgress(o *options, n *node, formerFlowsGone <-chan stru
 	}
 	c.egress, err = egress.New(egress.Config{
 		NodeName: n.name, PodNetworks: podNetworks(n.Node), Flows: n.flows, Host: n.host, Interfaces: n.store, Objects: c.egressObjects,
-		Statuses: n.clients.Dynamic, Groups: egress.NewGroups(c.antrea.Client, n.name), FormerFlowsGone: formerFlowsGone, Failures: c.assigner.Failures, Problems: n.problems, File: o.egressFile,
+		Statuses: n.clients.Dynamic, Groups: egress.NewGroups(c.antrea.Client, n.name), FormerFlowsGone: formerFlowsGone, Failures: c.assigner.Failures, Problems: n.problems,
+		Except: egressExcept(o), File: o.egressFile,
 		Shaping: o.gates.Enabled(features.EgressTrafficShaping), Separate: o.gates.Enabled(features.EgressSeparateSubnet),
 	})
 	return err

@@ -5,6 +5,7 @@ package egress
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -33,6 +34,25 @@ type connections struct {
 	// last is the time of the last look. urgent is set if a separate subnet is concerned that it has not seen.
 	last   time.Time
 	urgent bool
+	// excepted are destinations that Egresses left alone.
+	excepted exceptions
+}
+
+// exceptions are destinations of Pods that flows of a former agent have led out with the Node's address, and the Egress sources of the Pods, by their
+// addresses.
+type exceptions struct {
+	former, present []netip.Prefix
+	sources         map[netip.Addr]netip.Addr
+	until           time.Time
+}
+
+// concern reports whether only flows of the former agent left the destination alone.
+func (e *exceptions) concern(destination netip.Addr) bool {
+	return containsAddr(e.former, destination) && !containsAddr(e.present, destination)
+}
+
+func containsAddr(networks []netip.Prefix, addr netip.Addr) bool {
+	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
 // leftSource is the state of an address. While this Node has it, local is set and only connections that are not TCP end.
@@ -82,7 +102,7 @@ func sourceFor(addr netip.Addr, sources []openflow.EgressSource) netip.Addr {
 // look ends what has to end. given are the addresses that new connections get, local the Node's. again is the time after which to look again; 0 if
 // no connection can be left.
 func (c *connections) look(now time.Time, given func(netip.Addr) bool, local sets.Set[netip.Addr]) (again time.Duration, err error) {
-	due := len(c.pods) > 0
+	due := len(c.pods) > 0 || len(c.excepted.sources) > 0
 	for addr, l := range c.left {
 		if given(addr) {
 			delete(c.left, addr)
@@ -123,6 +143,11 @@ func (c *connections) settle(now time.Time) (again time.Duration) {
 			delete(c.left, addr)
 		}
 	}
+	if now.Before(c.excepted.until) {
+		again = endInterval
+	} else {
+		c.excepted = exceptions{}
+	}
 	for addr, change := range c.pods {
 		if now.Before(change.until) {
 			again = endInterval
@@ -141,6 +166,9 @@ func (c *connections) mustEnd(connection *conntrack.Connection) bool {
 	}
 	tcp := connection.Original.Protocol == unix.IPPROTO_TCP
 	if l, left := c.left[source]; left && !(tcp && l.local) {
+		return true
+	}
+	if wanted, ok := c.excepted.sources[pod]; ok && !tcp && source != wanted && c.excepted.concern(connection.Original.Destination) {
 		return true
 	}
 	change, changed := c.pods[pod]

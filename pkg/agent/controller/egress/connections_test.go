@@ -131,38 +131,50 @@ func TestFormerSourcesEnd(t *testing.T) {
 	require.Empty(t, r.connections.pods)
 }
 
-// TestConnectionsOfFormerExceptions: when the flows of a former agent are gone, connections of Pods with an Egress end that do not have its source: these flows
-// may have led them to an exception that there is no more.
+// TestConnectionsOfFormerExceptions: when the flows of a former agent are gone, connections to destinations that only it left alone end if they do not have
+// the source of their Pod's Egress. Those to other destinations stay: other Nodes, and present exceptions, see the Node's address.
 func TestConnectionsOfFormerExceptions(t *testing.T) {
 	const pod, node, addr = "10.10.0.5", "192.168.1.1", "192.168.1.9"
 	f := &fakeTable{fakeNode: *newFakeNode(t), connections: map[string]*conntrack.Connection{}}
-	f.open("excepted udp", unix.IPPROTO_UDP, pod, node)
-	f.open("udp", unix.IPPROTO_UDP, pod, addr)
-	f.open("excepted tcp", unix.IPPROTO_TCP, pod, node)
-	f.open("without Egress", unix.IPPROTO_UDP, "10.10.0.6", node)
+	open := func(name string, protocol uint8, pod, to, source string) {
+		f.open(name, protocol, pod, source)
+		f.connections[name].Original.Destination = netip.MustParseAddr(to)
+	}
+	open("excepted udp", unix.IPPROTO_UDP, pod, "172.16.1.1", node)
+	open("udp", unix.IPPROTO_UDP, pod, "172.16.1.1", addr)
+	open("excepted tcp", unix.IPPROTO_TCP, pod, "172.16.1.1", node)
+	open("excepted still", unix.IPPROTO_UDP, pod, "172.16.2.1", node)
+	open("to a Node", unix.IPPROTO_UDP, pod, "192.168.1.2", node)
+	open("without Egress", unix.IPPROTO_UDP, "10.10.0.6", "172.16.1.1", node)
 	w := newTestWorld()
 	w.interfaces["i"] = podInterface{pod: podNamed("p"), ofPort: 1, addrs: []netip.Addr{netip.MustParseAddr(pod)}}
 	w.egresses["e"], w.groups["e"] = makeEgress("e", 0, addr), sets.New(podNamed("p"))
 	r := newRealizer(f, f, func() time.Time { return f.now }, f.end)
 	r.remember(w, testNetworks)
+	c := &Controller{realizer: r}
+	c.Except = []netip.Prefix{netip.MustParsePrefix("172.16.2.0/24")}
+	c.storage.except = []netip.Prefix{netip.MustParsePrefix("172.16.0.0/16")}
 	look := func() []string {
+		t.Helper()
+		f.now = f.now.Add(endInterval)
 		_, _, err := r.realize(t.Context(), w, testNetworks)
 		require.NoError(t, err)
+		c.endFormerExceptions(w)
 		_, err = r.endConnections(w)
 		require.NoError(t, err)
 		return sets.List(sets.KeySet(f.connections))
 	}
-	require.Len(t, look(), 4)
-	r.recheck(w)
-	f.now = f.now.Add(endInterval)
-	require.Equal(t, []string{"excepted tcp", "udp", "without Egress"}, look())
-	f.open("excepted udp", unix.IPPROTO_UDP, pod, node)
-	f.now = f.now.Add(endInterval)
-	require.NotContains(t, look(), "excepted udp", "the datapath has had the former flow")
+	require.Len(t, look(), 6)
+	stay := []string{"excepted still", "excepted tcp", "to a Node", "udp", "without Egress"}
+	c.formerGone = true
+	require.Equal(t, stay, look())
+	require.Equal(t, c.Except, c.storage.except, "the next agent ends nothing")
+	open("excepted udp", unix.IPPROTO_UDP, pod, "172.16.1.1", node)
+	require.Equal(t, stay, look(), "the datapath has had the former flow")
 	f.now = f.now.Add(markRest)
 	look()
 	looks := f.looks
-	f.now = f.now.Add(endInterval)
-	look()
-	require.Equal(t, looks, f.looks, "nothing is left to be looked at")
+	c.formerGone = true
+	require.Equal(t, stay, look())
+	require.Equal(t, looks, f.looks, "nothing has changed, so no one looks")
 }

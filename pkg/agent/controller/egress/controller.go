@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -57,7 +58,9 @@ type Config struct {
 	Groups   Groups
 	// FormerFlowsGone is closed when Open vSwitch has no flows of a former agent any more.
 	FormerFlowsGone <-chan struct{}
-	// File stores the Egresses of Pods for the next agent.
+	// Except are destinations outside the Pod networks that Egresses leave alone.
+	Except []netip.Prefix
+	// File stores the Egresses of Pods, and Except, for the next agent.
 	File string
 	// Shaping lets bandwidths have an effect, Separate subnets of pools.
 	Shaping, Separate bool
@@ -93,6 +96,8 @@ type Controller struct {
 
 	counts counts
 
+	// formerGone belongs to Run. It is set until connections to exceptions of a former agent have been looked for.
+	formerGone bool
 	// taken belongs to Run: the times at which this Node wrote itself over another one in a status, by Egress.
 	taken map[string]time.Time
 }
@@ -110,6 +115,7 @@ func New(settings Config) (*Controller, error) {
 	c.endStart = sync.OnceFunc(func() { close(c.synced) })
 	c.storage.file = settings.File
 	c.former.egresses, c.former.groups, c.former.subnets = c.storage.load()
+	c.storage.except = slices.Concat(c.storage.except, slices.DeleteFunc(slices.Clone(c.Except), func(p netip.Prefix) bool { return slices.Contains(c.storage.except, p) }))
 	for _, i := range settings.Interfaces.ListInterfaces() {
 		c.setInterface(i)
 	}
@@ -265,8 +271,7 @@ func (c *Controller) keep(ctx context.Context) {
 			klog.InfoS("The start does not wait any longer for Egresses and their Pods; until they are known, those that a former agent has stored count", "stored", len(c.former.groups))
 			c.endStart()
 		case <-formerFlowsGone:
-			formerFlowsGone = nil
-			c.recheck()
+			formerFlowsGone, c.formerGone = nil, true
 		case <-c.wake:
 		case <-timer.C:
 		}
@@ -291,11 +296,17 @@ func (c *Controller) keep(ctx context.Context) {
 	}
 }
 
-// recheck lets the next plan look at the connections of all Pods with an Egress.
-func (c *Controller) recheck() {
-	c.realizing.Lock()
-	defer c.realizing.Unlock()
-	c.realizer.recheck(c.snapshot())
+// endFormerExceptions lets connections end that the flows of a former agent have led past an Egress, if it left destinations alone that this agent does not.
+func (c *Controller) endFormerExceptions(w *world) {
+	if !c.formerGone {
+		return
+	}
+	c.formerGone = false
+	former := c.storage.except
+	c.storage.except = c.Except
+	if slices.ContainsFunc(former, func(p netip.Prefix) bool { return !slices.Contains(c.Except, p) }) {
+		c.realizer.endExceptions(w, former, c.Except)
+	}
 }
 
 // realize brings the plan for what is known into force, and returns both. again is the time after which it has to be called again; 0 if only events
@@ -308,6 +319,7 @@ func (c *Controller) realize(ctx context.Context) (w *world, p *plan, again time
 	c.counts.addresses.Store(int64(len(p.marks)))
 	c.report(w, p)
 	if !w.stored {
+		c.endFormerExceptions(w)
 		var endErr error
 		again, endErr = c.realizer.endConnections(w)
 		err = errors.Join(err, endErr)

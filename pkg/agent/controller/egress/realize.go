@@ -187,12 +187,18 @@ func (r *realizer) setPods(w *world, p *plan) (failed map[string]error) {
 	return failed
 }
 
-// recheck lets connections of Pods with an Egress end that have another source: flows of a former agent may have led them to an exception of its
-// configuration.
-func (r *realizer) recheck(w *world) {
+// endExceptions ends connections of Pods with an Egress that have another source, to destinations that only a former agent left alone: its flows may have made
+// them until now. TCP connections stay.
+func (r *realizer) endExceptions(w *world, former, present []netip.Prefix) {
+	e := exceptions{former: former, present: present, sources: map[netip.Addr]netip.Addr{}, until: r.now().Add(markRest)}
 	for name, flows := range r.pods {
-		r.connections.change(w.interfaces[name].addrs, flows.sources, flows.sources, r.isSeparate, r.now())
+		for _, addr := range w.interfaces[name].addrs {
+			if source := sourceFor(addr, flows.sources); source.IsValid() {
+				e.sources[addr] = source
+			}
+		}
 	}
+	r.connections.excepted = e
 }
 
 // isSeparate reports whether packets with the source leave by another subnet than the Nodes'.

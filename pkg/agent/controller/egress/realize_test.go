@@ -357,6 +357,7 @@ func TestStorage(t *testing.T) {
 	w.local.Insert(netip.MustParseAddr("192.168.1.3"))
 	w.egresses["e"].Spec.ExternalIPPool = "vlan"
 	w.subnets = map[string]poolSubnet{"vlan": {EgressSubnet: config.EgressSubnet{Gateway: netip.MustParsePrefix("172.20.10.1/24"), VLAN: 10}}}
+	s.except = []netip.Prefix{netip.MustParsePrefix("172.16.0.0/16")}
 	require.NoError(t, s.save(w))
 	next := storage{file: s.file}
 	egresses, groups, subnets := next.load()
@@ -364,6 +365,7 @@ func TestStorage(t *testing.T) {
 	require.Len(t, egresses, 2)
 	require.Equal(t, "192.168.1.1", egresses["e"].Spec.EgressIP)
 	require.Equal(t, w.subnets["vlan"], subnets["vlan"])
+	require.Equal(t, s.except, next.except)
 	require.Equal(t, "vlan", egresses["e"].Spec.ExternalIPPool)
 	require.True(t, egresses["e"].CreationTimestamp.Equal(&w.egresses["e"].CreationTimestamp))
 

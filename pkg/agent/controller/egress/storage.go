@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"slices"
 
@@ -36,20 +37,29 @@ type storedEgress struct {
 	Bandwidth *v1beta1.Bandwidth `json:",omitempty"`
 }
 
+// storedState is the content of the file.
+type storedState struct {
+	Egresses []storedEgress
+	// Except are destinations that flows may leave alone.
+	Except []netip.Prefix `json:",omitempty"`
+}
+
 // storage keeps what is in force for the next agent, which may start without antrea-controller and without the Kubernetes API.
 type storage struct {
 	file string
+	// except are destinations that Egresses leave alone, also those of a former agent while there may be flows of it.
+	except []netip.Prefix
 	// content is the file's content; nil if that is not known.
 	content []byte
 }
 
-// load returns the Egresses and the groups that a former agent has stored; nil if there are none that are usable.
+// load returns the Egresses and the groups that a former agent has stored; nil if there are none that are usable. It sets except.
 func (s *storage) load() (egresses map[string]*v1beta1.Egress, groups map[string]sets.Set[types.NamespacedName], subnets map[string]poolSubnet) {
 	text, err := os.ReadFile(s.file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
-	var stored []storedEgress
+	var stored storedState
 	if err == nil {
 		err = json.Unmarshal(text, &stored)
 	}
@@ -58,7 +68,7 @@ func (s *storage) load() (egresses map[string]*v1beta1.Egress, groups map[string
 		return nil, nil, nil
 	}
 	egresses, groups, subnets = map[string]*v1beta1.Egress{}, map[string]sets.Set[types.NamespacedName]{}, map[string]poolSubnet{}
-	for _, e := range stored {
+	for _, e := range stored.Egresses {
 		object := &v1beta1.Egress{}
 		object.Name, object.CreationTimestamp, object.Spec.EgressIP = e.Name, e.Created, e.IP
 		object.Spec.Bandwidth, object.Spec.ExternalIPPool = e.Bandwidth, e.Pool
@@ -69,13 +79,13 @@ func (s *storage) load() (egresses map[string]*v1beta1.Egress, groups map[string
 		subnets[e.Pool] = subnet
 		egresses[e.Name], groups[e.Name] = object, sets.New(e.Pods...)
 	}
-	s.content = text
+	s.content, s.except = text, stored.Except
 	return egresses, groups, subnets
 }
 
 // save stores what concerns this Node, if that has changed: Egresses of its Pods, and with its addresses.
 func (s *storage) save(w *world) error {
-	stored := []storedEgress{}
+	stored := storedState{Egresses: []storedEgress{}, Except: s.except}
 	for _, e := range oldestFirst(w.egresses) {
 		pods := w.groups[e.Name].UnsortedList()
 		if len(pods) == 0 && !w.local.Has(addrOf(e)) {
@@ -88,7 +98,7 @@ func (s *storage) save(w *world) error {
 		} else {
 			entry.Subnet = subnet
 		}
-		stored = append(stored, entry)
+		stored.Egresses = append(stored.Egresses, entry)
 	}
 	text, err := json.Marshal(stored)
 	if err == nil && bytes.Equal(text, s.content) {
