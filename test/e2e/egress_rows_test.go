@@ -113,9 +113,6 @@ func (e *egressArea) testExceptions(t *testing.T) {
 	e.remote.eventuallyFrom(t, e.addr)
 }
 
-// statusLimit is for the status to name another Node that has got the address.
-const statusLimit = 3 * time.Second
-
 // testAddressMoves: while no Node has the address nothing leaves with another one. When the other Node gets it, the status and the sources follow.
 func (e *egressArea) testAddressMoves(t *testing.T) {
 	e.forget()
@@ -125,7 +122,7 @@ func (e *egressArea) testAddressMoves(t *testing.T) {
 		e.removeAddress = addAddress(e.area, to, e.addr)
 		took := e.eventuallyOn(t, to, e.addr)
 		t.Logf("%s says after %s that it has the address", to.Name, took.Round(10*time.Millisecond))
-		require.LessOrEqual(t, took, statusLimit)
+		require.LessOrEqual(t, took, moveLimit)
 		e.eventuallySeen(t, e.addr)
 	}
 	e.requireOnly(t, e.addr)
