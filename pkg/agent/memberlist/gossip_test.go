@@ -104,3 +104,21 @@ func TestPortTaken(t *testing.T) {
 	_, err := newSWIM(gossipConfig{name: "x", listen: addr, addr: addr, port: members[0].port, key: testKey, changed: func() {}})
 	require.ErrorContains(t, err, "(clusterPort)")
 }
+
+// TestPlainMember: an agent without a key does not become a member, and hears of none, as long as members verify what comes in.
+func TestPlainMember(t *testing.T) {
+	members := startSWIM(t, 2)
+	addr := netip.MustParseAddr("127.0.37.9")
+	g, err := newSWIM(gossipConfig{name: "plain", listen: addr, addr: addr, port: members[0].port, changed: func() {}})
+	require.NoError(t, err)
+	plain := g.(*swim)
+	t.Cleanup(func() { require.NoError(t, plain.list.Shutdown()) })
+	for i := range members {
+		require.Error(t, plain.join(netip.MustParseAddr("127.0.37."+string(rune('1'+i)))))
+	}
+	require.Error(t, members[0].join(addr))
+	require.Equal(t, []string{"plain"}, plain.alive())
+	for _, member := range members {
+		requireAlive(t, member, time.Second, 2)
+	}
+}
