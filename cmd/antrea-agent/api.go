@@ -8,6 +8,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"net/netip"
 	"os"
 
 	corev1 "k8s.io/api/core/v1"
@@ -134,6 +135,13 @@ func explainer(n *node, cache *onCache, c *controllers) *explain.Explainer {
 	e.Silent = n.isSilent
 	if cache.manager != nil {
 		e.Cache = cache.manager
+	}
+	if c.egress != nil {
+		find := c.egressFinder(n.Node.EgressExcept)
+		e.Egress = func(pod, destination netip.Addr) (name, addr, node string) {
+			found := find()(pod, destination)
+			return found.Name, found.IP, found.Node
+		}
 	}
 	if c.proxy != nil {
 		e.Services, e.GroupsOf = c.proxy, n.flows.GroupsOf

@@ -4,8 +4,8 @@
 // Package explain explains how connections from a Pod to another one, or to a Service, are treated: whether policies allow them,
 // whether the fast path carries them, and if not, why. It asks the components that decide, and decides nothing itself.
 //
-// explain.go answers questions about Pods; service.go about Services, with endpoint.go for possible destinations and
-// connection.go for open connections.
+// explain.go answers questions about Pods; service.go about Services, with endpoint.go for possible destinations,
+// connection.go for open connections, and outside.go for addresses outside the cluster.
 package explain
 
 import (
@@ -63,6 +63,9 @@ type Explainer struct {
 	IgnoreTraces bool
 	// Silent reports whether a Node does not answer through the tunnel; nil if that is unknown.
 	Silent func(node string) bool
+	// Egress returns the Egress of what a local Pod sends to an address, its address, and the Node with it, empty if that is unknown. Without one,
+	// name is empty. nil if no Pod has one.
+	Egress func(pod, destination netip.Addr) (name, addr, node string)
 }
 
 // Question names a Pod, what it opens a connection to, and the port there.

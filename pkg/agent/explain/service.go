@@ -186,7 +186,10 @@ func (c *serviceCase) refused() *api.Treatment {
 // notAnnounced says why the cache does not learn connections to the Service's address; nil if it does.
 func (c *serviceCase) notAnnounced() *api.Treatment {
 	var t api.Treatment
+	leaves := c.explainer.leavesAs(c.client, c.frontend.Address.Addr())
 	switch {
+	case !c.found && leaves != "":
+		t = slow("not_remote", leaves)
 	case !c.found && c.explainer.Services == nil:
 		t = slow(api.ReasonKubeProxy, "AntreaProxy is off: a connection to a Service is translated by kube-proxy, behind Open vSwitch")
 	case !c.found:

@@ -178,6 +178,10 @@ var serviceTests = []serviceTest{
 		change: func(_ *Explainer, s *fakeServices, _ *fakeCache) { s.NodePort = true },
 		want:   [3]string{"slow", "node_port"}, connection: [3]string{"slow", "node_port"}},
 
+	{name: "outside, with an Egress", change: withEgress("n2", true), want: [3]string{"slow", "not_remote", "leaves as 192.0.2.1 of Egress web on Node n2"}},
+	{name: "outside, with an Egress that no Node has", change: withEgress("", true), want: [3]string{"slow", "not_remote", "leaves as 192.0.2.1 of Egress web, which no Node has"}},
+	{name: "a Service's Endpoint needs no Egress", endpoints: []openflow.Endpoint{remoteEndpoint}, change: withEgress("n2", false), want: [3]string{"slow", "no_connection"}},
+
 	{name: "no Endpoint", want: [3]string{"denied", "rejected"}},
 	{name: "Endpoints elsewhere only", change: func(_ *Explainer, s *fakeServices, _ *fakeCache) { s.Elsewhere = true },
 		want: [3]string{"denied", "dropped", "Local"}},
@@ -205,6 +209,21 @@ var serviceTests = []serviceTest{
 		change: func(_ *Explainer, _ *fakeServices, c *fakeCache) { c.onOVS = "a capture" }, want: [3]string{"slow", "no_endpoint", "a capture"}},
 	{name: "SCTP", protocol: "SCTP", endpoints: []openflow.Endpoint{remoteEndpoint},
 		change: func(_ *Explainer, s *fakeServices, _ *fakeCache) { s.Protocol = corev1.ProtocolSCTP }, want: [3]string{"slow", "protocol"}},
+}
+
+// withEgress gives the client an Egress. The address in the question is outside the cluster, or the Service's.
+func withEgress(node string, outside bool) func(*Explainer, *fakeServices, *fakeCache) {
+	return func(e *Explainer, s *fakeServices, _ *fakeCache) {
+		if outside {
+			s.Address = netip.AddrPort{}
+		}
+		e.Egress = func(pod, _ netip.Addr) (name, addr, on string) {
+			if pod != netip.MustParseAddr("10.0.0.1") {
+				return "", "", ""
+			}
+			return "web", "192.0.2.1", node
+		}
+	}
 }
 
 func explainerOf(test *serviceTest) *Explainer {
