@@ -54,6 +54,17 @@ func TestEgressMarks(t *testing.T) {
 			require.NotContains(t, strings.Join(savedRules(t), "\n"), "192.168.77.200")
 			require.False(t, next.stacks[0].nodes.known()[netip.MustParsePrefix("192.168.77.200/32")])
 
+			for mark := range 254 {
+				marks[uint8(mark+1)] = config.EgressMark{Addr: netip.AddrFrom4([4]byte{192, 168, 78, byte(mark)})}
+			}
+			setMarks(t, next, marks)
+			full := savedRules(t)
+			require.Equal(t, 254, strings.Count(strings.Join(full, "\n"), "-j SNAT --to-source 192.168.78."))
+			require.NoError(t, next.sync(t.Context()))
+			require.Equal(t, full, savedRules(t))
+			setMarks(t, next, map[uint8]config.EgressMark{7: marks[7]})
+			require.Equal(t, 1, strings.Count(strings.Join(savedRules(t), "\n"), "-j SNAT --to-source"))
+
 			_, err := next.SetEgressMarks(t.Context(), map[uint8]config.EgressMark{255: {Addr: netip.MustParseAddr("192.168.77.200")}})
 			require.ErrorContains(t, err, "must be 1 to 254")
 			off := newTestClient(t, Options{})
