@@ -168,7 +168,8 @@ func TestForeignNumbers(t *testing.T) {
 func number(t *testing.T, ifindex int, number uint32) {
 	t.Helper()
 	f := addFilter(t, ifindex, foreignProgram(t,
-		asm.StoreImm(asm.R1, int16(unsafe.Offsetof(harness.SKB{}.TCClassid)), int64(number), asm.Word),
+		asm.Mov.Imm(asm.R2, int32(number)), // Linux 6.1 refuses to store a constant there
+		asm.StoreMem(asm.R1, int16(unsafe.Offsetof(harness.SKB{}.TCClassid)), asm.R2, asm.Word),
 		asm.Mov.Imm(asm.R0, 0),
 	), ebpf.AttachTCXEgress, 1)
 	t.Cleanup(func() { require.NoError(t, netlink.FilterDel(f)) })
