@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
 	"testing"
@@ -136,10 +137,11 @@ func seenAs(t *testing.T, space *cluster.Space, to netip.AddrPort) netip.Addr {
 
 func (s *suite) eventuallySeenAs(t *testing.T, space *cluster.Space, to netip.AddrPort, want netip.Addr) {
 	t.Helper()
-	var last any
-	require.Eventually(t, func() bool {
+	eventually(t, fmt.Sprintf("the source %s", want), func() error {
 		addr, err := whoAmI(space, to, time.Second)
-		last = []any{addr, err}
-		return err == nil && addr == want
-	}, 20*time.Second, 50*time.Millisecond, "want the source %s, last: %v", want, &last)
+		if err == nil && addr != want {
+			err = fmt.Errorf("the source is %s", addr)
+		}
+		return err
+	})
 }

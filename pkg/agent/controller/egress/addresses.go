@@ -6,6 +6,7 @@ package egress
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -17,14 +18,14 @@ import (
 // followAddresses keeps the addresses of this Node right until ctx ends.
 func (c *Controller) followAddresses(ctx context.Context) {
 	rtnl.WatchAddresses(ctx, func() {
-		local, err := localAddresses()
+		links, err := localAddresses()
 		if err != nil {
 			klog.ErrorS(err, "Cannot read the addresses of this Node; Egresses use those that it had")
 			return
 		}
 		c.mu.Lock()
-		same := c.complete.addresses && local.Equal(c.world.local)
-		c.world.local, c.complete.addresses = local, true
+		same := c.complete.addresses && maps.Equal(links, c.world.links)
+		c.world.local, c.world.links, c.complete.addresses = sets.KeySet(links), links, true
 		c.mu.Unlock()
 		if !same {
 			c.poke()
@@ -32,8 +33,8 @@ func (c *Controller) followAddresses(ctx context.Context) {
 	})
 }
 
-// localAddresses returns the addresses of all devices but the one of IPVS.
-func localAddresses() (sets.Set[netip.Addr], error) {
+// localAddresses returns the addresses of all devices but the one of IPVS, with the index of the device.
+func localAddresses() (map[netip.Addr]int, error) {
 	links, err := rtnl.Links()
 	if err != nil {
 		return nil, fmt.Errorf("list network devices: %w", err)
@@ -48,10 +49,10 @@ func localAddresses() (sets.Set[netip.Addr], error) {
 	if err != nil {
 		return nil, fmt.Errorf("list addresses: %w", err)
 	}
-	local := sets.New[netip.Addr]()
+	local := map[netip.Addr]int{}
 	for _, entry := range list {
 		if addr, ok := netip.AddrFromSlice(entry.IP); ok && entry.LinkIndex != left {
-			local.Insert(addr.Unmap())
+			local[addr.Unmap()] = entry.LinkIndex
 		}
 	}
 	return local, nil

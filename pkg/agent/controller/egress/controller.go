@@ -236,7 +236,7 @@ func (c *Controller) snapshot() (snapshot *world) {
 	c.look(func(w *world) {
 		snapshot = &world{
 			egresses: maps.Clone(w.egresses), groups: map[string]sets.Set[types.NamespacedName]{}, interfaces: maps.Clone(w.interfaces),
-			local: w.local.Clone(), stored: w.stored, shaping: w.shaping, subnets: w.subnets,
+			local: w.local.Clone(), links: w.links, stored: w.stored, shaping: w.shaping, subnets: w.subnets,
 		}
 		for name, pods := range w.groups {
 			snapshot.groups[name] = pods.Clone()

@@ -31,8 +31,9 @@ type world struct {
 	egresses   map[string]*v1beta1.Egress
 	groups     map[string]sets.Set[types.NamespacedName]
 	interfaces map[string]podInterface
-	// local are the addresses of this Node's devices.
+	// local are the addresses of this Node's devices, links the devices' indices. That map is not changed.
 	local sets.Set[netip.Addr]
+	links map[netip.Addr]int
 	// stored is set while Egresses or groups are a former agent's.
 	stored bool
 	// shaping is set if bandwidths have an effect.
@@ -61,7 +62,7 @@ func (w *world) subnetOf(pool string) (config.EgressSubnet, error) {
 func (w *world) of(name string) *world {
 	part := &world{
 		egresses: map[string]*v1beta1.Egress{}, groups: map[string]sets.Set[types.NamespacedName]{}, interfaces: map[string]podInterface{},
-		local: w.local.Clone(), stored: w.stored, shaping: w.shaping, subnets: w.subnets,
+		local: w.local.Clone(), links: w.links, stored: w.stored, shaping: w.shaping, subnets: w.subnets,
 	}
 	i, ok := w.interfaces[name]
 	if !ok {

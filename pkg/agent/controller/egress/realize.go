@@ -38,6 +38,8 @@ type realizer struct {
 	// rules are the marks that the host knows, or may know if they are in doubt.
 	rules map[uint8]config.EgressMark
 	doubt bool
+	// links are the devices of addresses for which the host has made the rules.
+	links map[netip.Addr]int
 	// tunnel are the addresses to which other Nodes send, pods the Egresses of interfaces.
 	tunnel map[netip.Addr]bool
 	pods   map[string]podFlows
@@ -91,7 +93,7 @@ func (r *realizer) begin() {
 func (r *realizer) makeSources(ctx context.Context, w *world, podNetworks []netip.Prefix) (p *plan, err error) {
 	take := func(addr netip.Addr) (uint8, error) { return r.marks.take(addr, r.now()) }
 	p = decide(w, podNetworks, take)
-	refused, err := r.prepare(ctx, p, w.stored)
+	refused, err := r.prepare(ctx, w, p)
 	if len(refused) == 0 {
 		return p, err
 	}
@@ -108,16 +110,19 @@ func (r *realizer) makeSources(ctx context.Context, w *world, podNetworks []neti
 // prepare makes the sources of a plan, besides those that are there, and returns why some cannot be used. Each has its bandwidth before packets get
 // it. err says why one that is in use has another bandwidth than the plan's. With stored Egresses, a mark keeps the subnet that the host has for it; others may
 // have removed its rule or routes while no agent ran.
-func (r *realizer) prepare(ctx context.Context, p *plan, stored bool) (refused map[netip.Addr]error, err error) {
+func (r *realizer) prepare(ctx context.Context, w *world, p *plan) (refused map[netip.Addr]error, err error) {
 	refused = map[netip.Addr]error{}
 	wanted := maps.Clone(r.rules)
 	for addr, mark := range p.marks {
-		if former := r.rules[mark]; !stored || former.Addr != addr || !former.Subnet.IsSeparate() {
+		if former := r.rules[mark]; !w.stored || former.Addr != addr || !former.Subnet.IsSeparate() {
 			wanted[mark] = p.meaning(addr)
 		}
 	}
+	r.doubt = r.doubt || r.isElsewhere(w, wanted)
 	unreached, err := r.setRules(ctx, wanted)
-	if err != nil {
+	if err == nil {
+		r.links = w.links
+	} else {
 		for addr := range p.marks {
 			refused[addr] = err
 		}
@@ -144,6 +149,17 @@ func (r *realizer) prepare(ctx context.Context, p *plan, stored bool) (refused m
 		}
 	}
 	return refused, err
+}
+
+// isElsewhere reports whether an address of another subnet than the Nodes' has another device than before: the routes went with the former one, also if the
+// address was away for so short a time that no plan was without it.
+func (r *realizer) isElsewhere(w *world, rules map[uint8]config.EgressMark) bool {
+	for _, meaning := range rules {
+		if meaning.Subnet.IsSeparate() && w.links[meaning.Addr] != r.links[meaning.Addr] {
+			return true
+		}
+	}
+	return false
 }
 
 // setRules returns for which marks packets cannot leave, which it tries again each time.

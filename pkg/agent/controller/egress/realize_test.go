@@ -37,6 +37,8 @@ type fakeNode struct {
 	tunnel map[netip.Addr]uint8
 	pods   map[string]podFlows
 	limits map[uint8]openflow.EgressBandwidth
+	// made counts the calls of SetEgressMarks.
+	made int
 	// noVLAN lets the host have no devices of VLANs.
 	noVLAN bool
 	// noMeters lets the switch refuse limits.
@@ -81,6 +83,7 @@ func (n *fakeNode) SetEgressMarks(_ context.Context, marks map[uint8]config.Egre
 		return nil, errFake
 	}
 	n.rules = maps.Clone(marks)
+	n.made++
 	for addr, mark := range n.tunnel {
 		require.Equal(n.t, addr, n.rules[mark].Addr, "a mark that flows set has lost its source")
 	}

@@ -52,6 +52,31 @@ func TestUnreachedSubnet(t *testing.T) {
 	require.Equal(t, subnet, n.rules[p.marks[separate]].Subnet)
 }
 
+// TestSubnetOnAnotherDevice: routes go with the device of a subnet. When an address has come back on another device, they are made again, although no plan was
+// without the address.
+func TestSubnetOnAnotherDevice(t *testing.T) {
+	n := newFakeNode(t)
+	r := newRealizer(n, n, time.Now, n.endNone)
+	w := newTestWorld()
+	addr := netip.MustParseAddr("172.20.10.2")
+	w.local.Insert(addr)
+	w.subnets = map[string]poolSubnet{"vlan": {EgressSubnet: config.EgressSubnet{Gateway: netip.MustParsePrefix("172.20.10.1/24"), VLAN: 10}}}
+	w.egresses["e"] = makeEgress("e", 0, addr.String())
+	w.egresses["e"].Spec.ExternalIPPool = "vlan"
+	for device, made := range map[int]int{40: 1, 41: 1} {
+		w.links = map[netip.Addr]int{addr: device}
+		for range 2 {
+			_, _, err := r.realize(t.Context(), w, testNetworks)
+			require.NoError(t, err)
+		}
+		require.Equal(t, made, n.made, "device %d", device)
+		n.made = 0
+	}
+	n.noVLAN, w.links = true, map[netip.Addr]int{addr: 42}
+	p, _, _ := r.realize(t.Context(), w, testNetworks)
+	require.ErrorIs(t, p.refused[addr], errFake, "packets wait for the routes")
+}
+
 // TestPoolWithoutSubnet: packets do not get an address whose pool has a subnet that cannot be used.
 func TestPoolWithoutSubnet(t *testing.T) {
 	n := newFakeNode(t)
