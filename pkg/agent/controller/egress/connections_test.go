@@ -132,7 +132,7 @@ func TestFormerSourcesEnd(t *testing.T) {
 }
 
 // TestConnectionsOfFormerExceptions: when the flows of a former agent are gone, connections to destinations that only it left alone end if they do not have
-// the source of their Pod's Egress. Those to other destinations stay: other Nodes, and present exceptions, see the Node's address.
+// the source of their Pod's Egress. Connections to other destinations stay: other Nodes, and present exceptions, see the Node's address.
 func TestConnectionsOfFormerExceptions(t *testing.T) {
 	const pod, node, addr = "10.10.0.5", "192.168.1.1", "192.168.1.9"
 	f := &fakeTable{fakeNode: *newFakeNode(t), connections: map[string]*conntrack.Connection{}}

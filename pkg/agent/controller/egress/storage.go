@@ -47,7 +47,7 @@ type storedState struct {
 // storage keeps what is in force for the next agent, which may start without antrea-controller and without the Kubernetes API.
 type storage struct {
 	file string
-	// except are destinations that Egresses leave alone, also those of a former agent while there may be flows of it.
+	// except are destinations that Egresses leave alone, also in a former agent's flows while there may be some.
 	except []netip.Prefix
 	// content is the file's content; nil if that is not known.
 	content []byte
