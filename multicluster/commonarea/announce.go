@@ -152,7 +152,8 @@ func (a *Area) leave(ctx context.Context) error {
 		if a.isForeign(current) {
 			return nil // It is another cluster that is the member.
 		}
-		err = a.announces().Delete(ctx, current.GetName(), metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(current.GetUID()))})
+		version := current.GetResourceVersion() // Another cluster may take it over just now.
+		err = a.announces().Delete(ctx, current.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &version}})
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("deleting MemberClusterAnnounce %s: %w", v1alpha1.AnnounceName(a.ClusterID), err)

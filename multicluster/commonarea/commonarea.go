@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package commonarea is a member's connection to the Common Area: a Namespace of the leader's Kubernetes API. It announces the member there
-// (announce.go), unless another cluster has its ID (namesake.go), and watches what concerns
-// it. A leader that does not answer is asked for ever.
+// (announce.go), unless another cluster has its ID (namesake.go), and watches what concerns it. A leader that does not answer is asked for ever.
 package commonarea
 
 import (

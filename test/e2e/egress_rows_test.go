@@ -120,9 +120,7 @@ func (e *egressArea) testAddressMoves(t *testing.T) {
 		e.removeAddress()
 		e.eventuallyLost(t)
 		e.removeAddress = addAddress(e.area, to, e.addr)
-		took := e.eventuallyOn(t, to, e.addr)
-		t.Logf("%s says after %s that it has the address", to.Name, took.Round(10*time.Millisecond))
-		require.LessOrEqual(t, took, moveLimit)
+		requireWithin(t, moveLimit, e.eventuallyOn(t, to, e.addr), "status of "+to.Name)
 		e.eventuallySeen(t, e.addr)
 	}
 	e.requireOnly(t, e.addr)

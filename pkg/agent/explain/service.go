@@ -183,17 +183,23 @@ func (c *serviceCase) refused() *api.Treatment {
 	return nil
 }
 
+// notFound says why the cache does not learn connections to an address and port where AntreaProxy has no Service.
+func (c *serviceCase) notFound() api.Treatment {
+	if leaves := c.explainer.leavesAs(c.client, c.frontend.Address.Addr()); leaves != "" {
+		return slow("not_remote", leaves)
+	}
+	if c.explainer.Services == nil {
+		return slow(api.ReasonKubeProxy, "AntreaProxy is off: a connection to a Service is translated by kube-proxy, behind Open vSwitch")
+	}
+	return slow(api.ReasonKubeProxy, "AntreaProxy has no Service at this address and port: if there is one, kube-proxy translates, behind Open vSwitch")
+}
+
 // notAnnounced says why the cache does not learn connections to the Service's address; nil if it does.
 func (c *serviceCase) notAnnounced() *api.Treatment {
 	var t api.Treatment
-	leaves := c.explainer.leavesAs(c.client, c.frontend.Address.Addr())
 	switch {
-	case !c.found && leaves != "":
-		t = slow("not_remote", leaves)
-	case !c.found && c.explainer.Services == nil:
-		t = slow(api.ReasonKubeProxy, "AntreaProxy is off: a connection to a Service is translated by kube-proxy, behind Open vSwitch")
 	case !c.found:
-		t = slow(api.ReasonKubeProxy, "AntreaProxy has no Service at this address and port: if there is one, kube-proxy translates, behind Open vSwitch")
+		t = c.notFound()
 	case c.frontend.NodePort:
 		t = slow(api.ReasonNodePort, "connections to NodePorts are not cached")
 	case !slices.ContainsFunc(c.frontend.Endpoints, openflow.Endpoint.IsPod):

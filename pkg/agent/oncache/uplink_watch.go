@@ -6,6 +6,7 @@ package oncache
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"syscall"
 	"time"
 
@@ -197,7 +198,8 @@ func (w *uplinkWatch) routesChanged(u netlink.RouteUpdate) (why string) {
 	if len(nodes) == 0 {
 		return ""
 	}
-	w.keeper.evictNodes(nodes, "a route to its Pods has changed")
+	slices.SortFunc(nodes, netip.Addr.Compare)
+	w.keeper.evictNodes(slices.Compact(nodes), "a route to its Pods has changed")
 	return w.maintain()
 }
 

@@ -110,9 +110,7 @@ func eachDatapathWith(t *testing.T, features openflow.Features, test func(*testi
 // eachDatapathOf is eachDatapathWith with a choice of the Node.
 func eachDatapathOf(t *testing.T, features openflow.Features, node *config.NodeConfig, test func(*testing.T, *wire)) {
 	t.Run("user space", func(t *testing.T) {
-		w := newUnconnected(t, false, false, features, node)
-		w.connect()
-		test(t, w)
+		test(t, newWireOn(t, false, false, features, node))
 	})
 	t.Run("kernel", func(t *testing.T) {
 		if _, err := netlink.GenlFamilyGet("ovs_datapath"); err != nil {
@@ -124,9 +122,7 @@ func eachDatapathOf(t *testing.T, features openflow.Features, node *config.NodeC
 		require.NoError(t, unix.Unshare(unix.CLONE_NEWNET))
 		// IPv6 would send frames of its own.
 		require.NoError(t, os.WriteFile("/proc/sys/net/ipv6/conf/default/disable_ipv6", []byte("1"), 0))
-		w := newUnconnected(t, true, true, features, node)
-		w.connect()
-		test(t, w)
+		test(t, newWireOn(t, true, true, features, node))
 	})
 }
 

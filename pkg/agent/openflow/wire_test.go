@@ -44,7 +44,13 @@ func newWire(t *testing.T, kernel bool) *wire {
 // newWireOf is newWire with a choice of the ports and the features: devices are of the kernel, in the namespace of the calling thread.
 func newWireOf(t *testing.T, kernel, devices bool, features openflow.Features) *wire {
 	t.Helper()
-	w := newUnconnected(t, kernel, devices, features, oftest.DualStackNode)
+	return newWireOn(t, kernel, devices, features, oftest.DualStackNode)
+}
+
+// newWireOn is newWireOf with a choice of the Node.
+func newWireOn(t *testing.T, kernel, devices bool, features openflow.Features, node *config.NodeConfig) *wire {
+	t.Helper()
+	w := newUnconnected(t, kernel, devices, features, node)
 	w.connect()
 	return w
 }

@@ -168,12 +168,13 @@ func (c *connections) mustEnd(connection *conntrack.Connection) bool {
 	if l, left := c.left[source]; left && !(tcp && l.local) {
 		return true
 	}
-	if wanted, ok := c.excepted.sources[pod]; ok && !tcp && source != wanted && c.excepted.concern(connection.Original.Destination) {
-		return true
-	}
 	change, changed := c.pods[pod]
-	if changed && tcp {
+	switch {
+	case !changed:
+		wanted, ok := c.excepted.sources[pod]
+		return ok && !tcp && source != wanted && c.excepted.concern(connection.Original.Destination)
+	case tcp:
 		return change.separate && source == change.former && source != change.now
 	}
-	return changed && source != change.now && (change.now.IsValid() || source == change.former)
+	return source != change.now && (change.now.IsValid() || source == change.former)
 }

@@ -5,6 +5,7 @@ package egress
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -134,7 +135,7 @@ func TestFormerSourcesEnd(t *testing.T) {
 // TestConnectionsOfFormerExceptions: when the flows of a former agent are gone, connections to destinations that only it left alone end if they do not have
 // the source of their Pod's Egress. Connections to other destinations stay: other Nodes, and present exceptions, see the Node's address.
 func TestConnectionsOfFormerExceptions(t *testing.T) {
-	const pod, node, addr = "10.10.0.5", "192.168.1.1", "192.168.1.9"
+	const pod, node, addr, next = "10.10.0.5", "192.168.1.1", "192.168.1.9", "192.168.1.10"
 	f := &fakeTable{fakeNode: *newFakeNode(t), connections: map[string]*conntrack.Connection{}}
 	open := func(name string, protocol uint8, pod, to, source string) {
 		f.open(name, protocol, pod, source)
@@ -171,6 +172,11 @@ func TestConnectionsOfFormerExceptions(t *testing.T) {
 	require.Equal(t, c.Except, c.storage.except, "the next agent ends nothing")
 	open("excepted udp", unix.IPPROTO_UDP, pod, "172.16.1.1", node)
 	require.Equal(t, stay, look(), "the datapath has had the former flow")
+	w.egresses["e"] = makeEgress("e", 0, next)
+	open("after a change", unix.IPPROTO_UDP, pod, "172.16.1.1", next)
+	require.Contains(t, look(), "after a change")
+	delete(f.connections, "after a change")
+	stay = slices.DeleteFunc(stay, func(name string) bool { return name == "udp" || name == "excepted still" || name == "to a Node" }) // they have the former source
 	f.now = f.now.Add(markRest)
 	look()
 	looks := f.looks

@@ -115,7 +115,11 @@ func New(settings Config) (*Controller, error) {
 	c.endStart = sync.OnceFunc(func() { close(c.synced) })
 	c.storage.file = settings.File
 	c.former.egresses, c.former.groups, c.former.subnets = c.storage.load()
-	c.storage.except = slices.Concat(c.storage.except, slices.DeleteFunc(slices.Clone(c.Except), func(p netip.Prefix) bool { return slices.Contains(c.storage.except, p) }))
+	for _, p := range c.Except {
+		if !slices.Contains(c.storage.except, p) {
+			c.storage.except = append(c.storage.except, p)
+		}
+	}
 	for _, i := range settings.Interfaces.ListInterfaces() {
 		c.setInterface(i)
 	}

@@ -120,14 +120,13 @@ func (r *realizer) prepare(ctx context.Context, w *world, p *plan) (refused map[
 	}
 	r.doubt = r.doubt || r.isElsewhere(w, wanted)
 	unreached, err := r.setRules(ctx, wanted)
-	if err == nil {
-		r.links = w.links
-	} else {
+	if err != nil {
 		for addr := range p.marks {
 			refused[addr] = err
 		}
 		return refused, nil
 	}
+	r.links = w.links
 	for addr, mark := range p.marks {
 		if reason := unreached[mark]; reason != nil {
 			refused[addr] = reason

@@ -97,7 +97,7 @@ func newHost(t *testing.T, hook datapath.Hook) *host {
 	return d
 }
 
-// FromPod and ToPod are packets between the Pods without a tunnel.
+// ToPod returns a packet from the remote Pod without a tunnel.
 func (d *host) ToPod() harness.Packet { return (&harness.Direct{World: *d.World}).ToPod() }
 
 // reachedOVS returns the mark of the last packet to Open vSwitch, in which no number may be left that the Pod would see.

@@ -47,6 +47,9 @@ func (w *World) RunWithTCIndex(prog *ebpf.Program, ifindex int, number, mark uin
 // ReceivedOn says on which device the kernel has received a packet. In these worlds the uplink is also the gateway's interface.
 func ReceivedOn(ifindex int) func(*SKB) { return func(s *SKB) { s.IngressIfindex = uint32(ifindex) } }
 
+// TicketOf returns the number of the ticket in a mark, 0 for none.
+func TicketOf(mark uint32) uint32 { return mark>>8&0x3f | mark>>16&0xf<<6 }
+
 // EnterHost passes a packet with the mark of Open vSwitch through the gateway's Ingress-Init, and returns the number with which it continues
 // through the host, the ticket's and the low bits of the epoch, 0 for none. Its mark then has no bit of ours.
 func (d *Direct) EnterHost(mark uint32, packet []byte) (number uint32) {
@@ -58,7 +61,7 @@ func (d *Direct) EnterHost(mark uint32, packet []byte) (number uint32) {
 	if mark&TicketBits == 0 || r.Reason != "" {
 		return 0 // counted as a packet to the host
 	}
-	slot, epoch := mark>>8&0x3f|mark>>16&0xf<<6, mark>>20&0x3ff
+	slot, epoch := TicketOf(mark), mark>>20&0x3ff
 	require.Equal(d.T, uint16(epoch), d.ticket(slot).Epoch)
 	return slot | epoch&0x3f<<10
 }

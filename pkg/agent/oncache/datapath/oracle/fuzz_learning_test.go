@@ -260,7 +260,7 @@ func (w *fuzzWorld) checkLearning(t *testing.T, l *learning) (learned bool) {
 	ticket := harness.Unstamped(run.ContextOut.Mark)
 	if ticket != 0 {
 		defer func() {
-			require.NoError(t, w.Maps.Tickets.Put(ticket>>8&0x3f|ticket>>16&0xf<<6, object.BpfOncTicket{}))
+			require.NoError(t, w.Maps.Tickets.Put(harness.TicketOf(ticket), object.BpfOncTicket{}))
 		}()
 	}
 

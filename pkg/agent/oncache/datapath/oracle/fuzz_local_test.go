@@ -250,7 +250,7 @@ func (w *localWorld) checkLocalLearning(t *testing.T, l *localLearning) (learned
 	ticket := harness.Unstamped(w.egressRun.ContextOut.Mark)
 	if ticket != 0 {
 		defer func() {
-			require.NoError(t, w.Maps.Tickets.Put(ticket>>8&0x3f|ticket>>16&0xf<<6, object.BpfOncTicket{}))
+			require.NoError(t, w.Maps.Tickets.Put(harness.TicketOf(ticket), object.BpfOncTicket{}))
 		}()
 	}
 	// Time passes, and Open vSwitch, the agent and others change the state.

@@ -279,7 +279,7 @@ func TestDirectAndTunnelAreApart(t *testing.T) {
 		mark := d.Egress(0, other.Bytes(t)).Mark | harness.Epoch<<20
 		require.NotEqual(t, "learned", d.EgressInit(mark, other.OnTheWire().Bytes(t)).Reason)
 		require.Zero(t, d.EnterHost(mark, other.OnTheWire().AtGateway().Bytes(t)))
-		require.Empty(t, d.LeaveHost(mark>>8&0x3f|mark>>16&0xf<<6, 0, other.OnTheWire().Bytes(t)).Reason)
+		require.Empty(t, d.LeaveHost(harness.TicketOf(mark), 0, other.OnTheWire().Bytes(t)).Reason)
 	})
 }
 
@@ -392,7 +392,7 @@ func TestDirectIsConstant(t *testing.T) {
 	ticket := d.Egress(0, out.Bytes(t)).Mark
 	require.NotZero(t, ticket&harness.TicketBits, "the Node may be behind the tunnel")
 	require.Zero(t, d.EnterHost(ticket|harness.Epoch<<20, out.OnTheWire().AtGateway().Bytes(t)))
-	require.Empty(t, d.LeaveHost(ticket>>8&0x3f|ticket>>16&0xf<<6, 0, out.OnTheWire().Bytes(t)).Reason)
+	require.Empty(t, d.LeaveHost(harness.TicketOf(ticket), 0, out.OnTheWire().Bytes(t)).Reason)
 	require.Empty(t, d.Entries())
 }
 
