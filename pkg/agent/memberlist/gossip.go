@@ -27,6 +27,10 @@ const (
 	suspicionMax  = 3
 	// reclaim is the time after which a dead Node may come back with another address, as in Antrea.
 	reclaim = 10 * time.Millisecond
+	// retransmitMult is the number of copies of a message that a Node sends in a cluster of up to nine Nodes. The library says that a message has left just
+	// before it sends the last copy, and an agent that ends then closes the socket: with 2, the default, the only copy for a living Node was lost if the
+	// other copy went to a dead Node.
+	retransmitMult = 4
 	// leaveTimeout bounds the time for which an agent that ends tells others.
 	leaveTimeout = time.Second
 )
@@ -73,6 +77,7 @@ func newSWIM(c gossipConfig) (gossip, error) {
 	config.ProbeInterval, config.ProbeTimeout = probeInterval, probeTimeout
 	config.SuspicionMult, config.SuspicionMaxTimeoutMult = suspicionMult, suspicionMax
 	config.AwarenessMaxMultiplier = slowProbes
+	config.RetransmitMult = retransmitMult
 	config.DeadNodeReclaimTime = reclaim
 	config.Keyring = keys
 	config.GossipVerifyIncoming, config.GossipVerifyOutgoing = c.verifyIncoming, c.verifyOutgoing
