@@ -127,6 +127,7 @@ func TestClusterInfosThatWouldDrawTraffic(t *testing.T) {
 		{"10.200.0.0/16", "10.244.0.5", "gatewayIP 10.244.0.5 is in 10.244.0.0/24"},
 		{"10.220.0.0/16", "192.0.2.1", "overlaps with 10.220.0.0/16, the Service network of cluster east"},
 		{"10.200.0.0/16", "192.0.2.9", "gatewayIP 192.0.2.9 belongs to cluster east"},
+		{"192.0.2.0/24", "198.51.100.1", "serviceCIDR 192.0.2.0/24 contains 192.0.2.9, which belongs to cluster east"},
 		{"10.200.0.1/16", "192.0.2.1", "is not a network of IPv4"},
 		{"fd00::/64", "192.0.2.1", "is not a network of IPv4"},
 		{"10.200.0.0/16", "", `gatewayIP is ""; want a unicast IPv4 address`},

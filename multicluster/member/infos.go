@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -19,7 +20,8 @@ import (
 	"github.com/antrea-oncache/antrea/multicluster/endpoints"
 )
 
-const maxPodCIDRs = 100
+// maxPodCIDRs is the bound of the leader's webhook.
+const maxPodCIDRs = 64
 
 var errNetworkUnknown = errors.New("the Service network of this cluster is not known yet")
 
@@ -29,7 +31,7 @@ type place struct {
 	owner   string
 }
 
-// territory contains all that another cluster may not have.
+// territory contains networks and addresses that a cluster may not claim.
 type territory struct {
 	networks []place
 	gateways map[netip.Addr]string
@@ -56,76 +58,134 @@ func (s *snapshot) own() *territory {
 	return t
 }
 
-// claim refuses a ClusterInfo that would draw traffic which is not its cluster's, and otherwise adds it.
-func (t *territory) claim(clusterID string, info *v1alpha1.ClusterInfo) error {
-	service, err := network(info.ServiceCIDR)
-	if err != nil {
-		return fmt.Errorf("serviceCIDR: %w", err)
+// claim is the network and the address that a cluster calls its own.
+type claim struct {
+	service netip.Prefix
+	gateway netip.Addr
+}
+
+func readClaim(info *v1alpha1.ClusterInfo) (c claim, err error) {
+	if c.service, err = network(info.ServiceCIDR); err != nil {
+		return c, fmt.Errorf("serviceCIDR: %w", err)
 	}
 	if len(info.GatewayInfos) != 1 {
-		return fmt.Errorf("it has %d gatewayInfos, allowed: 1", len(info.GatewayInfos))
+		return c, fmt.Errorf("it has %d gatewayInfos, allowed: 1", len(info.GatewayInfos))
 	}
-	gateway, err := endpoints.Unicast("gatewayIP", info.GatewayInfos[0].GatewayIP)
-	if err != nil {
-		return err
+	if c.gateway, err = endpoints.Unicast("gatewayIP", info.GatewayInfos[0].GatewayIP); err != nil {
+		return c, err
 	}
 	if len(info.PodCIDRs) > maxPodCIDRs {
-		return fmt.Errorf("it has %d podCIDRs, allowed: %d", len(info.PodCIDRs), maxPodCIDRs)
+		return c, fmt.Errorf("it has %d podCIDRs, allowed: %d", len(info.PodCIDRs), maxPodCIDRs)
 	}
 	for _, text := range info.PodCIDRs {
 		if _, err := network(text); err != nil {
-			return fmt.Errorf("podCIDRs: %w", err)
+			return c, fmt.Errorf("podCIDRs: %w", err)
 		}
 	}
+	if c.service.Contains(c.gateway) {
+		return c, fmt.Errorf("gatewayIP %s belongs to its own Service network", c.gateway)
+	}
+	return c, nil
+}
+
+// refuses returns why a claim would draw traffic that is not its cluster's.
+func (t *territory) refuses(c claim) error {
 	for _, p := range t.networks {
-		if p.network.Overlaps(service) {
-			return fmt.Errorf("serviceCIDR %s overlaps with %s, %s", service, p.network, p.owner)
+		if p.network.Overlaps(c.service) {
+			return fmt.Errorf("serviceCIDR %s overlaps with %s, %s", c.service, p.network, p.owner)
 		}
-		if p.network.Contains(gateway) && !p.network.IsSingleIP() {
-			return fmt.Errorf("gatewayIP %s is in %s, %s", gateway, p.network, p.owner)
+		if p.network.Contains(c.gateway) && !p.network.IsSingleIP() {
+			return fmt.Errorf("gatewayIP %s is in %s, %s", c.gateway, p.network, p.owner)
 		}
 	}
-	if owner := t.gateways[gateway]; owner != "" || service.Contains(gateway) {
-		return fmt.Errorf("gatewayIP %s belongs to %s", gateway, cmp.Or(owner, "its own Service network"))
+	for _, addr := range slices.SortedFunc(maps.Keys(t.gateways), netip.Addr.Compare) {
+		if addr == c.gateway {
+			return fmt.Errorf("gatewayIP %s belongs to %s", addr, t.gateways[addr])
+		}
+		if c.service.Contains(addr) {
+			return fmt.Errorf("serviceCIDR %s contains %s, which belongs to %s", c.service, addr, t.gateways[addr])
+		}
 	}
-	t.networks = append(t.networks, place{service, "the Service network of cluster " + clusterID})
-	t.gateways[gateway] = "cluster " + clusterID
 	return nil
 }
 
-// acceptInfos accepts the ClusterInfos of other clusters. Which cluster already has its network keeps it.
+func (t *territory) add(clusterID string, c claim) {
+	t.networks = append(t.networks, place{c.service, "the Service network of cluster " + clusterID})
+	t.gateways[c.gateway] = "cluster " + clusterID
+}
+
+// acceptInfos accepts the ClusterInfos of other clusters. A cluster whose Service network is imported keeps it. Otherwise of two that claim the same
+// the one that the leader has had for longer gets it, whatever their names, so that all members decide alike.
 func (s *snapshot) acceptInfos(a *accepted, imports []*v1alpha1.ResourceImport) {
 	existing := map[string]*v1alpha1.ClusterInfoImport{}
 	for _, i := range s.imported.infos {
 		existing[i.Name] = i
 	}
-	taken := s.own()
-	newcomer := func(r *v1alpha1.ResourceImport) int {
-		if i := existing[r.Name]; i != nil && r.Spec.ClusterInfo != nil && i.Spec.ServiceCIDR == r.Spec.ClusterInfo.ServiceCIDR {
+	rank := func(r *v1alpha1.ResourceImport) int {
+		i, info := existing[r.Name], r.Spec.ClusterInfo
+		switch {
+		case i == nil:
+			return 2
+		case info == nil || info.ServiceCIDR == i.Spec.ServiceCIDR:
 			return 0
+		}
+		if _, err := readClaim(info); err != nil {
+			return 0 // It keeps what it has.
 		}
 		return 1
 	}
-	slices.SortStableFunc(imports, func(x, y *v1alpha1.ResourceImport) int { return newcomer(x) - newcomer(y) })
+	slices.SortStableFunc(imports, func(x, y *v1alpha1.ResourceImport) int {
+		return cmp.Or(rank(x)-rank(y), x.CreationTimestamp.Compare(y.CreationTimestamp.Time), cmp.Compare(x.Name, y.Name))
+	})
+	own, others := s.own(), &territory{gateways: map[netip.Addr]string{}}
+	for _, name := range s.leader.unreadable {
+		s.keep(a, others, existing[name])
+	}
 	for _, r := range imports {
 		info := r.Spec.ClusterInfo
-		var err error
-		switch {
-		case info == nil:
-			err = errNoPayload
-		case info.ClusterID == clusterID(s):
+		if info != nil && info.ClusterID == clusterID(s) {
 			continue
-		case r.Name != v1alpha1.ClusterInfoName(info.ClusterID):
-			err = fmt.Errorf("metadata.name must be %.100s", v1alpha1.ClusterInfoName(info.ClusterID))
-		case !s.serviceCIDR.IsValid():
-			err = errNetworkUnknown
-		default:
-			err = taken.claim(info.ClusterID, info)
 		}
+		c, err := s.judgeInfo(r, own, others)
 		if a.refuse(r.Name, err) {
 			a.infos[r.Name] = info
+			others.add(info.ClusterID, c)
+		} else {
+			s.keep(a, others, existing[r.Name])
 		}
 	}
+}
+
+func (s *snapshot) judgeInfo(r *v1alpha1.ResourceImport, own, others *territory) (c claim, err error) {
+	info := r.Spec.ClusterInfo
+	switch {
+	case info == nil:
+		return c, errNoPayload
+	case r.Name != v1alpha1.ClusterInfoName(info.ClusterID):
+		return c, fmt.Errorf("metadata.name must be %.100s", v1alpha1.ClusterInfoName(info.ClusterID))
+	case !s.serviceCIDR.IsValid():
+		return c, errNetworkUnknown
+	}
+	if c, err = readClaim(info); err != nil {
+		return c, err
+	}
+	return c, cmp.Or(own.refuses(c), others.refuses(c))
+}
+
+// keep reserves what a cluster has whose new ClusterInfo is refused. If another one has got it, the ClusterInfoImport goes: agents would use one of both.
+func (s *snapshot) keep(a *accepted, others *territory, former *v1alpha1.ClusterInfoImport) {
+	if former == nil || !s.serviceCIDR.IsValid() {
+		return
+	}
+	c, err := readClaim(&former.Spec)
+	if err != nil {
+		return // No agent uses it.
+	}
+	if others.refuses(c) != nil {
+		delete(a.kept, former.Name)
+		return
+	}
+	others.add(former.Spec.ClusterID, c)
 }
 
 // infoChanges writes ClusterInfoImports.

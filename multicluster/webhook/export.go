@@ -38,7 +38,7 @@ func (c Config) export(r review[v1alpha1.ResourceExport]) (string, error) {
 	if refusal := outside(&r.wanted.Spec, member.networks); refusal != "" || r.wanted.Spec.Kind != v1alpha1.ClusterInfoKind {
 		return refusal, nil
 	}
-	return c.overlap(&r.wanted.Spec)
+	return c.overlap(r)
 }
 
 // member returns the member that makes the request, without a ClusterID if that is not a member.

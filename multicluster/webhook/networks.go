@@ -45,6 +45,9 @@ func claimed(spec *v1alpha1.ResourceExportSpec) (networks []string) {
 	}
 	if info := spec.ClusterInfo; info != nil {
 		networks = append(append(networks, info.ServiceCIDR), info.PodCIDRs...)
+		for _, g := range info.GatewayInfos {
+			networks = append(networks, g.GatewayIP+"/32")
+		}
 	}
 	return slices.DeleteFunc(networks, func(n string) bool { return n == "" })
 }

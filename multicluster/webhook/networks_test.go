@@ -16,7 +16,9 @@ import (
 func TestNetworks(t *testing.T) {
 	pods := spec(func(s *v1alpha1.ResourceExportSpec) { s.ClusterInfo.PodCIDRs = []string{"10.10.0.0/16"} })
 	services := func(network string) exportEdit {
-		return spec(func(s *v1alpha1.ResourceExportSpec) { s.ClusterInfo.ServiceCIDR, s.ClusterInfo.PodCIDRs = network, nil })
+		return spec(func(s *v1alpha1.ResourceExportSpec) {
+			s.ClusterInfo.ServiceCIDR, s.ClusterInfo.PodCIDRs, s.ClusterInfo.GatewayInfos = network, nil, nil
+		})
 	}
 	for _, tc := range []struct {
 		name, networks string
@@ -29,7 +31,8 @@ func TestNetworks(t *testing.T) {
 		{"elsewhere", "10.96.0.0/12", exportOf("ClusterInfo", services("8.0.0.0/12")), east, "8.0.0.0/12 is outside"},
 		{"without network", "10.96.0.0/12", exportOf("ClusterInfo", services("")), east, ""},
 		{"Pods", "10.96.0.0/12", exportOf("ClusterInfo", pods), east, "10.10.0.0/16 is outside"},
-		{"several", "10.96.0.0/12, 10.10.0.0/16", exportOf("ClusterInfo", pods), east, ""},
+		{"several", "10.96.0.0/12, 10.10.0.0/16, 192.0.2.0/24", exportOf("ClusterInfo", pods), east, ""},
+		{"a Gateway", "10.96.0.0/12, 10.10.0.0/16", exportOf("ClusterInfo", pods), east, "192.0.2.7/32 is outside the networks of this member"},
 		{"Endpoints inside", "10.96.0.0/12", exportOf("Endpoints"), east, ""},
 		{"Endpoints elsewhere", "10.112.0.0/12", exportOf("Endpoints"), east, "10.96.7.9/32 is outside"},
 		{"a Service", "10.112.0.0/12", exportOf("Service"), east, ""},

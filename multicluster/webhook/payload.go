@@ -134,27 +134,6 @@ func network(field, text string) string {
 	return ""
 }
 
-// overlap refuses a Service network that overlaps another member's: the flows of the other clusters would lead to one of both.
-func (c Config) overlap(spec *v1alpha1.ResourceExportSpec) (string, error) {
-	own, err := netip.ParsePrefix(spec.ClusterInfo.ServiceCIDR)
-	if err != nil {
-		return "", nil // there is none
-	}
-	exports, err := c.Objects.ClusterInfos()
-	if err != nil {
-		return "", fmt.Errorf("reading the ResourceExports of kind ClusterInfo in Namespace %s: %w", c.Namespace, err)
-	}
-	for _, other := range exports {
-		if other.Spec.ClusterInfo == nil || other.Spec.ClusterID == spec.ClusterID || other.DeletionTimestamp != nil {
-			continue
-		}
-		if theirs, err := netip.ParsePrefix(other.Spec.ClusterInfo.ServiceCIDR); err == nil && theirs.Overlaps(own) {
-			return fmt.Sprintf("spec.clusterInfo.serviceCIDR %s overlaps %s of member %q; the Service networks of a ClusterSet must not overlap", own, theirs, other.Spec.ClusterID), nil
-		}
-	}
-	return "", nil
-}
-
 // labelIdentityName is the name of the ResourceExport of a label identity.
 func labelIdentityName(clusterID, label string) string {
 	hash := sha1.Sum([]byte(label))

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
 )
@@ -140,14 +139,4 @@ func TestPayloads(t *testing.T) {
 	long.Spec.LabelIdentity.NormalizedLabel = strings.Repeat("x", 16<<10+1)
 	long.Name = labelIdentityName("east", long.Spec.LabelIdentity.NormalizedLabel)
 	decision{user: east, wanted: encoded(t, long), want: "normalizedLabel has 16385 bytes; allowed: 16384"}.check(t, (*state).leader, ExportPath)
-}
-
-// TestOverlapOfOneGoing: the network of a member whose export is being deleted is free.
-func TestOverlapOfOneGoing(t *testing.T) {
-	wanted := encoded(t, withServiceCIDR("10.100.0.0/16"))
-	decision{user: east, wanted: wanted, want: "overlaps"}.check(t, (*state).leader, ExportPath)
-	decision{user: east, wanted: wanted, state: func(s *state) {
-		now := metav1.Now()
-		s.infos[0].DeletionTimestamp = &now
-	}}.check(t, (*state).leader, ExportPath)
 }

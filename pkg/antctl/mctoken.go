@@ -34,7 +34,7 @@ func newMCCreateToken(s *session) *cobra.Command {
 	}
 	addNamespace(cmd, &token.Namespace, "", leaderNamespaceUsage)
 	cmd.Flags().StringVar(&token.ClusterID, "cluster-id", "", "ID of the member (required)")
-	cmd.Flags().StringSliceVar(&token.Networks, "networks", nil, "Networks that the member may claim, and export Endpoints in; by default it may claim any that no other member has")
+	cmd.Flags().StringSliceVar(&token.Networks, "networks", nil, "Networks of Services, Pods and gateway Nodes that the member may claim, and export Endpoints in; by default it may claim any that no other member has")
 	cmd.Flags().StringVarP(&file, "output-file", "o", "", "File to write for antctl mc join --token-secret-file; only you can read it")
 	return cmd
 }

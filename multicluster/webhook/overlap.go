@@ -1,0 +1,76 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+
+	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
+)
+
+// overlap refuses a ClusterInfo that takes a Service network or a Gateway's address of another member: the flows of the other clusters would lead to
+// one of both.
+func (c Config) overlap(r review[v1alpha1.ResourceExport]) (string, error) {
+	exports, err := c.Objects.ClusterInfos()
+	if err != nil {
+		return "", fmt.Errorf("reading the ResourceExports of kind ClusterInfo in Namespace %s: %w", c.Namespace, err)
+	}
+	own := r.wanted.Spec
+	for _, other := range exports {
+		if other.Spec.ClusterInfo == nil || other.Spec.ClusterID == own.ClusterID || other.DeletionTimestamp != nil {
+			continue
+		}
+		refusal := sharedNetwork(own.ClusterInfo, other.Spec.ClusterInfo)
+		if !isOlder(r.former, other) { // The younger one has taken it, before this member's Gateway got it.
+			refusal = cmp.Or(refusal, takenGateway(own.ClusterInfo, other.Spec.ClusterInfo))
+		}
+		if refusal != "" {
+			return fmt.Sprintf("%s of member %q", refusal, other.Spec.ClusterID), nil
+		}
+	}
+	return "", nil
+}
+
+// isOlder reports whether an export, nil if it is made now, is older than another one.
+func isOlder(e, other *v1alpha1.ResourceExport) bool {
+	return e != nil && cmp.Or(e.CreationTimestamp.Compare(other.CreationTimestamp.Time), cmp.Compare(e.Name, other.Name)) < 0
+}
+
+func sharedNetwork(own, other *v1alpha1.ClusterInfo) string {
+	mine, err := netip.ParsePrefix(own.ServiceCIDR)
+	if err != nil {
+		return "" // There is none.
+	}
+	if theirs, err := netip.ParsePrefix(other.ServiceCIDR); err == nil && theirs.Overlaps(mine) {
+		return fmt.Sprintf("spec.clusterInfo.serviceCIDR %s overlaps %s", mine, theirs)
+	}
+	return ""
+}
+
+// takenGateway compares the addresses of Gateways with one another, and with the Service networks.
+func takenGateway(own, other *v1alpha1.ClusterInfo) string {
+	mine, _ := netip.ParsePrefix(own.ServiceCIDR) // The zero value contains nothing.
+	theirs, _ := netip.ParsePrefix(other.ServiceCIDR)
+	taken := map[netip.Addr]bool{}
+	for _, g := range other.GatewayInfos {
+		addr, err := netip.ParseAddr(g.GatewayIP)
+		if err == nil && mine.Contains(addr) {
+			return fmt.Sprintf("spec.clusterInfo.serviceCIDR %s contains %s, a Gateway's address", mine, addr)
+		}
+		taken[addr] = err == nil
+	}
+	for i, g := range own.GatewayInfos {
+		addr, err := netip.ParseAddr(g.GatewayIP)
+		switch {
+		case err != nil:
+		case taken[addr]:
+			return fmt.Sprintf("spec.clusterInfo.gatewayInfos[%d].gatewayIP %s is the address of a Gateway", i, addr)
+		case theirs.Contains(addr):
+			return fmt.Sprintf("spec.clusterInfo.gatewayInfos[%d].gatewayIP %s is in %s, the Service network", i, addr, theirs)
+		}
+	}
+	return ""
+}
