@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -122,8 +123,16 @@ func (a *Area) patch(ctx context.Context, name string, content map[string]any) (
 	return a.announces().Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{})
 }
 
-// described says what the leader lacks if it does not know the kind.
-func described(err error) error { return crd.Missing(err, v1alpha1.MemberClusterAnnounces) }
+// described says what the leader lacks if it does not know the kind, or what is wrong with the token. A webhook that refuses says why itself.
+func described(err error) error {
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("the leader does not accept the token in the ClusterSet's Secret: it was deleted or replaced there: %w", err)
+	case apierrors.IsForbidden(err) && !strings.HasPrefix(err.Error(), "admission webhook"):
+		return fmt.Errorf("the leader grants the token in the ClusterSet's Secret no rights any more: %w", err)
+	}
+	return crd.Missing(err, v1alpha1.MemberClusterAnnounces)
+}
 
 // Leave tells the leader that this cluster is not a member any more. It tries for a while.
 func (a *Area) Leave(ctx context.Context) {

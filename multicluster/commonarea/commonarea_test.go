@@ -6,12 +6,14 @@ package commonarea
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -137,4 +139,28 @@ func TestBadSecretsAndServers(t *testing.T) {
 	}
 	_, err := New(west, Credentials{Token: "token"}, "", func() {})
 	require.ErrorContains(t, err, "must have the keys token and ca.crt")
+}
+
+// TestRefusedToken: the state says which token is refused, also while the last announce is young enough, and a webhook's own reason stays as it is.
+func TestRefusedToken(t *testing.T) {
+	resource := v1alpha1.MemberClusterAnnounces.GroupResource()
+	denied := apierrors.NewForbidden(resource, "member-announce-from-west", errors.New("x"))
+	denied.ErrStatus.Message = `admission webhook "vmemberclusterannounce.kb.io" denied the request: MemberCluster west has a wrong ID`
+	for want, refusal := range map[string]error{
+		"the leader does not accept the token in the ClusterSet's Secret: it was deleted or replaced there: ":   apierrors.NewUnauthorized("Unauthorized"),
+		"the leader grants the token in the ClusterSet's Secret no rights any more: memberclusterannounces.mul": apierrors.NewForbidden(resource, "x", errors.New(`User "x" cannot patch`)),
+		denied.ErrStatus.Message: denied,
+	} {
+		a, client := newArea(t)
+		require.True(t, a.record(a.announce(t.Context())))
+		for _, verb := range []string{"get", "patch"} {
+			client.PrependReactor(verb, "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return verb == "patch" || refusal != error(denied), nil, refusal
+			})
+		}
+		require.False(t, a.record(a.announce(t.Context())))
+		up, failure := a.State()
+		require.True(t, up, "the leader may have restarted")
+		require.True(t, strings.HasPrefix(failure, want), failure)
+	}
 }

@@ -74,6 +74,30 @@ func TestNetworksOfToken(t *testing.T) {
 	require.Equal(t, other.Networks, networksAfter(other))
 }
 
+// TestReplacedToken: with its Secret deleted, a token is made again. The membership stays, and so do the member's bounds.
+func TestReplacedToken(t *testing.T) {
+	f := newFake(t, role(), announceOf("east"))
+	bounded := eastToken()
+	bounded.Networks = []string{"10.96.0.0/12"}
+	require.NoError(t, f.CreateToken(t.Context(), bounded, func([]byte) error { return nil }))
+	objects, former := f.objects(t), len(f.kube.Actions())
+	require.NoError(t, f.kube.CoreV1().Secrets(leaderNamespace).Delete(t.Context(), "east-token", metav1.DeleteOptions{}))
+	var delivered corev1.Secret
+	require.NoError(t, f.CreateToken(t.Context(), eastToken(), func(secret []byte) error { return yaml.Unmarshal(secret, &delivered) }))
+	require.NotEmpty(t, delivered.Data["token"])
+	require.Equal(t, objects, f.objects(t))
+	tokens, err := f.Tokens(t.Context(), leaderNamespace, "east-token")
+	require.NoError(t, err)
+	require.Equal(t, []Token{bounded}, tokens)
+	var made []string
+	for _, a := range f.kube.Actions()[former:] {
+		if a.GetVerb() == "create" {
+			made = append(made, a.GetResource().Resource)
+		}
+	}
+	require.Equal(t, []string{"secrets"}, made)
+}
+
 func TestTokensThatCannotBe(t *testing.T) {
 	foreignBinding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: leaderNamespace, Name: "east-token"}, RoleRef: rbacv1.RoleRef{Name: "admin"}}
 	foreignSecret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: leaderNamespace, Name: "east-token"}}
