@@ -59,10 +59,10 @@ func compare(s *sequence, off, on *outcome) (all []difference) {
 		all = append(all, difference{sequence: s, text: fmt.Sprintf(format, args...)})
 	}
 	uncertain := false
-	for node := range 2 {
-		a, b := off.entries[s][node], on.entries[s][node]
+	for i, without := range off.entries[s] {
+		a, b := without.entry, on.entries[s][i].entry
 		if !same(a, b) {
-			add("entry on the Node of the %s: off %s, on %s", side(node), describe(a), describe(b))
+			add("entry in %s: off %s, on %s", without.in, describe(a), describe(b))
 			all[len(all)-1].explained = explain(s, a, b)
 		}
 		// An entry that may expire at any moment may have expired in one world already.

@@ -14,16 +14,19 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/nodepair"
 )
 
-// lostTTL is the TTL with which the Pod sends packets that the wire loses. On the wire it is that or one less. It is odd.
-const lostTTL = 33
+// lostTTL is the TTL with which the Pod sends packets that the wire loses. On the wire it is up to two less. Its last two bits are set.
+const lostTTL = 35
 
-// lossyWire drops packets before any part of the Node sees them, by the inner TTL or hop limit. (Generic XDP would let
+// lossyWire drops packets before any part of the Node sees them, by the Pod's TTL or hop limit. (Generic XDP would let
 // redirected packets pass, and those are the packets of the fast path.) Packets with another TTL than the flow's are not rewritten, and those
 // that are have zeros there, or end before.
 func lossyWire(n *nodepair.Node, o nodepair.Options) (l link.Link, err error) {
 	// Outer Ethernet, IPv4, UDP and VXLAN, inner Ethernet, and the bytes before the TTL.
 	offset := int32(14 + 20 + 8 + 8 + 14 + 8)
-	if o.Outer6 {
+	switch {
+	case o.Direct:
+		offset = 14 + 8
+	case o.Outer6:
 		offset += 20
 	}
 	if o.Inner6 {
@@ -37,7 +40,7 @@ func lossyWire(n *nodepair.Node, o nodepair.Options) (l link.Link, err error) {
 		asm.Add.Imm(asm.R4, offset+1),
 		asm.JGT.Reg(asm.R4, asm.R3, "end"),
 		asm.LoadMem(asm.R5, asm.R2, int16(offset), asm.Byte),
-		asm.Or.Imm(asm.R5, 1),
+		asm.Or.Imm(asm.R5, 3),
 		asm.JNE.Imm(asm.R5, lostTTL, "end"),
 		asm.Mov.Imm(asm.R0, 1), // XDP_DROP
 		asm.Return().WithSymbol("end"),

@@ -5,8 +5,8 @@
 // pauses, each of them the life of a TCP or UDP connection. It plays them in two worlds at the same time, one without the
 // cache and one with it, and compares conntrack's entries on both Nodes and the fate of later packets. A world is two Nodes
 // of package nodepair on the running kernel. Timeouts are seconds instead of minutes and days, and sequence numbers jump by
-// up to a full window, so a connection goes through everything within seconds. In every second batch the cache rewrites packets instead of
-// encapsulating them. It needs root.
+// up to a full window, so a connection goes through everything within seconds. Batches take turns: in one the cache encapsulates packets, in
+// the next it rewrites them, and in the third there is no tunnel, and the host's own entries are also compared. It needs root.
 //
 // sequence.go and tcp.go make sequences, packet.go makes their packets, and loss.go loses some of them on the wire.
 // world.go is a world, run.go plays sequences in it, compare.go compares, explain.go knows the
@@ -40,12 +40,13 @@ const (
 	leastBatch = 10
 )
 
-// enough is the number of sequences in which a packet must have been rewritten. Many have too few packets for that.
+// enough is the number of sequences in which a packet must have been rewritten, or taken the fast path without a tunnel. Many have too few
+// packets for that.
 const enough = 50
 
 func main() {
 	sequences := flag.Int("sequences", 400, "number of sequences")
-	batch := flag.Int("batch", 200, "how many of them to play at a time")
+	batch := flag.Int("batch", 200, "how many of them to play at a time, at most: each kind of world gets some")
 	seed := flag.Uint64("seed", 0, "seed of the random sequences; 0 chooses one")
 	only := flag.Int("only", -1, "only the sequence with this number, in each kind of world")
 	flag.Parse()
@@ -70,10 +71,11 @@ func main() {
 
 type result struct {
 	sequences, packets, differences int
-	// rewriting are the sequences that were played where packets are rewritten.
-	rewriting       int
-	hits, rewritten uint64
-	explained       map[string]int
+	// rewriting and direct are the numbers of sequences that were played where packets are rewritten, and without a tunnel; directHits is
+	// the number of hits of the latter.
+	rewriting, direct           int
+	hits, rewritten, directHits uint64
+	explained                   map[string]int
 }
 
 func run(sequences, batch, only int, seed uint64, r *result) error {
@@ -93,6 +95,7 @@ func run(sequences, batch, only int, seed uint64, r *result) error {
 			waiting = append(waiting, number(only))
 		}
 	}
+	batch = min(batch, max((sequences+kinds-1)/kinds, leastBatch))
 	for batches, failed := 0, 0; len(waiting) > 0; batches++ {
 		some := waiting[:min(batch, len(waiting))]
 		slow, err := r.batch(some, variantOf(seed, batches))
@@ -114,16 +117,22 @@ func run(sequences, batch, only int, seed uint64, r *result) error {
 	if r.rewriting >= enough && r.rewritten == 0 {
 		return fmt.Errorf("in %d sequences no packet was rewritten", r.rewriting)
 	}
+	if r.direct >= enough && r.directHits == 0 {
+		return fmt.Errorf("in %d sequences without a tunnel no packet took the fast path", r.direct)
+	}
 	return nil
 }
 
-// variants is the number of kinds of worlds.
-const variants = 4
+// kinds is the number of ways of hits, variants the number of these with both IP versions.
+const (
+	kinds    = 3
+	variants = 2 * kinds
+)
 
-// variantOf returns what is special about a batch: two batches have both ways of hits, four these with both IP versions. The seed decides
-// which come first.
+// variantOf returns the variant of a batch: that many batches in a row have all kinds, or all variants. The seed decides which come first.
 func variantOf(seed uint64, batch int) variant {
-	return variant{rewrite: batch%2 == 1, ipv6: (uint64(batch+batch/2)+seed)%2 == 1}
+	kind := batch % kinds
+	return variant{rewrite: kind == 1, direct: kind == 2, ipv6: (uint64(batch/kinds+kind)+seed)%2 == 1}
 }
 
 // batch plays sequences in two new worlds. It returns those that must be repeated.
@@ -148,6 +157,9 @@ func (r *result) batch(sequences []*sequence, v variant) (slow []*sequence, err 
 	}
 	r.hits += hits
 	r.rewritten += rewritten
+	if v.direct {
+		r.directHits += hits
+	}
 	for _, s := range sequences {
 		if tooSlow[s] {
 			slow = append(slow, s)
@@ -156,6 +168,9 @@ func (r *result) batch(sequences []*sequence, v variant) (slow []*sequence, err 
 		r.sequences++
 		if v.rewrite {
 			r.rewriting++
+		}
+		if v.direct {
+			r.direct++
 		}
 		for _, step := range s.steps {
 			if step.packet != nil {

@@ -18,13 +18,19 @@ const inFlight = 15 * time.Millisecond
 
 // outcome is the result of a batch of sequences in one world.
 type outcome struct {
-	// entries are conntrack's at the end of each sequence's silence, by Node.
-	entries map[*sequence][2]*entry
+	// entries are conntrack's at the end of each sequence's silence.
+	entries map[*sequence][]tracked
 	// arrived are the packets that reached the other Pod.
 	arrived map[arrival]bool
 	// listed are conntrack's tables as last read.
-	listed   [2]map[uint16]*entry
+	listed   []map[uint16]*entry
 	listedAt time.Time
+}
+
+// tracked is a connection's entry in a table, nil if there is none.
+type tracked struct {
+	in    table
+	entry *entry
 }
 
 // receiver collects the packets that arrive in both Pods of a world.
@@ -112,7 +118,7 @@ func runBatch(worlds []*world, sequences []*sequence) (outcomes []*outcome, slow
 	var running sync.WaitGroup
 	for i, w := range worlds {
 		receivers[i] = &receiver{arrived: map[arrival]bool{}}
-		outcomes[i] = &outcome{entries: map[*sequence][2]*entry{}, arrived: receivers[i].arrived}
+		outcomes[i] = &outcome{entries: map[*sequence][]tracked{}, arrived: receivers[i].arrived}
 		for _, at := range []side{client, server} {
 			running.Go(func() { receivers[i].run(w, at, stop) })
 		}
@@ -213,17 +219,20 @@ func readEntries(worlds []*world, outcomes []*outcome, of []*sequence) error {
 	for i, w := range worlds {
 		o := outcomes[i]
 		if time.Since(o.listedAt) > fresh {
-			o.listedAt = time.Now()
-			for node := range o.listed {
-				found, err := w.entries(node)
+			o.listedAt, o.listed = time.Now(), nil
+			for _, in := range w.tables() {
+				found, err := w.entries(in)
 				if err != nil {
 					return err
 				}
-				o.listed[node] = found
+				o.listed = append(o.listed, found)
 			}
 		}
 		for _, s := range of {
-			o.entries[s] = [2]*entry{o.listed[0][s.port], o.listed[1][s.port]}
+			o.entries[s] = nil
+			for i, in := range w.tables() {
+				o.entries[s] = append(o.entries[s], tracked{in, o.listed[i][s.port]})
+			}
 		}
 	}
 	return nil

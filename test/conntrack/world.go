@@ -29,7 +29,7 @@ var timeouts = map[string]int{
 	"tcp_timeout_established": 120, "tcp_timeout_unacknowledged": 45, "tcp_timeout_max_retrans": 45,
 	"tcp_timeout_syn_sent": 12, "tcp_timeout_syn_recv": 8, "tcp_timeout_fin_wait": 35, "tcp_timeout_close_wait": 25,
 	"tcp_timeout_last_ack": 16, "tcp_timeout_time_wait": 20, "tcp_timeout_close": 14, "udp_timeout": 14, "udp_timeout_stream": 35,
-	// The tunnel's outer packets are not tracked here; the Pods' packets are in zone 0, like everything here.
+	// The tunnel's outer packets are not tracked here.
 	"tcp_be_liberal": 1,
 }
 
@@ -46,9 +46,9 @@ const (
 	rewritePort = 585
 )
 
-// variant is the variant of a world: the IP version of Pods, and whether a cache rewrites packets instead of
-// encapsulating them.
-type variant struct{ ipv6, rewrite bool }
+// variant is the variant of a world: the IP version of Pods, whether a cache rewrites packets instead of encapsulating them, and whether
+// there is a tunnel at all.
+type variant struct{ ipv6, rewrite, direct bool }
 
 // world is two Nodes with a Pod each, with a cache or without.
 type world struct {
@@ -76,8 +76,8 @@ func newWorld(name string, accelerated bool, v variant) (w *world, err error) {
 			w.close()
 		}
 	}()
-	// Rewritten packets have Nodes' addresses of the Pods' version.
-	if w.Pair, err = nodepair.New(nodepair.Options{Inner6: v.ipv6, Outer6: v.ipv6 && v.rewrite}); err != nil {
+	// Rewritten packets, and packets without a tunnel, go to Nodes' addresses of the Pods' version.
+	if w.Pair, err = nodepair.New(nodepair.Options{Inner6: v.ipv6, Outer6: v.ipv6 && (v.rewrite || v.direct), Direct: v.direct}); err != nil {
 		return w, err
 	}
 	for i, n := range w.Nodes {
@@ -85,7 +85,7 @@ func newWorld(name string, accelerated bool, v variant) (w *world, err error) {
 			return w, err
 		}
 		if accelerated {
-			c, err := startCache(fmt.Sprintf("%s-%d", name, i), v.rewrite, n, w.Nodes[1-i])
+			c, err := startCache(fmt.Sprintf("%s-%d", name, i), v, w.PodZone(), n, w.Nodes[1-i])
 			if err != nil {
 				return w, err
 			}
@@ -114,7 +114,7 @@ func newWorld(name string, accelerated bool, v variant) (w *world, err error) {
 // counted.
 func (w *world) configure(n *nodepair.Node) error {
 	firewall := nodepair.Firewall(w.Inner6)
-	if err := (&nodepair.Marker{In: n.Host, IPv6: w.Inner6}).Mark(epoch); err != nil {
+	if err := w.Marker(n).Mark(epoch); err != nil {
 		return err
 	}
 	for name, value := range timeouts {
@@ -124,9 +124,14 @@ func (w *world) configure(n *nodepair.Node) error {
 	}
 	script := firewall + ` -w -A FORWARD -m conntrack --ctstate INVALID -j DROP
 		` + firewall + ` -w -A FORWARD -s ` + w.Nodes[1].PodIP.String() + ` -m conntrack --ctstate NEW -j DROP
-		ethtool -K ` + nodepair.Tunnel + ` gro off
-		ethtool -K ` + nodepair.Uplink + ` gro off
-		ethtool -K ` + nodepair.PodIf + ` gro off`
+		`
+	devices := []string{nodepair.Uplink, nodepair.PodIf, nodepair.Tunnel}
+	if w.Direct {
+		devices = []string{nodepair.Uplink, nodepair.PodIf, nodepair.GatewayIf, nodepair.SwitchIf}
+	}
+	for _, device := range devices {
+		script += "ethtool -K " + device + " gro off\n"
+	}
 	if err := nodepair.Run(n.Host, script); err != nil {
 		return err
 	}
@@ -138,9 +143,10 @@ func (w *world) configure(n *nodepair.Node) error {
 	return nodepair.Run(n.Pod, firewall+" -w -t raw -A PREROUTING -i "+nodepair.InPod+" -j DROP; ethtool -K "+nodepair.InPod+" gro off")
 }
 
-func startCache(name string, rewrite bool, n, peer *nodepair.Node) (c *cache, err error) {
+// startCache starts the cache of a Node that tracks the Pods' connections in a zone.
+func startCache(name string, v variant, zone uint16, n, peer *nodepair.Node) (c *cache, err error) {
 	c = &cache{pins: filepath.Join(sandbox.BPFFS, name), node: n}
-	if c.Datapath, err = datapath.Load(datapath.Options{PinPath: c.pins, MaxFlows: 1 << 16, MaxFlows6: 1 << 16, Rewrite: rewrite}); err != nil {
+	if c.Datapath, err = datapath.Load(datapath.Options{PinPath: c.pins, MaxFlows: 1 << 16, MaxFlows6: 1 << 16, Rewrite: v.rewrite, Direct: v.direct}); err != nil {
 		return c, err
 	}
 	err = n.Host.Do(func() error {
@@ -155,10 +161,13 @@ func startCache(name string, rewrite bool, n, peer *nodepair.Node) (c *cache, er
 		if err := errors.Join(c.Attach(pod.Index, datapath.RolePod), c.Attach(uplink.Index, datapath.RoleUplink)); err != nil {
 			return err
 		}
-		if err := c.announce(n, peer, pod.Index, uplink.Index); err != nil {
+		if err := c.announce(n, pod.Index, uplink.Index); err != nil {
 			return err
 		}
-		return c.track()
+		if err := c.announcePeer(peer, v.direct); err != nil {
+			return err
+		}
+		return c.track(zone)
 	})
 	if err != nil {
 		return c, err
@@ -167,8 +176,8 @@ func startCache(name string, rewrite bool, n, peer *nodepair.Node) (c *cache, er
 	return c, nil
 }
 
-// announce tells the cache about the Pod and the other Node.
-func (c *cache) announce(n, peer *nodepair.Node, podIf, uplinkIf int) error {
+// announce tells the cache about its Node and the Pod.
+func (c *cache) announce(n *nodepair.Node, podIf, uplinkIf int) error {
 	endpoint := datapath.Endpoint{IfIndex: podIf, MAC: n.PodMAC, GatewayMAC: n.Gateway}
 	if n.PodIP.Is6() {
 		endpoint.IPv6 = n.PodIP
@@ -191,14 +200,30 @@ func (c *cache) announce(n, peer *nodepair.Node, podIf, uplinkIf int) error {
 		return err
 	}
 	c.PublishEndpoint(podSlot, generation+1, epoch)
-	c.SetNode(peerSlot, peer.Transport)
+	return nil
+}
+
+// announcePeer tells the cache about the other Node. Without a tunnel, packets also pass the gateway's interface.
+func (c *cache) announcePeer(peer *nodepair.Node, direct bool) error {
+	if direct {
+		gateway, err := net.InterfaceByName(nodepair.GatewayIf)
+		if err != nil {
+			return err
+		}
+		if err := c.Attach(gateway.Index, datapath.RoleGateway); err != nil {
+			return err
+		}
+		c.SetDirectNode(peerSlot, peer.Transport)
+	} else {
+		c.SetNode(peerSlot, peer.Transport)
+	}
 	c.SetNodeMTU(peerSlot, nodepair.WireMTU)
 	c.SetNodeRewrites(peerSlot, true) // which programs that encapsulate ignore
 	return c.AddPodNetwork(peer.PodNetwork, peerSlot)
 }
 
 // track starts to maintain the conntrack table of the calling thread's namespace.
-func (c *cache) track() error {
+func (c *cache) track(zone uint16) error {
 	var tables [2]tracking.Table
 	for i := range tables {
 		table, err := conntrack.OpenTable()
@@ -213,15 +238,35 @@ func (c *cache) track() error {
 	}
 	c.runner, err = tracking.New(tracking.Config{
 		Cache: c.Datapath, Lease: lease, Tables: tables, Timeouts: func() (tracking.Timeouts, error) { return kernel, nil },
+		ZoneIPv4: zone, ZoneIPv6: zone,
 	})
 	return err
 }
 
-// entries returns the Pods' connections on a Node, by the client's port.
-func (w *world) entries(node int) (map[uint16]*conntrack.Connection, error) {
+// table is a zone of conntrack on a Node.
+type table struct {
+	node int
+	zone uint16
+}
+
+func (t table) String() string {
+	return fmt.Sprintf("zone %d on the Node of the %s", t.zone, side(t.node))
+}
+
+// tables are the zones that have the Pods' connections. Without a tunnel, the host has entries of its own.
+func (w *world) tables() []table {
+	all := []table{{0, w.PodZone()}, {1, w.PodZone()}}
+	if w.Direct {
+		all = append(all, table{0, 0}, table{1, 0})
+	}
+	return all
+}
+
+// entries returns the Pods' connections in a table, by the client's port.
+func (w *world) entries(in table) (map[uint16]*conntrack.Connection, error) {
 	found := map[uint16]*conntrack.Connection{}
-	err := w.Nodes[node].Host.Do(func() error {
-		return conntrack.List([]uint16{0}, func(c *conntrack.Connection) bool {
+	err := w.Nodes[in.node].Host.Do(func() error {
+		return conntrack.List([]uint16{in.zone}, func(c *conntrack.Connection) bool {
 			switch {
 			case c.Original.Source == w.Nodes[0].PodIP:
 				found[c.Original.SourcePort] = c

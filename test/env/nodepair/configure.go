@@ -25,8 +25,27 @@ func (p *Pair) configure(n, peer *Node) error {
 		ip route add PEER_IP dev up0`)); err != nil || p.Bare {
 		return err
 	}
-	return p.configureOverlay(n, peer)
+	configureRoutes := p.configureOverlay
+	if p.Direct {
+		configureRoutes = p.configureDirect
+	}
+	if err := configureRoutes(n, peer); err != nil {
+		return err
+	}
+	return configurePod(n)
 }
+
+// forwarding makes a Node a router.
+const forwarding = `
+		echo 1 >/proc/sys/net/ipv4/ip_forward
+		echo 1 >/proc/sys/net/ipv6/conf/all/forwarding
+		echo 0 >/proc/sys/net/ipv4/conf/all/send_redirects`
+
+// podDevice makes the Pod's veth pair.
+const podDevice = `
+		ip link add h0 address GATEWAY_MAC mtu MTU type veth peer name eth0 address POD_MAC mtu MTU netns POD_NS
+		ip link set h0 up
+		ip neigh replace POD_IP lladdr POD_MAC dev h0 nud permanent`
 
 func (p *Pair) configureOverlay(n, peer *Node) error {
 	options := "noudpcsum df set"
@@ -37,22 +56,21 @@ func (p *Pair) configureOverlay(n, peer *Node) error {
 		"GATEWAY_MAC", n.Gateway.String(), "POD_MAC", n.PodMAC.String(), "POD_NS", fmt.Sprint(n.Pod.ID()), "POD_IP", n.PodIP.String(),
 		"PEER_NETWORK", peer.PodNetwork.String(), "PEER_GATEWAY", peer.PodNetwork.Addr().Next().String(), "PEER_IP", peer.Transport.String(),
 		"NODE_IP", n.Transport.String(), "OPTIONS", options, "PEER_TUNNEL_MAC", peer.TunnelMAC.String(), "TUNNEL_MAC", n.TunnelMAC.String(),
-		"PORT", fmt.Sprint(TunnelPort), "MTU", fmt.Sprint(p.PodMTU()), "ONLINK_GATEWAY", n.PodNetwork.Addr().Next().String(),
+		"PORT", fmt.Sprint(TunnelPort), "MTU", fmt.Sprint(p.PodMTU()),
 	)
-	if err := Run(n.Host, words.Replace(`
-		echo 1 >/proc/sys/net/ipv4/ip_forward
-		echo 1 >/proc/sys/net/ipv6/conf/all/forwarding
-		echo 0 >/proc/sys/net/ipv4/conf/all/send_redirects
-		ip link add h0 address GATEWAY_MAC mtu MTU type veth peer name eth0 address POD_MAC mtu MTU netns POD_NS
-		ip link set h0 up
+	return Run(n.Host, words.Replace(forwarding+podDevice+`
 		ip link add vx0 address TUNNEL_MAC mtu MTU type vxlan id 0 local NODE_IP remote PEER_IP dstport PORT nolearning OPTIONS
 		ip link set vx0 up
 		ip route add POD_IP dev h0
-		ip neigh replace POD_IP lladdr POD_MAC dev h0 nud permanent
 		ip route add PEER_NETWORK via PEER_GATEWAY dev vx0 onlink
-		ip neigh replace PEER_GATEWAY lladdr PEER_TUNNEL_MAC dev vx0 nud permanent`)); err != nil {
-		return err
-	}
+		ip neigh replace PEER_GATEWAY lladdr PEER_TUNNEL_MAC dev vx0 nud permanent`))
+}
+
+// gateway is the address that a Pod sends to.
+func (n *Node) gateway() string { return n.PodNetwork.Addr().Next().String() }
+
+func configurePod(n *Node) error {
+	words := strings.NewReplacer("GATEWAY_MAC", n.Gateway.String(), "POD_IP", n.PodIP.String(), "ONLINK_GATEWAY", n.gateway())
 	return Run(n.Pod, words.Replace(`
 		echo 1 >/proc/sys/net/ipv6/conf/default/addr_gen_mode
 		echo 1 >/proc/sys/net/ipv6/conf/eth0/addr_gen_mode

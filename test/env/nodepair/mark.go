@@ -15,8 +15,19 @@ import (
 type Marker struct {
 	In   proc.Doer
 	IPv6 bool
+	// Of are conditions of iptables. The rule is for packets that meet one of them; nil for all packets.
+	Of []string
 
 	rule string
+}
+
+// Marker returns the rule of a Node of the pair.
+func (p *Pair) Marker(n *Node) *Marker {
+	m := &Marker{In: n.Host, IPv6: p.Inner6}
+	if p.Direct {
+		m.Of = []string{"-i " + PodIf, "-i " + SwitchIf} // the host also forwards them, unlike Open vSwitch
+	}
+	return m
 }
 
 // Firewall is the program that changes netfilter's rules for one IP version.
@@ -29,8 +40,15 @@ func Firewall(ipv6 bool) string {
 
 // Mark replaces the rule by one that writes this epoch (1 to 511). Epoch 0 removes the rule, so nothing is learned.
 func (m *Marker) Mark(epoch uint32) error {
-	rule := func(action, mark string) string {
-		return fmt.Sprintf("%s -w -%s FORWARD -m conntrack --ctstate ESTABLISHED -j MARK --set-xmark %s", Firewall(m.IPv6), action, mark)
+	conditions := m.Of
+	if conditions == nil {
+		conditions = []string{""}
+	}
+	rule := func(action, mark string) (script string) {
+		for _, condition := range conditions {
+			script += fmt.Sprintf("%s -w -%s FORWARD %s -m conntrack --ctstate ESTABLISHED -j MARK --set-xmark %s\n", Firewall(m.IPv6), action, condition, mark)
+		}
+		return script
 	}
 	wanted := ""
 	if epoch != 0 {

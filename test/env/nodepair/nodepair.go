@@ -5,8 +5,8 @@
 // one Pod. The kernel's router and a VXLAN device replace Open vSwitch: they treat the packets of an established connection
 // in the same way. A firewall mark stands in for the epoch.
 //
-// nodepair.go defines the addresses and the life of a pair, configure.go the devices and routes, mark.go the rule that
-// marks.
+// nodepair.go defines the addresses and the life of a pair, configure.go the devices and routes, direct.go the same without a tunnel,
+// mark.go the rule that marks.
 package nodepair
 
 import (
@@ -27,6 +27,10 @@ const (
 	Tunnel = "vx0"  // a Node's VXLAN device
 	PodIf  = "h0"   // the host side of the Pod's veth pair
 	InPod  = "eth0" // the Pod's own side
+
+	// Without a tunnel: the gateway's interface, and the other end of its veth pair, which belongs to the stand-in of Open vSwitch.
+	GatewayIf = "gw0"
+	SwitchIf  = "gw0p"
 )
 
 // TunnelPort is the UDP port of the VXLAN devices.
@@ -41,6 +45,8 @@ type Options struct {
 	Inner6, Outer6 bool
 	// Bare leaves out Pods, tunnel and netfilter rules: only the wire with its two ends remains.
 	Bare bool
+	// Direct replaces the tunnel by routes: packets are on the wire as Pods send them. Inner6 and Outer6 must be the same.
+	Direct bool
 }
 
 // Pair is two Nodes.
@@ -54,14 +60,18 @@ type Node struct {
 	// Pod is nil in a bare pair.
 	Host, Pod        *proc.Thread
 	PodIP, Transport netip.Addr
-	// PodNetwork is the prefix that the other Node routes into the tunnel.
+	// PodNetwork is the prefix that the other Node routes into the tunnel, or to this Node.
 	PodNetwork netip.Prefix
-	// Gateway is the MAC address that the Pod sends to, TunnelMAC the inner destination address of packets from the tunnel.
+	// Gateway is the MAC address that the Pod sends to, TunnelMAC the inner destination address of packets from the tunnel, or without
+	// one the address of the gateway's interface.
 	PodMAC, Gateway, UplinkMAC, TunnelMAC net.HardwareAddr
 }
 
 // New makes a pair. On error nothing is left.
 func New(o Options) (_ *Pair, err error) {
+	if o.Direct && o.Inner6 != o.Outer6 {
+		return nil, fmt.Errorf("the options of a pair of Nodes are %+v: without a tunnel, Inner6 and Outer6 must be the same", o)
+	}
 	p := &Pair{Options: o}
 	defer func() {
 		if err != nil {
@@ -129,10 +139,21 @@ func (p *Pair) Close() {
 
 // PodMTU is the wire's MTU without the tunnel's headers.
 func (o Options) PodMTU() int {
-	if o.Outer6 {
+	switch {
+	case o.Direct:
+		return WireMTU
+	case o.Outer6:
 		return WireMTU - 70
 	}
 	return WireMTU - 50
+}
+
+// PodZone is the conntrack zone of the Pods' connections. Without a tunnel the host has entries of its own, in zone 0.
+func (o Options) PodZone() uint16 {
+	if o.Direct {
+		return 65520
+	}
+	return 0
 }
 
 // NewNamespace starts a thread in a network namespace of its own, with loopback up.

@@ -31,7 +31,7 @@ func (o *Observation) Arrivals() map[Point]int {
 // Compare describes the differences between two observations of a case. It leaves out fields that have no defined value: the
 // identification, and with it the header checksum, of the outer IPv4 header and of ICMP errors (the checksum must be right); how
 // much of a super-packet is in its first buffer; and whether the kernel has already verified a checksum, unless it wrongly says so.
-func Compare(c *Case, off, on Observation) []string {
+func (w *World) Compare(c *Case, off, on Observation) []string {
 	var differences []string
 	if c.Unlike != nil {
 		return nil
@@ -49,7 +49,7 @@ func Compare(c *Case, off, on Observation) []string {
 					differences = append(differences, fmt.Sprintf("at %s: %s\n%s", point, fault, describe(f)))
 				}
 			}
-			na, nb := normalize(c, point, a), normalize(c, point, b)
+			na, nb := w.normalize(c, point, a), w.normalize(c, point, b)
 			if difference := differ(na, nb); difference != "" {
 				differences = append(differences, fmt.Sprintf("at %s: %s\nwith the cache off:\n%swith the cache on:\n%s%s",
 					point, difference, describe(a), describe(b), HexDiff(na.Data, nb.Data)))
@@ -84,7 +84,8 @@ func differ(a, b afpacket.Frame) string {
 }
 
 // normalize returns the frame without the fields that may differ.
-func normalize(c *Case, point Point, f afpacket.Frame) afpacket.Frame {
+func (w *World) normalize(c *Case, point Point, f afpacket.Frame) afpacket.Frame {
+	tunneled := point == Wire && !w.Direct
 	f.ChecksumProved = false
 	f.Offload.Flags &^= afpacket.DataValid
 	f.Offload.HeaderLength = 0
@@ -92,12 +93,12 @@ func normalize(c *Case, point Point, f afpacket.Frame) afpacket.Frame {
 	if c.Completed && f.ChecksumMissing && f.Offload.Segmentation == 0 {
 		complete(&f)
 	}
-	if outer := outerLength(f.Data); point == Wire && len(f.Data) > outer {
+	if outer := outerLength(f.Data); tunneled && len(f.Data) > outer {
 		forgetFragmentID(f.Data[outer-ethernetLength:])
 	} else {
 		forgetFragmentID(f.Data)
 	}
-	if point == Wire {
+	if tunneled {
 		forgetID(f.Data)
 		if outer := outerLength(f.Data); c.Device != "" && len(f.Data) > outer {
 			forgetID(f.Data[outer-ethernetLength:])

@@ -107,6 +107,11 @@ func TestStreams(t *testing.T) {
 					}
 				}
 				require.Greater(t, len(names), 350)
+				direct := world(six)
+				direct.Direct = true
+				for _, c := range Stream(direct, flow) {
+					require.Equal(t, Sender, c.From, "%s needs a tunnel", c.Name)
+				}
 			})
 		}
 	}
@@ -151,7 +156,7 @@ func TestCompare(t *testing.T) {
 		"tunnel devices":              {SendingTunnel, changed(func(f *afpacket.Frame) { f.Data[60]++ }), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			differences := Compare(&Case{}, observation(c.point, ordinary), observation(c.point, c.with))
+			differences := w.Compare(&Case{}, observation(c.point, ordinary), observation(c.point, c.with))
 			if c.want == "" {
 				require.Empty(t, differences)
 				return
@@ -160,7 +165,10 @@ func TestCompare(t *testing.T) {
 			require.Contains(t, differences[0], c.want)
 		})
 	}
-	require.Contains(t, Compare(&Case{}, observation(Wire, ordinary), Observation{})[0], "1 frames with the cache off, 0 with it on")
+	require.Contains(t, w.Compare(&Case{}, observation(Wire, ordinary), Observation{})[0], "1 frames with the cache off, 0 with it on")
+	w.Direct = true
+	other := changed(func(f *afpacket.Frame) { setID(f.Data, 9) })
+	require.Len(t, w.Compare(&Case{}, observation(Wire, ordinary), observation(Wire, other)), 1, "without a tunnel, the Pod has chosen the identification")
 }
 
 // setID changes the identification and corrects the checksum.

@@ -40,7 +40,7 @@ func (b *Rig) RequireSame(t *testing.T, cases []equality.Case, ready func(t *tes
 		on, more := b.observe(t, cases, true, off)
 		var again []equality.Case
 		for i, c := range cases {
-			text := faults[i] + more[i] + strings.Join(equality.Compare(&c, off[i], b.encapsulated(off[i], on[i])), "\n")
+			text := faults[i] + more[i] + strings.Join(b.World.Compare(&c, off[i], b.encapsulated(off[i], on[i])), "\n")
 			if text == "" {
 				continue
 			}

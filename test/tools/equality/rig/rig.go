@@ -27,7 +27,7 @@ const ethernetLength = 14
 // Rig is two Pods and the network between them. The Pods' own stacks must not receive the packets.
 type Rig struct {
 	World equality.World
-	// Transport is the sending Node's transport address.
+	// Transport is the sending Node's transport address, the source of its tunnel packets.
 	Transport netip.Addr
 	// Devices are the devices of the sending Pod besides its interface, by name.
 	Devices map[string]Transmitter

@@ -106,7 +106,7 @@ func (b *Rig) inner(point equality.Point, f afpacket.Frame) []byte {
 	if f.Type == afpacket.Outgoing && !tunnel {
 		return nil
 	}
-	if point == equality.Wire {
+	if point == equality.Wire && !b.World.Direct {
 		source, _, length, ok := parseIP(data)
 		if !ok || source != b.Transport {
 			return nil

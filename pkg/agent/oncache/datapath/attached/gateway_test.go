@@ -45,6 +45,13 @@ func command(t *testing.T, words string) {
 	require.NoError(t, err, "%s: %s", words, out)
 }
 
+// addRule adds a rule of netfilter until the test ends. Other tests run in the same namespace.
+func addRule(t *testing.T, table, rule string) {
+	t.Helper()
+	command(t, "iptables -t "+table+" -A "+rule)
+	t.Cleanup(func() { command(t, "iptables -t "+table+" -D "+rule) })
+}
+
 // TestGatewayOnDevices: packets of a socket leave by the uplink, encapsulated; answers come to the socket through the gateway's
 // interface, where netfilter sees them. Forwarded packets are not learned, although they have the gateway's address.
 func TestGatewayOnDevices(t *testing.T) {
@@ -75,7 +82,7 @@ func TestGatewayOnDevices(t *testing.T) {
 		})
 		t.Run("received", func(t *testing.T) {
 			// Netfilter is the only one that can count here what the interface has received.
-			command(t, "iptables -t raw -A PREROUTING -i gw0 -p udp --sport 80")
+			addRule(t, "raw", "PREROUTING -i gw0 -p udp --sport 80")
 			transmit(t, uplinkPeer, g.FromPeer().Wrap(t, in.Bytes(t)))
 			b := make([]byte, 100)
 			n, err := conn.Read(b)
@@ -94,7 +101,7 @@ func TestGatewayOnDevices(t *testing.T) {
 			for path, value := range map[string]string{"ip_forward": "1", "conf/all/rp_filter": "0", "conf/fw0/rp_filter": "0"} {
 				require.NoError(t, os.WriteFile("/proc/sys/net/ipv4/"+path, []byte(value), 0))
 			}
-			command(t, "iptables -t nat -A POSTROUTING -o gw0 -j MASQUERADE")
+			addRule(t, "nat", "POSTROUTING -o gw0 -j MASQUERADE")
 			foreign := g.FromPod()
 			foreign.DstMAC, foreign.UDP, foreign.SrcPort = harness.PodMAC, true, 555
 			for range 3 { // the third would have had a ticket

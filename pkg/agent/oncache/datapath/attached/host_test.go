@@ -109,7 +109,7 @@ func (d *host) reachedOVS(t *testing.T) uint32 {
 	return last[0]
 }
 
-// TestForeignNumbers: a packet that a Pod, Open vSwitch or another network of the host has given the number of another's ticket teaches nothing.
+// TestForeignNumbers: a packet that a Pod, Open vSwitch or the network has given the number of another's ticket teaches nothing.
 func TestForeignNumbers(t *testing.T) {
 	hooks(t, func(t *testing.T, hook datapath.Hook) {
 		h := newHost(t, hook)
@@ -149,17 +149,25 @@ func TestForeignNumbers(t *testing.T) {
 			passed.DstMAC = otherMAC
 			requireUntaught(t, otherPeer, passed.Bytes(t))
 		})
-		t.Run("another interface, to the Pod", func(t *testing.T) {
-			arrives := in
-			arrives.DstMAC = otherMAC
+		requireNoTicket := func(t *testing.T, from int, packet harness.Packet) {
+			t.Helper()
 			d.EndLeases()
 			d.Ingress(0, in.Bytes(t))
 			lost := d.Issued()
 			require.NotZero(t, lost)
-			number(t, otherPeer, lost)
-			transmit(t, otherPeer, arrives.Bytes(t))
-			require.Equal(t, in.Arrived().Bytes(t), h.gateway.next(isTo(harness.PodMAC)))
+			number(t, from, lost)
+			transmit(t, from, packet.Bytes(t))
+			require.Equal(t, packet.Arrived().Bytes(t), h.gateway.next(isTo(harness.PodMAC)))
 			require.Zero(t, h.reachedOVS(t)&harness.TicketBits)
+		}
+		arrives := in
+		t.Run("another interface, to the Pod", func(t *testing.T) {
+			arrives.DstMAC = otherMAC
+			requireNoTicket(t, otherPeer, arrives)
+		})
+		t.Run("network", func(t *testing.T) {
+			arrives.SrcPort, arrives.DstMAC = in.SrcPort+1, in.DstMAC // a flow that has no ticket yet
+			requireNoTicket(t, h.uplinkPeer, arrives)
 		})
 	})
 }

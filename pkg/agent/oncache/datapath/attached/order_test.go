@@ -80,7 +80,7 @@ type sending struct {
 }
 
 func newOrdering(t *testing.T, f harness.Family, rewrite bool) *ordering {
-	r := newRoutersOf(t, f, rewrite)
+	r := (&routers{family: f, rewrite: rewrite}).start(t)
 	o := &ordering{t: t, world: &harness.World{Family: f}, node: r.nodes[0], peer: r.nodes[1], rewrite: rewrite, port: 1000}
 	if rewrite {
 		o.inside = harness.Look(t, o.node.pins)

@@ -26,9 +26,9 @@ import (
 // routers are two Nodes without Open vSwitch (package nodepair), each with a cache.
 type routers struct {
 	family harness.Family
-	// rewrite: the programs rewrite packets once the Nodes have told each other keys.
-	rewrite bool
-	nodes   [2]*routerNode
+	// rewrite: the programs rewrite packets once the Nodes have told each other keys. direct: there is no tunnel.
+	rewrite, direct bool
+	nodes           [2]*routerNode
 }
 
 // routerNode is a Node with its cache.
@@ -45,30 +45,36 @@ var vxlanHeader = [8]byte{8}
 
 func newRouters(t *testing.T, f harness.Family) *routers {
 	t.Helper()
-	return newRoutersOf(t, f, false)
+	return (&routers{family: f}).start(t)
 }
 
 // newRewritingRouters is newRouters with programs that rewrite packets.
 func newRewritingRouters(t *testing.T, f harness.Family) *routers {
 	t.Helper()
-	return newRoutersOf(t, f, true)
+	return (&routers{family: f, rewrite: true}).start(t)
 }
 
-func newRoutersOf(t *testing.T, f harness.Family, rewrite bool) *routers {
+// newDirectRouters is newRouters without a tunnel, for one IP version.
+func newDirectRouters(t *testing.T, six bool) *routers {
+	t.Helper()
+	return (&routers{family: harness.Family{Inner6: six, Outer6: six}, direct: true}).start(t)
+}
+
+func (r *routers) start(t *testing.T) *routers {
 	t.Helper()
 	sandbox.RequireRoot(t)
+	f := r.family
 	if f.Inner6 != f.Outer6 && harness.Minor(t, harness.KernelRelease(t)) < 6003 {
 		t.Skip("the kernel decapsulates another IP version from Linux 6.3 on")
 	}
-	pair, err := nodepair.New(nodepair.Options{Inner6: f.Inner6, Outer6: f.Outer6})
+	pair, err := nodepair.New(r.options())
 	require.NoError(t, err)
 	t.Cleanup(pair.Close)
-	r := &routers{family: f, rewrite: rewrite}
 	for i, n := range pair.Nodes {
 		r.nodes[i] = &routerNode{Node: n}
 		// The Pods' own stacks get nothing.
 		run(t, n.Pod, nodepair.Firewall(f.Inner6)+" -t raw -A PREROUTING -i eth0 -j DROP")
-		require.NoError(t, (&nodepair.Marker{In: n.Host, IPv6: f.Inner6}).Mark(harness.Epoch))
+		require.NoError(t, pair.Marker(n).Mark(harness.Epoch))
 		run(t, n.Host, "echo 1 >/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal")
 	}
 	for i, n := range r.nodes {
@@ -92,34 +98,30 @@ func run(t *testing.T, in *proc.Thread, script string) {
 	require.NoError(t, nodepair.Run(in, script))
 }
 
-// podMTU is 1500 bytes minus the tunnel's headers.
-func (r *routers) podMTU() int {
-	return nodepair.Options{Inner6: r.family.Inner6, Outer6: r.family.Outer6}.PodMTU()
+func (r *routers) options() nodepair.Options {
+	return nodepair.Options{Inner6: r.family.Inner6, Outer6: r.family.Outer6, Direct: r.direct}
 }
 
 // load makes the Node's cache and attaches its programs.
 func (r *routers) load(t *testing.T, n, peer *routerNode, index int) {
 	t.Helper()
 	pins := filepath.Join(sandbox.BPFFS, fmt.Sprintf("routers-%s-%d", strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()), index))
-	d, err := datapath.Load(datapath.Options{PinPath: pins, MaxFlows: 4096, Rewrite: r.rewrite})
+	d, err := datapath.Load(datapath.Options{PinPath: pins, MaxFlows: 4096, Rewrite: r.rewrite, Direct: r.direct})
 	harness.RequireVerified(t, err)
 	n.Datapath, n.pins = d, pins
 	t.Cleanup(func() {
 		require.NoError(t, n.Host.Do(func() error { return datapath.RemoveAll(pins) }))
 		require.NoError(t, d.Close())
 	})
-	require.NoError(t, n.Host.Do(func() error {
-		for name, index := range map[string]*int{"h0": &n.podIf, "up0": &n.upIf} {
-			link, err := net.InterfaceByName(name)
-			if err != nil {
-				return err
-			}
-			*index = link.Index
-		}
-		if err := d.Attach(n.podIf, datapath.RolePod); err != nil {
+	require.NoError(t, n.Host.Do(func() (err error) {
+		if n.podIf, err = n.attach(nodepair.PodIf, datapath.RolePod); err != nil {
 			return err
 		}
-		return d.Attach(n.upIf, datapath.RoleUplink)
+		if n.upIf, err = n.attach(nodepair.Uplink, datapath.RoleUplink); err != nil || !r.direct {
+			return err
+		}
+		_, err = n.attach(nodepair.GatewayIf, datapath.RoleGateway)
+		return err
 	}))
 	ports, err := sourceport.VXLAN()
 	require.NoError(t, err)
@@ -143,7 +145,11 @@ func (r *routers) load(t *testing.T, n, peer *routerNode, index int) {
 	d.PublishEndpoint(harness.PodSlot, generation+1, 0)
 	require.NoError(t, d.SetEndpoint(harness.PodSlot, endpoint))
 	d.PublishEndpoint(harness.PodSlot, generation+1, harness.Epoch)
-	d.SetNode(harness.PeerSlot, peer.Transport)
+	if r.direct {
+		d.SetDirectNode(harness.PeerSlot, peer.Transport)
+	} else {
+		d.SetNode(harness.PeerSlot, peer.Transport)
+	}
 	d.SetNodeMTU(harness.PeerSlot, 1500)
 	if r.rewrite {
 		d.SetNodeRewrites(harness.PeerSlot, true)
@@ -152,6 +158,15 @@ func (r *routers) load(t *testing.T, n, peer *routerNode, index int) {
 		require.NoError(t, in.Close())
 	}
 	require.NoError(t, d.AddPodNetwork(peer.PodNetwork, harness.PeerSlot))
+}
+
+// attach attaches the programs of a role to a device in this thread's namespace, and returns its index.
+func (n *routerNode) attach(device string, role datapath.Role) (int, error) {
+	link, err := net.InterfaceByName(device)
+	if err != nil {
+		return 0, err
+	}
+	return link.Index, n.Attach(link.Index, role)
 }
 
 // newRig sets a rig up, from the first Node's Pod to the second's.
@@ -166,13 +181,18 @@ func (r *routers) newRigTo(t *testing.T, receiver rig.Place) *rig.Rig {
 	a, b := r.nodes[0], r.nodes[1]
 	world := equality.World{
 		SenderMAC: a.PodMAC, SenderGatewayMAC: a.Gateway, Sender: a.PodIP,
-		ReceiverMAC: b.PodMAC, ReceiverGatewayMAC: b.Gateway, Receiver: b.PodIP, MTU: r.podMTU(),
+		ReceiverMAC: b.PodMAC, ReceiverGatewayMAC: b.Gateway, Receiver: b.PodIP, MTU: r.options().PodMTU(),
+		Direct: r.direct,
+	}
+	slow := nodepair.Tunnel
+	if r.direct {
+		slow = nodepair.SwitchIf
 	}
 	out := rig.New(t, world, map[equality.Point]rig.Place{
 		equality.Sender:          {Space: a.Pod, Device: "eth0"},
-		equality.SendingTunnel:   {Space: a.Host, Device: "vx0"},
+		equality.SendingTunnel:   {Space: a.Host, Device: slow},
 		equality.Wire:            {Space: b.Host, Device: "up0"},
-		equality.ReceivingTunnel: {Space: b.Host, Device: "vx0"},
+		equality.ReceivingTunnel: {Space: b.Host, Device: slow},
 		equality.Receiver:        receiver,
 	}, rig.Place{Space: a.Host, Device: "up0"})
 	out.Transport = a.Transport

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/require"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
@@ -16,7 +17,8 @@ import (
 
 // Packets that the host forwards have the number of their ticket in skb->tc_index, which BPF_PROG_TEST_RUN neither takes nor returns.
 
-// withTCIndex returns a program that moves a number from the first word of skb->cb to skb->tc_index, and then is prog.
+// withTCIndex returns a program that moves a number from the first word of skb->cb to skb->tc_index, is prog, and moves the number back. It is
+// prog in a function of its own, to which the other program returns; the kernel wants the type of such functions.
 func withTCIndex(t testing.TB, prog *ebpf.Program) *ebpf.Program {
 	t.Helper()
 	next, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.ProgramArray, KeySize: 4, ValueSize: 4, MaxEntries: 1})
@@ -24,15 +26,26 @@ func withTCIndex(t testing.TB, prog *ebpf.Program) *ebpf.Program {
 	t.Cleanup(func() { require.NoError(t, next.Close()) })
 	require.NoError(t, next.Put(uint32(0), uint32(prog.FD())))
 	cb, index := int16(unsafe.Offsetof(SKB{}.CB)), int16(unsafe.Offsetof(SKB{}.TCIndex))
-	first, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "GPL", Instructions: asm.Instructions{
-		asm.LoadMem(asm.R2, asm.R1, cb, asm.Word),
-		asm.StoreMem(asm.R1, index, asm.R2, asm.Word),
+	function := func(name string, instructions ...asm.Instruction) asm.Instructions {
+		returns := &btf.FuncProto{Return: &btf.Int{Name: "int", Size: 4, Encoding: btf.Signed}}
+		instructions[0] = btf.WithFuncMetadata(instructions[0].WithSymbol(name), &btf.Func{Name: name, Type: returns, Linkage: btf.StaticFunc})
+		return instructions
+	}
+	first, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "GPL", Instructions: append(function("numbered",
+		asm.Mov.Reg(asm.R6, asm.R1),
+		asm.LoadMem(asm.R2, asm.R6, cb, asm.Word),
+		asm.StoreMem(asm.R6, index, asm.R2, asm.Word),
+		asm.Call.Label("prog"),
+		asm.LoadMem(asm.R2, asm.R6, index, asm.Word),
+		asm.StoreMem(asm.R6, cb, asm.R2, asm.Word),
+		asm.Return(),
+	), function("prog",
 		asm.LoadMapPtr(asm.R2, next.FD()),
 		asm.Mov.Imm(asm.R3, 0),
 		asm.FnTailCall.Call(),
 		asm.Mov.Imm(asm.R0, 0),
 		asm.Return(),
-	}})
+	)...)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, first.Close()) })
 	return first
@@ -42,6 +55,17 @@ func withTCIndex(t testing.TB, prog *ebpf.Program) *ebpf.Program {
 func (w *World) RunWithTCIndex(prog *ebpf.Program, ifindex int, number, mark uint32, packet []byte, tweak ...func(*SKB)) Result {
 	w.T.Helper()
 	return w.Run(withTCIndex(w.T, prog), ifindex, mark, packet, append(tweak, func(s *SKB) { s.CB[0] = number })...)
+}
+
+// NumberAfter passes a packet with this number in skb->tc_index through a program, and returns the number after it.
+func (w *World) NumberAfter(prog *ebpf.Program, ifindex int, number uint32, packet []byte) uint32 {
+	w.T.Helper()
+	var out SKB
+	_, err := withTCIndex(w.T, prog).Run(&ebpf.RunOptions{
+		Data: packet, DataOut: make([]byte, len(packet)+256), Context: SKB{Ifindex: uint32(ifindex), CB: [5]uint32{number}}, ContextOut: &out,
+	})
+	require.NoError(w.T, err)
+	return out.CB[0]
 }
 
 // ReceivedOn says on which device the kernel has received a packet. In these worlds the uplink is also the gateway's interface.

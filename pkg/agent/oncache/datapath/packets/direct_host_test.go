@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/cilium/ebpf"
 	"github.com/stretchr/testify/require"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
@@ -70,6 +71,35 @@ func TestDirectEpochOfTheOtherPacket(t *testing.T) {
 	forgetTickets(&d.World)
 	ticket = d.Egress(0, out.Bytes(t)).Mark
 	require.Equal(t, "learned", d.LeaveHost(d.EnterHost(ticket|(harness.Epoch+1)<<20, passed), 0, behind).Reason)
+}
+
+// TestDirectForgetsNumbers: the number in skb->tc_index with which a packet comes from a Pod, Open vSwitch or the network does not enter the
+// host, and no number enters Open vSwitch.
+func TestDirectForgetsNumbers(t *testing.T) {
+	for _, six := range []bool{false, true} {
+		t.Run(fmt.Sprintf("IPv6=%v", six), func(t *testing.T) {
+			d := harness.NewDirectWorld(t, six)
+			g := d.AddGateway()
+			out, in := d.FromPod(), d.ToPod()
+			in.Dst = map[bool]netip.Addr{false: harness.NodeIP, true: harness.NodeIP6}[six] // it gets no number of ours
+			const number = 0x1234
+			for _, c := range []struct {
+				from    string
+				prog    *ebpf.Program
+				ifindex int
+				packet  harness.Packet
+			}{
+				{"a Pod", d.Programs.OncacheEgress, d.PodIf, out},
+				{"Open vSwitch", d.Programs.OncacheGatewayIngressInit, g.If, out.OnTheWire().AtGateway()},
+				{"the network", d.Programs.OncacheIngress, d.UplinkIf, in},
+				{"the host, to Open vSwitch", d.Programs.OncacheGatewayEgress, g.If, in.Arrived().AtGateway()},
+				{"the host, to the network", d.Programs.OncacheEgressInit, d.UplinkIf, out.OnTheWire()},
+			} {
+				require.Zero(t, d.NumberAfter(c.prog, c.ifindex, number, c.packet.Bytes(t)), "from %s", c.from)
+			}
+			require.EqualValues(t, number, d.NumberAfter(d.Programs.OncacheIngressInit, d.PodIf, number, out.Bytes(t)), "this program ignores it")
+		})
+	}
 }
 
 // TestDirectPassesTheHost: only a Pod's packet to a Node that is reached directly enters the host with the number of its ticket. Whatever the
