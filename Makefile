@@ -40,11 +40,15 @@ manifest := build/yamls/antrea.yml
 cleanup_manifest := build/yamls/antrea-cleanup.yml
 generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' -o -name 'zz_generated.*.go' \) | LC_ALL=C sort
 # The stages of make test, in the groups of hack/run-stages.sh. Bench-smoke measures, so nothing runs beside it. After build no stage replaces a
-# program that another one runs. The ordinary stages wait for half of their time, the end-to-end tests above all; the others use it.
+# program that another one runs. The ordinary stages wait for half of their time, test-unit above all; the others use it. The second ones have
+# namespaces, files and clusters of their own. Test-faults, which compares losses with bounds in seconds, comes last, when they have ended.
 stages_alone := vet verify-generated build chart-test bench-smoke
-stages_ordinary := test-unit test-policy test-services test-objects test-bpf test-conntrack test-kernels test-e2e test-acceptance test-faults
+stages_ordinary := test-unit test-bpf test-kernels test-e2e test-faults
+stages_second := test-policy test-services test-objects test-conntrack test-acceptance
 stages_low := prepare-e2e prepare-acceptance cost
-stages_idle := staticcheck model fuzz-parsers fuzz
+# Two chains: at the end, when nothing else runs, each has a processor.
+stages_idle := staticcheck model
+stages_fuzz := fuzz-parsers fuzz
 # The lists of make mutants: each file is beside its suite.
 mutants := $(addsuffix /mutants.txt,test/policy test/services test/conntrack test/faults pkg/agent/oncache/datapath/oracle pkg/agent/oncache/datapath/packets)
 mutant_suites := policy services conntrack faults fuzz packets
@@ -418,7 +422,7 @@ test: export FAULTS_ARGS := -load=0.2
 # Only the rows with bands. All of `make cost` takes twice as long.
 test: export COUNT_ARGS := -quick -out=.testbed/instructions.json
 test: before-test deps ## Run everything that CI runs, with the time of each stage
-	hack/run-stages.sh $(stages_alone) -- $(stages_ordinary) -- $(stages_low) -- $(stages_idle)
+	hack/run-stages.sh $(stages_alone) -- $(stages_ordinary) -- $(stages_second) -- $(stages_low) -- $(stages_idle) -- $(stages_fuzz)
 
 .PHONY: demo
 demo: before-demo deps build ### Measure traffic with ONCache off and on, on a cluster of its own (root)

@@ -2,19 +2,19 @@
 # Copyright 2026 The antrea-oncache Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Makes targets, each a stage with its time: run-stages.sh ALONE... -- ORDINARY... -- LOW... -- IDLE...
+# Makes targets, each a stage with its time: run-stages.sh ALONE... -- ORDINARY... -- SECOND... -- LOW... -- IDLE... -- IDLE...
 #
 # Stages of one group run one after the other: the stages of ALONE without others beside them, because what they measure would change, then the
-# other three groups in parallel. LOW get little CPU time, but always some, since virtual machines do not boot without any; IDLE what
-# nothing else wants. The output of each stage is in .testbed/STAGE.log. All stages run, even after one has failed. At the end the output of
-# the failed ones is shown.
+# other five groups in parallel. SECOND have the priority of ORDINARY. LOW get little CPU time, but always some, since virtual machines do not
+# boot without any; IDLE what nothing else wants. The output of each stage is in .testbed/STAGE.log; the outputs of ALONE and ORDINARY are shown as well.
+# All stages run, even after one has failed. At the end the output of the failed ones is shown.
 #
 # hack/budgets has the CPU seconds of each stage, and hack/cpu-time.sh counts them. A stage that exceeds its budget by a quarter fails.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-alone=() ordinary=() low=() idle=()
-for group in alone ordinary low idle; do
+alone=() ordinary=() second=() low=() idle=() idle2=()
+for group in alone ordinary second low idle idle2; do
 	declare -n stages_of=$group
 	while [ $# -gt 0 ] && [ "$1" != -- ]; do
 		stages_of+=("$1")
@@ -22,10 +22,11 @@ for group in alone ordinary low idle; do
 	done
 	shift || true
 done
-stages=("${alone[@]}" "${ordinary[@]}" "${low[@]}" "${idle[@]}")
+stages=("${alone[@]}" "${ordinary[@]}" "${second[@]}" "${low[@]}" "${idle[@]}" "${idle2[@]}")
 logs=.testbed
 mkdir -p $logs
 rm -f $logs/*.stage $logs/*.time
+for stage in "${stages[@]}"; do rm -f "$logs/$stage.log"; done
 
 # A stage beside others that takes longer than this is hung.
 limit=75m
@@ -44,9 +45,13 @@ run() {
 
 # verdict STAGE prints the line with the result of the stage. It fails if the stage did.
 verdict() {
-	local verdict=FAILED seconds=0 cpu=0
-	# A stage that was ended early has no file.
-	[ ! -e "$logs/$1.stage" ] || read -r verdict seconds cpu <"$logs/$1.stage"
+	local verdict seconds cpu
+	# A stage that was ended early, or never began because its group was, has no file.
+	if [ ! -e "$logs/$1.stage" ]; then
+		echo "==> $1 FAILED: it has not run to its end"
+		return 1
+	fi
+	read -r verdict seconds cpu <"$logs/$1.stage"
 	echo "==> $1 $verdict after $seconds s (CPU $cpu s)${2:+, $2}"
 	[ "$verdict" = passed ]
 }
@@ -54,6 +59,7 @@ verdict() {
 # explain STAGE shows what failed in it.
 explain() {
 	local said
+	[ -e "$logs/$1.log" ] || return 0
 	said=$(hack/show-failures.sh "$logs/$1.log")
 	if [ -z "$said" ]; then
 		said=$(tail -n 40 "$logs/$1.log")
@@ -61,11 +67,12 @@ explain() {
 	printf '%s\n' "$said"
 }
 
-# run_foreground STAGE... runs stages and shows their output.
-run_foreground() {
+# shown STAGE... runs stages and shows their output.
+shown() {
 	local stage
 	for stage; do
-		run "$stage" | tee -i "$logs/$stage.log"
+		# When all are told to end, tee still takes the last words: a program that cannot write them dies before it has cleaned up.
+		run "$stage" | (trap '' HUP INT TERM && exec tee "$logs/$stage.log")
 		# The later stages still run: a failure must not hide another one.
 		verdict "$stage" >/dev/null || verdict "$stage" "the later stages still run" || true
 	done
@@ -80,43 +87,63 @@ beside() {
 	done
 }
 
-# start_beside COMMAND STAGE... starts these stages, as a process group of their own, after COMMAND PID has given their shell its priority.
+# start FUNCTION COMMAND STAGE... starts these stages, as a process group of their own, after COMMAND PID has given their shell its priority.
 groups=()
-start_beside() {
-	local priority
-	read -ra priority <<<"$1"
-	shift
+start() {
+	local function=$1 priority
+	read -ra priority <<<"$2"
+	shift 2
 	[ $# -gt 0 ] || return 0
-	echo "==> from now on beside the others: $* (output in $logs/STAGE.log)"
+	[ "$function" = shown ] || echo "==> from now on beside the others: $* (output in $logs/STAGE.log)"
 	set -m
 	{
 		"${priority[@]}" "$BASHPID" >/dev/null
-		beside "$@"
-	} &
+		"$function" "$@"
+	} </dev/null &
 	groups+=($!)
 	set +m
 }
 
-# The stages beside others clean up when they are told to end.
+# finish GROUP waits for its end. If its shell was killed, the stages without a result have failed, and the one that still runs ends.
+finish() {
+	wait "$1" || kill -- "-$1" 2>/dev/null || true
+}
+
+# runs GROUP tells whether a process group has a process that is not a zombie.
+runs() {
+	ps -eo pgid=,stat= | awk -v group="$1" '$1 == group && $2 !~ /^Z/ { found = 1 } END { exit !found }'
+}
+
+# The stages clean up when they are told to end.
 end_groups() {
-	local group
+	local group deadline
 	for group in "${groups[@]}"; do
 		kill -- "-$group" 2>/dev/null || true
 	done
 	wait || true
+	deadline=$((SECONDS + 60))
+	for group in "${groups[@]}"; do
+		while [ $SECONDS -lt $deadline ] && runs "$group"; do sleep 0.1; done
+	done
 }
 trap end_groups EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' HUP INT TERM
 
-run_foreground "${alone[@]}"
-start_beside 'renice -n 5 -p' "${low[@]}"
-start_beside 'chrt --idle --pid 0' "${idle[@]}"
-run_foreground "${ordinary[@]}"
-if [ ${#groups[@]} -gt 0 ]; then
+start shown : "${alone[@]}"
+[ ${#groups[@]} = 0 ] || finish "${groups[0]}"
+groups=()
+start beside : "${second[@]}"
+start beside 'renice -n 5 -p' "${low[@]}"
+start beside 'chrt --idle --pid 0' "${idle[@]}"
+start beside 'chrt --idle --pid 0' "${idle2[@]}"
+others=("${groups[@]}")
+start shown : "${ordinary[@]}"
+[ ${#groups[@]} = ${#others[@]} ] || finish "${groups[-1]}"
+if [ ${#others[@]} -gt 0 ]; then
 	echo "==> waiting for the stages beside others"
-	wait "${groups[@]}"
-	groups=()
+	for group in "${others[@]}"; do finish "$group"; done
 fi
+groups=()
 
 summary='' failed=() cpu_total=0
 for stage in "${stages[@]}"; do

@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ci_test runs the scripts in ci/ without what they are for: clusters and registries elsewhere. It also runs a
-// script of the stages of make test, whose hidden failures would stay unnoticed (fuzz_test.go). Programs that stand in
+// Package ci_test runs the scripts in ci/ without what they are for: clusters and registries elsewhere. It also runs
+// scripts of make test, whose hidden failures would stay unnoticed (fuzz_test.go, stages_test.go). Programs that stand in
 // for kind, kubectl, docker and others note how they are called (standins_test.go). The publishing of images and chart
 // is real, into a registry on loopback (publish_test.go).
 package ci_test
@@ -41,7 +41,7 @@ func newCheckout(t *testing.T, paths ...string) *checkout {
 	// The machine's own kind, docker and so on must not be found.
 	tools := filepath.Join(c.dir, "tools")
 	require.NoError(t, os.MkdirAll(tools, 0o755))
-	for _, tool := range []string{"awk", "bash", "cat", "cp", "dirname", "env", "git", "grep", "mkdir", "mktemp", "mv", "rm", "sed", "sh", "sha256sum", "sort", "tee", "uname"} {
+	for _, tool := range []string{"awk", "bash", "cat", "cp", "dirname", "env", "git", "grep", "mkdir", "mktemp", "mv", "rm", "ps", "sed", "sh", "sha256sum", "sleep", "sort", "tail", "tee", "timeout", "uname"} {
 		file, err := exec.LookPath(tool)
 		require.NoError(t, err)
 		require.NoError(t, os.Symlink(file, filepath.Join(tools, tool)))
