@@ -58,7 +58,7 @@ object := pkg/agent/oncache/datapath/internal/object
 run_on_kernel = bin/lab vm --kernel=$$kernel --directory=$(object) --
 
 # Options for the programs that are run: E2E_ARGS="-test.run=TestX", COST_ARGS=-cost.record, DEMO_ARGS="-rounds=1", UP_ARGS="--nodes=3",
-# BENCH_ARGS="--only=tcp_rr --rounds=3", SMOKE_ARGS=--record, COUNT_ARGS=-record.
+# BENCH_ARGS="--only=tcp_rr --rounds=3", SMOKE_ARGS=--record, COUNT_ARGS="-quick -record".
 E2E_ARGS ?=
 # With what make check compares.
 BASE ?= main

@@ -35,10 +35,12 @@ type bed struct {
 	profiler *profiler
 	// hostsOnly leaves out everything between Pods.
 	hostsOnly bool
-	// quick leaves out connections, hosts on Nodes with agents, and the other ways.
+	// quick leaves out connections, hosts on Nodes with agents, the other ways, and the modes.
 	quick bool
 	// connections measures nothing but those.
 	connections bool
+	// modes measures nothing but those, and hosts.
+	modes bool
 	// unshared: see copyArrivals.
 	unshared bool
 }
@@ -54,7 +56,7 @@ func (b *bed) measureAll(ctx context.Context) (*table, error) {
 		return t, b.measureConnections(ctx, t)
 	}
 	columns := withConnections
-	if b.quick {
+	if b.quick || b.modes {
 		columns = protocols
 	}
 	// A Node without an agent has no netfilter rules and no conntrack; the fast path bypasses those that an agent makes.
@@ -76,6 +78,9 @@ func (b *bed) measureAll(ctx context.Context) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
+	if b.modes {
+		return t, b.measureModes(ctx, t, pods)
+	}
 	others, err := b.measureSlow(ctx, t, pods, columns)
 	if err != nil {
 		return nil, err
@@ -86,7 +91,10 @@ func (b *bed) measureAll(ctx context.Context) (*table, error) {
 	if err := b.measureCached(ctx, t, pods, others); err != nil {
 		return t, err
 	}
-	return t, b.measureNetkit(ctx, t)
+	if err := b.measureNetkit(ctx, t); err != nil || b.quick {
+		return t, err
+	}
+	return t, b.measureModes(ctx, t, pods)
 }
 
 // measureSlow measures with the gate off, and returns the other ways.
@@ -230,8 +238,16 @@ func (b *bed) makePods(ctx context.Context, kind string) (pods benchbed.Link, er
 	return pods, startServers(pods, result.Off)
 }
 
-// configure changes the agents' configuration, restarts them, and waits for the cache: all changes are with the gate on.
+// configure changes the agents' configuration to one with the gate on, restarts them, and waits for the cache.
 func (b *bed) configure(ctx context.Context, change map[string]any) error {
+	if err := b.restart(ctx, change); err != nil {
+		return err
+	}
+	return b.cluster.EachNode(func(n *cluster.Node) error { return agentstate.WaitCacheActive(ctx, n) })
+}
+
+// restart changes the agents' configuration and restarts them.
+func (b *bed) restart(ctx context.Context, change map[string]any) error {
 	b.progress.Printf("cost: %v", change)
 	return b.cluster.EachNode(func(n *cluster.Node) error {
 		err := n.WriteAgentConfig(func(conf map[string]any) {
@@ -242,10 +258,7 @@ func (b *bed) configure(ctx context.Context, change map[string]any) error {
 		if err != nil {
 			return err
 		}
-		if err := n.RestartAgent(ctx); err != nil {
-			return err
-		}
-		return agentstate.WaitCacheActive(ctx, n)
+		return n.RestartAgent(ctx)
 	})
 }
 
@@ -282,9 +295,9 @@ func (b *bed) measureOne(ctx context.Context, t *table, r row, p protocol, link 
 		return nil
 	}
 	err := b.profiler.profile(ctx, r, p, link)
-	if p == crr && err != nil && ctx.Err() == nil {
-		// Other programs cannot be left out as well as beside round trips. The numbers are good without a profile.
-		b.progress.Printf("cost: no profile of connections: %v", err)
+	if (p == crr || r.ofMode()) && err != nil && ctx.Err() == nil {
+		// Other programs cannot be left out as well as beside other round trips. The numbers are good without a profile.
+		b.progress.Printf("cost: no profile: %v", err)
 		return nil
 	}
 	return err

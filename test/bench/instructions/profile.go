@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,7 +48,10 @@ const (
 )
 
 // profiled are the measurements that have a profile, with the name of their table of functions.
-var profiled = map[row]string{bare: "bare", hosted: "hosted", overlay: "off", oncache: "on", rewrite: "rewrite"}
+var profiled = map[row]string{bare: "bare", hosted: "hosted", overlay: "off", oncache: "on", rewrite: "rewrite", plainOn: "noencap", encryptedOff: "wireguard"}
+
+// inBreakdown are the rows whose profiles are columns of the breakdown, one for each state.
+var inBreakdown = []row{bare, overlay, oncache, rewrite}
 
 // profiler counts instructions by function.
 type profiler struct {
@@ -126,7 +130,7 @@ func (f *profiler) profileOnce(ctx context.Context, r row, p protocol, link benc
 	if err := writeFunctions(filepath.Join(f.tables, fmt.Sprintf("functions-%s-%s.txt", p, profiled[r])), functions); err != nil {
 		return err
 	}
-	if r != hosted && p == tcp { // the breakdown has no column for others
+	if p == tcp && slices.Contains(inBreakdown, r) {
 		f.segments[r.state()] = bySegment(functions)
 	}
 	sum := 0.0

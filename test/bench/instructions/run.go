@@ -14,14 +14,17 @@ import (
 const agentsRun = "agents run"
 
 // results converts the table to the benchmark's terms: the workloads in one network for each kind of device, and for each of the other
-// ways. Host to host and the overlay without the cache are the same in both networks; other ways have no host to host. Host to host on
-// Nodes with agents has nothing else.
+// ways and modes. Host to host and the overlay without the cache are the same in both networks; other ways have no host to host. Host to
+// host on Nodes with agents has nothing else.
 func (t *table) results() []result.Result {
 	all := t.resultsOf("veth", "", map[result.State]row{result.Bare: bare, result.Off: overlay, result.On: oncache, result.Rewrite: rewrite})
 	all = append(all, t.resultsOf("netkit", "", map[result.State]row{result.Bare: bare, result.Off: overlay, result.On: oncacheNetkit, result.Rewrite: rewriteNetkit})...)
 	all = append(all, t.resultsOf("veth", agentsRun, map[result.State]row{result.Bare: hosted})...)
 	for _, w := range ways {
 		all = append(all, t.resultsOf("veth", w.condition, map[result.State]row{result.Off: w.off, result.On: w.on})...)
+	}
+	for _, m := range modes {
+		all = append(all, t.resultsOf("veth", m.condition, map[result.State]row{result.Bare: m.bare, result.Off: m.off, result.On: m.on})...)
 	}
 	return all
 }

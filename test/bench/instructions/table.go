@@ -29,6 +29,11 @@ const (
 	sameNodeOn
 	fromNodeOff
 	fromNodeOn
+	plainOff
+	plainOn
+	encryptedHosts
+	encryptedOff
+	encryptedOn
 	rowCount
 )
 
@@ -37,15 +42,16 @@ func (r row) String() string {
 		"host to host", "host to host, agent runs", "Pod to Pod, gate off", "Pod to Pod, gate on", "Pod to Pod, gate on, netkit",
 		"Pod to Pod, rewriting", "Pod to Pod, rewriting, netkit",
 		"ClusterIP, gate off", "ClusterIP, gate on", "same Node, gate off", "same Node, gate on", "Node to Pod, gate off", "Node to Pod, gate on",
+		"noEncap, gate off", "noEncap, gate on", "host to host, WireGuard", "WireGuard, gate off", "WireGuard, gate on",
 	}[r]
 }
 
 // state is the row in the benchmark's terms.
 func (r row) state() result.State {
 	switch r {
-	case bare, hosted:
+	case bare, hosted, encryptedHosts:
 		return result.Bare
-	case overlay, serviceOff, sameNodeOff, fromNodeOff:
+	case overlay, serviceOff, sameNodeOff, fromNodeOff, plainOff, encryptedOff:
 		return result.Off
 	case rewrite, rewriteNetkit:
 		return result.Rewrite
@@ -62,9 +68,16 @@ type variant struct {
 // variants are all of them, in the order in which they are printed.
 var variants = []variant{{"encap", "veth", oncache}, {"encap", "netkit", oncacheNetkit}, {"rewrite", "veth", rewrite}, {"rewrite", "netkit", rewriteNetkit}}
 
-// isVariant reports whether a row belongs to a variant.
-func isVariant(r row) bool {
-	return slices.ContainsFunc(variants, func(v variant) bool { return v.row == r })
+// without returns the two rows that tell what the overlay adds without the cache: between hosts, and with the gate off. Other ways have no host
+// to host.
+func (r row) without() (hosts, off row, known bool) {
+	if slices.ContainsFunc(variants, func(v variant) bool { return v.row == r }) {
+		return bare, overlay, true
+	}
+	if i := slices.IndexFunc(modes, func(m mode) bool { return m.on == r }); i >= 0 {
+		return modes[i].bare, modes[i].off, true
+	}
+	return 0, 0, false
 }
 
 // way is another way between two ends than from Pod to Pod on two Nodes, measured with the gate off and on, and with veth devices.
@@ -88,11 +101,12 @@ type table [rowCount][protocolCount]uint64
 
 // removed returns the fraction of the overlay's overhead that a row removes.
 func (t *table) removed(r row, p protocol) float64 {
-	added := float64(t[overlay][p]) - float64(t[bare][p])
+	hosts, off, _ := r.without()
+	added := float64(t[off][p]) - float64(t[hosts][p])
 	if added == 0 {
 		return 0
 	}
-	return (float64(t[overlay][p]) - float64(t[r][p])) / added
+	return (float64(t[off][p]) - float64(t[r][p])) / added
 }
 
 // String formats the table, and the line for programs.
@@ -105,7 +119,7 @@ func (t *table) String() string {
 			continue
 		}
 		removed := [...]string{tcp: "-", udp: "-"}
-		if isVariant(r) {
+		if _, _, known := r.without(); known {
 			for _, p := range protocols {
 				removed[p] = fmt.Sprintf("%.1f %%", 100*t.removed(r, p))
 			}
@@ -132,12 +146,21 @@ func (t *table) String() string {
 		if t[v.row][tcp] == 0 {
 			continue
 		}
-		fmt.Fprintf(&text, "cost: %s %s", v.tunnel, v.device)
-		for _, p := range protocols {
-			fmt.Fprintf(&text, " %s bare=%d overlay=%d oncache=%d removed=%.1f%%", p, t[bare][p], t[overlay][p], t[v.row][p], 100*t.removed(v.row, p))
-		}
-		text.WriteString("\n")
+		text.WriteString(t.line(v.tunnel+" "+v.device, v.row))
 	}
+	text.WriteString(t.modes())
+	return text.String()
+}
+
+// line is the line for programs about a row with the gate on.
+func (t *table) line(name string, r row) string {
+	var text strings.Builder
+	hosts, off, _ := r.without()
+	fmt.Fprintf(&text, "cost: %s", name)
+	for _, p := range protocols {
+		fmt.Fprintf(&text, " %s bare=%d overlay=%d oncache=%d removed=%.1f%%", p, t[hosts][p], t[off][p], t[r][p], 100*t.removed(r, p))
+	}
+	text.WriteString("\n")
 	return text.String()
 }
 

@@ -23,8 +23,7 @@ var peerPairs = [][2]result.State{
 func (d *document) peers(run *result.Run) {
 	d.printf("*cilium* is Pod to Pod with Cilium instead of the overlay; *on* is *encap*. Numbers of this run can be compared with each other only " +
 		"([how this is measured, and what cannot be compared](../develop/benchmarking.md#beside-cilium)). " +
-		"The columns of states have medians. In ratios, above 1 the first of the two states is faster, or needs less CPU time. " +
-		"\"=\" means that 1 lies within the interval.\n\n" +
+		"The columns of states have medians. In ratios, above 1 the first state is faster, or needs less CPU time.\n\n" +
 		"| Workload | Metric | bare | off | on | cilium |")
 	for _, pair := range peerPairs {
 		d.printf(" %s vs. %s |", pair[0], pair[1])

@@ -25,8 +25,8 @@ const bulkWrite = 128 << 10
 
 // ratioPlots are the plots of encapsulation and, if it was measured, of rewriting.
 func (d *document) ratioPlots(run *result.Run) {
-	d.plot(run, "ratios", "speed of the overlay with encapsulated hits, relative to off and to bare, beside the paper's ratios", ratioPlot(run, result.On))
-	d.plot(run, "ratios-rewrite", "speed of the overlay with rewritten hits, relative to off and to bare", ratioPlot(run, result.Rewrite))
+	d.plot(run, "ratios", "speed of encapsulated hits, relative to off, bare and the paper", ratioPlot(run, result.On))
+	d.plot(run, "ratios-rewrite", "speed of rewritten hits, relative to off and bare", ratioPlot(run, result.Rewrite))
 }
 
 // ratioPlot compares each workload in a state with the gate on to off and to bare.

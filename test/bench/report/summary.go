@@ -133,7 +133,21 @@ func (d *document) removal(run *result.Run) {
 		}
 		d.printf("\n")
 	}
+	d.modes(run)
 	d.plot(run, "variants", "instructions of a round trip between hosts, and what is added with the gate off and in each variant with the gate on", variantsPlot(run))
+}
+
+// modes is the table of the other modes of a cluster, if they were measured.
+func (d *document) modes(run *result.Run) {
+	var rows []string
+	for _, mode := range []string{"noEncap", "WireGuard"} {
+		for _, name := range counted {
+			if m := counts(run, name, mode); m != nil {
+				rows = append(rows, fmt.Sprintf("| %s, %s | %s | %s | %s |\n", mode, inWords[name], middle(m, result.Bare), middle(m, result.Off), withShare(m, result.On)))
+			}
+		}
+	}
+	d.rows("\nIn other [modes](nodes.md#traffic-modes), where *bare* is between hosts by the same way:\n\n| | bare | off | on |\n|---|---|---|---|\n", rows, "")
 }
 
 // variant is a way of carrying hits in the bed instructions.
@@ -154,12 +168,16 @@ func (v variant) String() string {
 
 // removed is a workload's instructions, and the share that is removed.
 func (v variant) removed(run *result.Run, name string) string {
-	m := metricOn(run, name, v.device, "instructions")
-	removed := Removed(m, v.state)
+	return withShare(metricOn(run, name, v.device, "instructions"), v.state)
+}
+
+// withShare is a state's median, and the share that is removed.
+func withShare(m *result.Metric, state result.State) string {
+	removed := Removed(m, state)
 	if removed.N == 0 {
 		return notMeasured
 	}
-	return fmt.Sprintf("%s (%.1f %%)", middle(m, v.state), 100*removed.Median)
+	return fmt.Sprintf("%s (%.1f %%)", middle(m, state), 100*removed.Median)
 }
 
 // shortfalls counts the targets that are missed, and lists what is slower than in another state.
@@ -189,7 +207,7 @@ func (d *document) shortfalls(runs map[string]*result.Run) {
 	}
 	d.printf("\n## Missed targets\n\n%d of %d targets are missed: [each with its cause](../develop/benchmarking.md#missed-targets-and-their-causes).\n", missing, measured)
 	d.printf("\n## Slower workloads\n\n")
-	d.rows("These workloads are slower in the first state than in the second one, and the confidence interval does not include 1. The ratio of speed is in parentheses.\n\n"+
+	d.rows("The confidence interval does not include 1. The ratio of speed is in parentheses.\n\n"+
 		"| State | Slower than | Workloads | Which |\n|---|---|---|---|\n", slow, "No workload is slower in one state than in another.\n")
 }
 

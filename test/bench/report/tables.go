@@ -30,7 +30,7 @@ func (d *document) setting(run *result.Run) {
 	d.printf("| | |\n|---|---|\n")
 	d.printf("| Run | %s, %.0f minutes, %d rounds, commit %s%s |\n", run.Started.Format("2006-01-02 15:04 MST"), run.Seconds/60, run.Rounds, run.Commit, changed)
 	d.printf("| Machine | %s, %d CPUs, %.0f GB, %s; Linux %s |\n", m.CPU, m.CPUs, float64(m.MemoryBytes)/1e9, where, m.Kernel)
-	d.printf("| Others | load average before %.1f; during the run other programs took %.0f %% of the CPUs |\n", m.LoadBefore, 100*m.ForeignCPU)
+	d.printf("| Others | load average before %.1f, other programs took %.0f %% of the CPUs |\n", m.LoadBefore, 100*m.ForeignCPU)
 	for _, l := range run.Limits {
 		d.printf("| Limit | %s |\n", l)
 	}
@@ -87,7 +87,7 @@ func (d *document) verdicts(run *result.Run) {
 		if len(names) > 0 {
 			verdict, which = missed, fmt.Sprintf("[%d](%s#slower-workloads)", len(names), summaryPage)
 		}
-		d.printf("| workloads that are slower with %s than with %s, of %d | none | %s | %s |\n", label(pair[0]), label(pair[1]), compared, which, verdict)
+		d.printf("| slower with %s than with %s, of %d workloads | none | %s | %s |\n", label(pair[0]), label(pair[1]), compared, which, verdict)
 	}
 }
 
