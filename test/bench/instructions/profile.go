@@ -48,7 +48,7 @@ const (
 )
 
 // profiled are the measurements that have a profile, with the name of their table of functions.
-var profiled = map[row]string{bare: "bare", hosted: "hosted", overlay: "off", oncache: "on", rewrite: "rewrite", plainOn: "noencap", encryptedOff: "wireguard"}
+var profiled = map[row]string{bare: "bare", hosted: "hosted", overlay: "off", oncache: "on", rewrite: "rewrite", plainOn: "noencap", encryptedOff: "wireguard", encryptedOn: "wireguard-on"}
 
 // inBreakdown are the rows whose profiles are columns of the breakdown, one for each state.
 var inBreakdown = []row{bare, overlay, oncache, rewrite}
