@@ -101,7 +101,9 @@ NODES ?= 2
 GATES ?= ONCache=true
 HELM_ARGS ?=
 # Options of the acceptance tests' program: ACCEPTANCE_ARGS="-test.run=TestONCache". SMOKE=1 runs the cases of test-acceptance only.
+# MODE=noEncap, hybrid or wireGuard is the mode of traffic between Nodes of make acceptance and make lifecycle.
 SMOKE ?=
+export MODE ?=
 ACCEPTANCE_ARGS ?=
 # Options of govulncheck.
 VULNCHECK_ARGS ?=
@@ -238,13 +240,16 @@ test-acceptance: export ACCEPTANCE_SLOWNESS := 2
 test-acceptance: prepare-acceptance ### Run the most telling acceptance cases on a cluster of their own (root)
 	trap 'bin/lab down' EXIT; ACCEPTANCE_GATES=on $(MAKE) --no-print-directory acceptance SMOKE=1
 
+# The cases that differ between modes of traffic.
+smoke_life := ^TestLifecycle$$/^(installation|traffic_mode_changed_and_back|uninstallation)$$
+
 .PHONY: lifecycle
 lifecycle: IMAGE_ARCHS := $(shell $(GO) env GOARCH)
 lifecycle: deps cluster-parts ### Install, upgrade, roll back, reboot, uninstall: on a cluster of its own (root)
-	$(MAKE) --no-print-directory image-programs IMAGE_ARCHS=$(IMAGE_ARCHS) IMAGE_PROGRAMS=bin/images-next/programs version=$(version)-next
-	$(GO) run ./build/images/cmd/images --arch $(IMAGE_ARCHS) --programs bin/images-next/programs --out bin/images-next --version $(version)-next project
+	$(if $(SMOKE),,$(MAKE) --no-print-directory image-programs IMAGE_ARCHS=$(IMAGE_ARCHS) IMAGE_PROGRAMS=bin/images-next/programs version=$(version)-next)
+	$(if $(SMOKE),,$(GO) run ./build/images/cmd/images --arch $(IMAGE_ARCHS) --programs bin/images-next/programs --out bin/images-next --version $(version)-next project)
 	$(GO) test -c -o bin/acceptance.test ./test/acceptance
-	hack/lifecycle.sh $(version)-next $(LIFECYCLE_ARGS)
+	hack/lifecycle.sh $(if $(SMOKE),'' -test.run '$(smoke_life)',$(version)-next) $(LIFECYCLE_ARGS)
 
 .PHONY: conformance
 conformance: ### Run Kubernetes' own tests of Services and NetworkPolicy on the cluster of make cluster-up, which it starts if none is up: FOCUS=... (root)

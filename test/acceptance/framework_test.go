@@ -30,6 +30,8 @@ type cluster struct {
 	nodes []string
 	// gate reports whether the gate ONCache is on.
 	gate bool
+	// mode is the mode of traffic between Nodes.
+	mode string
 	// manifest is the file from which the plugin was installed, kubectl the program, logs the directory for diagnoses.
 	manifest, kubectl, logs string
 	tally                   tally
@@ -55,6 +57,9 @@ func open(ctx context.Context, kubeconfig string) (*cluster, error) {
 	}
 	if os.Getenv("LIFECYCLE_TOOL") != "" {
 		return c, nil // nothing is installed yet
+	}
+	if c.mode, err = c.modeOf(ctx); err != nil {
+		return nil, err
 	}
 	c.gate, err = c.gateIsOn(ctx, "ONCache")
 	return c, err

@@ -85,7 +85,7 @@ func (l *life) requireNoObjects(t *testing.T) {
 		"egresses.crd.antrea.io", "externalippools.crd.antrea.io")
 	l.command(t, l.kubectl, "-n", systemNamespace, "delete", "configmap/antrea-ca", "configmap/antrea-cluster-identity", "secret/antrea-controller-tls",
 		"secret/antrea-memberlist-keys", "lease/antrea-controller")
-	l.command(t, l.kubectl, "annotate", "nodes", "--all", "node.antrea.io/transport-addresses-")
+	l.command(t, l.kubectl, "annotate", "nodes", "--all", "node.antrea.io/transport-addresses-", "node.antrea.io/wireguard-public-key-")
 	for _, kinds := range []string{
 		"configmaps,secrets,services,serviceaccounts,daemonsets,deployments,pods,leases,roles,rolebindings",
 		"clusterroles,clusterrolebindings,customresourcedefinitions,apiservices,priorityclasses,mutatingwebhookconfigurations,validatingwebhookconfigurations",

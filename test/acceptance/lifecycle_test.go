@@ -4,6 +4,7 @@
 package acceptance
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,6 +58,8 @@ func TestLifecycle(t *testing.T) {
 	if l.tool == "" {
 		t.Skip("this takes a cluster of its own: make lifecycle")
 	}
+	l.mode = cmp.Or(os.Getenv("LIFECYCLE_MODE"), encap)
+	require.Contains(t, modeValues, l.mode, "LIFECYCLE_MODE")
 	for _, tc := range []struct {
 		name string
 		test func(*testing.T)
@@ -68,6 +71,7 @@ func TestLifecycle(t *testing.T) {
 		{"rollback", l.testRollback, false},
 		{"wrong configuration", l.testWrongConfiguration, false},
 		{"gate off and on in the ConfigMap", l.testGate, false},
+		{"traffic mode changed and back", l.testModes, false},
 		{"Node drained", l.testDrain, false},
 		{"Node rebooted", l.testReboot, false},
 		{"Node added", l.testAddedNode, false},
@@ -135,7 +139,7 @@ func (l *life) testInstallation(t *testing.T) {
 	for _, node := range l.nodes {
 		l.bare[node] = l.state(t, node)
 	}
-	l.upgrade(t, "featureGates.ONCache=true")
+	l.upgrade(t, append([]string{"featureGates.ONCache=true"}, modeValues[l.mode]...)...)
 	begun := time.Now()
 	l.waitForController(t)
 	l.waitForAgents(t)
@@ -143,6 +147,7 @@ func (l *life) testInstallation(t *testing.T) {
 	l.gate = true
 	client, server := l.pair(t)
 	l.duringTraffic(t, client, server, time.Minute, func() { l.waitFast(t, "TCP", client, server) })
+	l.requireWay(t)
 	require.NotEqual(t, l.bare[l.nodes[0]], l.state(t, l.nodes[0]), "the comparison sees nothing")
 }
 
@@ -224,7 +229,7 @@ func (l *life) testWrongConfiguration(t *testing.T) {
 		eventually(t, rolloutTimeout, func() error {
 			return l.initSays(t, node, `tunnelType: "ipip" is not a valid value; allowed: geneve`, "Nothing on the Node has been changed")
 		})
-		require.Empty(t, cmp.Diff(before, l.state(t, node)), "Node %s", node)
+		require.Empty(t, gocmp.Diff(before, l.state(t, node)), "Node %s", node)
 		l.editAgentConfig(t, func(string) string { return former })
 		eventually(t, rolloutTimeout, func() error { return l.allReady(t.Context(), agentLabels, len(l.nodes)) })
 	})

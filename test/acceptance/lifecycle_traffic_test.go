@@ -55,6 +55,14 @@ const datagrams = "100K"
 // counted.
 func (l *life) duringTraffic(t *testing.T, client, server *corev1.Pod, length time.Duration, change func()) {
 	t.Helper()
+	gap, lost := l.measureTraffic(t, client, server, length, change)
+	require.LessOrEqual(t, gap, lifeInterruption)
+	require.LessOrEqual(t, lost, lifeLoss)
+}
+
+// measureTraffic is duringTraffic without bounds: it returns for how long the connection stood still, and how many UDP packets were lost.
+func (l *life) measureTraffic(t *testing.T, client, server *corev1.Pod, length time.Duration, change func()) (gap time.Duration, lost int) {
+	t.Helper()
 	length = limit(length)
 	seconds := strconv.Itoa(int(length.Seconds()))
 	begun := time.Now()
@@ -72,7 +80,6 @@ func (l *life) duringTraffic(t *testing.T, client, server *corev1.Pod, length ti
 	t.Logf("TCP: %.1f Mbit/s of 20, longest interruption %s; UDP: %d of %d packets lost", report.End.Received.BitsPerSecond/1e6, longestGap(report),
 		received.End.Sum.Lost, received.End.Sum.Packets)
 	t.Logf("lost UDP packets, by seconds since %s: %s", begun.UTC().Format(time.TimeOnly), strings.Join(received.losses(), "; "))
-	require.LessOrEqual(t, longestGap(report), lifeInterruption)
-	require.LessOrEqual(t, received.End.Sum.Lost, lifeLoss)
 	require.Greater(t, received.End.Sum.Packets, int(length.Seconds())*22, "the datagrams were not sent")
+	return longestGap(report), received.End.Sum.Lost
 }

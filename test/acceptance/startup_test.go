@@ -96,36 +96,31 @@ func TestReconcileGatewayRoutesOnStartup(t *testing.T) {
 	suite.test(t, "routes", suite.testRoutes)
 }
 
-type route struct{ network, via string }
-
 // testRoutes expects an agent that starts to remove a route that leads nowhere, and to add one that is missing.
 func (c *cluster) testRoutes(t *testing.T) {
 	node := c.nodes[0]
-	routes := func() (found []route) {
-		out := c.exec(t, c.agentOn(t, node), agentContainer, "ip", "route", "list", "dev", gateway)
-		for line := range strings.Lines(out) {
-			fields := strings.Fields(line)
-			if at := slices.Index(fields, "via"); at > 0 {
-				found = append(found, route{fields[0], fields[at+1]})
-			}
-		}
-		return found
-	}
-	before := routes()
+	c.requireWay(t)
+	before := c.nodeRoutes(t, node)
 	require.Len(t, before, len(c.nodes)-1, "one route for each of the other Nodes")
-	for _, r := range before {
-		network, err := netip.ParsePrefix(r.network)
-		require.NoError(t, err)
-		require.Equal(t, network.Addr().Next().String(), r.via, "the other Node's gateway")
+	network, rest, _ := strings.Cut(before[0], " ")
+	if c.mode == encap {
+		for _, r := range before {
+			network, err := netip.ParsePrefix(strings.Fields(r)[0])
+			require.NoError(t, err)
+			require.Contains(t, r, " via "+network.Addr().Next().String()+" ", "the other Node's gateway")
+		}
+	}
+	if c.mode == encap || c.mode == wireGuard {
+		rest = strings.Replace(rest, ownProtocol, "", 1)
 	}
 	agent := c.agentOn(t, node)
-	stale := route{"198.51.100.0/24", "198.51.100.1"}
-	c.exec(t, agent, agentContainer, "ip", "route", "del", before[0].network, "dev", gateway)
-	c.exec(t, agent, agentContainer, "ip", "route", "add", stale.network, "via", stale.via, "dev", gateway, "onlink")
-	require.Contains(t, routes(), stale, "the running agent removes no foreign route; a missing one it may have added again")
+	stale := "198.51.100.0/24 " + rest
+	c.exec(t, agent, agentContainer, "ip", "route", "del", network)
+	c.exec(t, agent, agentContainer, append([]string{"ip", "route", "add"}, strings.Fields(stale)...)...)
+	require.Contains(t, c.nodeRoutes(t, node), stale, "the running agent removes no foreign route; a missing one it may have added again")
 	c.restartAgent(t, node)
 	eventually(t, policyDelay, func() error {
-		if now := routes(); !slices.Equal(now, before) {
+		if now := c.nodeRoutes(t, node); !slices.Equal(now, before) {
 			return fmt.Errorf("routes %v, want %v", now, before)
 		}
 		return nil
