@@ -6,6 +6,7 @@ package e2e
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,6 +15,9 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
 )
+
+// mirrorPort is the port to which testCoexistence's mirror sends.
+const mirrorPort = "e2e-mirror"
 
 // testCoexistence attaches what other software uses (a shaper, a filter, a capture, a mirror) to the host side of the client's
 // interface. While accelerated packets would bypass it, the Pod must use Open vSwitch. It must not lose a packet.
@@ -40,13 +44,19 @@ func testCoexistence(t *testing.T, s *suite) {
 			capture = startServer(t, s.node1.Space, "capture", "--device="+device, "--outgoing", "--limit=0")
 		}, func(t *testing.T) { stop[report.Capture](t, capture) }, "captured"},
 		{"Mirror", func(t *testing.T) {
-			succeeds(t, s.node1.Space, "ovs-vsctl", "--", "--id=@p", "get", "Port", device, "--", "--id=@o", "get", "Port", "antrea-gw0",
+			// A port to which a mirror sends carries nothing else: it must not be the gateway's, which carries the traffic of Nodes without a tunnel.
+			succeeds(t, s.node1.Space, "ovs-vsctl", "add-port", "br-int", mirrorPort, "--", "set", "Interface", mirrorPort, "type=internal",
+				"--", "--id=@p", "get", "Port", device, "--", "--id=@o", "get", "Port", mirrorPort,
 				"--", "--id=@m", "create", "Mirror", "name=e2e", "select_dst_port=@p", "output_port=@o", "--", "set", "Bridge", "br-int", "mirrors=@m")
-		}, func(t *testing.T) { succeeds(t, s.node1.Space, "ovs-vsctl", "clear", "Bridge", "br-int", "mirrors") }, "mirror of Open vSwitch"},
+		}, func(t *testing.T) {
+			succeeds(t, s.node1.Space, "ovs-vsctl", "clear", "Bridge", "br-int", "mirrors", "--", "del-port", "br-int", mirrorPort)
+		}, "mirror of Open vSwitch"},
 	}
 	comesAndGoes := func(t *testing.T, r *stream, c foreign) {
 		r.waitFastIfGate(t)
 		c.begin(t)
+		end := sync.OnceFunc(func() { c.end(t) })
+		defer end() // also if this fails, for the areas that follow
 		s.waitOnOVS(t, s.client, c.reason)
 		before := oncacheStatus(t, s.node1)
 		require.Equal(t, 1, before.PodsOnOVS)
@@ -54,7 +64,7 @@ func testCoexistence(t *testing.T, s *suite) {
 		after := oncacheStatus(t, s.node1)
 		require.Equal(t, before.Egress.Hits, after.Egress.Hits)
 		require.Equal(t, before.Ingress.Hits, after.Ingress.Hits)
-		c.end(t)
+		end()
 		r.waitFastIfGate(t)
 	}
 	t.Run("NothingIsLost", func(t *testing.T) {
