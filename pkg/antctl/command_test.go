@@ -315,7 +315,7 @@ func TestTimeoutFlagBoundsTheRequest(t *testing.T) {
 	begin := time.Now()
 	_, _, err := run(inAgent, tokenFile, "-s", address, "get", "of", "-T", "slow", "-t", "10ms")
 	require.Error(t, err)
-	require.Less(t, time.Since(begin), 5*time.Second)
+	require.Less(t, time.Since(begin), 20*time.Second)
 }
 
 // TestAbsentCommands: those who collect information accept only this answer from a command that fails.

@@ -276,7 +276,7 @@ func TestStopIsQuick(t *testing.T) {
 	time.AfterFunc(100*time.Millisecond, func() { close(leave) })
 	begin := time.Now()
 	require.NoError(t, f.stop())
-	require.Less(t, time.Since(begin), 5*time.Second)
+	require.Less(t, time.Since(begin), 20*time.Second)
 }
 
 // clientCertificate makes a CA and a client certificate of a user signed by it.

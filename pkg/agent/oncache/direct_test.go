@@ -127,6 +127,9 @@ func TestRoutesToDirectPods(t *testing.T) {
 	}
 	evicts("route add 10.10.2.128/25 via 192.168.77.13 dev up0")
 	evicts("route add 10.10.0.0/16 via 192.168.77.13 dev up0")
+	// Once the watcher knows of this, it has handled all that came before.
+	ip(t, "link set gw0 mtu 1280")
+	require.Eventually(t, func() bool { return k.dp.Nodes()[0].MTU == 1280 }, waitLimit, 10*time.Millisecond)
 	before := k.evictedNodes.Load()
 	ip(t, "route add 10.11.0.0/16 via 192.168.77.13 dev up0")
 	evicts("route del 10.10.2.128/25")

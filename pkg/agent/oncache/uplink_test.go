@@ -85,7 +85,7 @@ func newUplink(t *testing.T, edits ...func(*uplinkKeeper)) *uplinkKeeper {
 }
 
 // waitLimit is longer than the watcher ever needs.
-const waitLimit = 5 * time.Second
+const waitLimit = 30 * time.Second
 
 func suspendedFor(k *uplinkKeeper) string {
 	if _, reason := k.mode.state(); reason != nil {

@@ -310,7 +310,7 @@ func TestEmptyTableIsNotADeletion(t *testing.T) {
 func TestHungDatabase(t *testing.T) {
 	lines := logtest.Capture(t)
 	ovs := ovstest.Start(t)
-	conn, err := newConnection(testContext(t), "unix:"+ovs.DBSocket, 100*time.Millisecond)
+	conn, err := newConnection(testContext(t), "unix:"+ovs.DBSocket, 500*time.Millisecond)
 	require.NoError(t, err)
 	defer conn.Close()
 	c := NewBridgeClient(conn, bridge)
@@ -323,7 +323,7 @@ func TestHungDatabase(t *testing.T) {
 	require.Error(t, <-done)
 	require.Less(t, time.Since(began), operationTimeout)
 	require.Eventually(t, func() bool { cl, _ := conn.snapshot(); return cl == nil }, 10*time.Second, time.Millisecond)
-	require.ErrorContains(t, conn.disconnected(), "ovsdb-server has not answered an echo for 600ms")
+	require.ErrorContains(t, conn.disconnected(), "ovsdb-server has not answered an echo for 3s")
 
 	ovs.ResumeDB()
 	require.NoError(t, c.SetOVSOtherConfig(map[string]string{"k": "after"}))

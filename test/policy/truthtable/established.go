@@ -21,8 +21,8 @@ import (
 // in both directions; it continues if policies allow it again.
 
 const (
-	// cutTimeout is the time within which agents certainly have looked for such connections.
-	cutTimeout = 10 * time.Second
+	// cutTimeout is the time within which agents certainly have looked for such connections, also beside other programs.
+	cutTimeout = 20 * time.Second
 	// amnestyPeriod is the number of sets of policies of which one is followed by a policy that allows everything for a while.
 	amnestyPeriod = 5
 )

@@ -167,7 +167,7 @@ func (n *nestedTunnel) testRestored(t *testing.T) {
 		change()
 		before, restored := n.served.Load(), n.count(t, 1, "ingress", "restored")
 		sendToEcho(t, a.Host, 20) // the answers go to the Pod
-		require.Eventually(t, func() bool { return n.served.Load() >= before+20 }, 10*time.Second, 10*time.Millisecond, name)
+		require.Eventually(t, func() bool { return n.served.Load() >= before+20 }, 30*time.Second, 10*time.Millisecond, name)
 		require.Greater(t, n.count(t, 1, "ingress", "restored"), restored, name)
 		n.requireNoneDropped(t)
 	}
@@ -176,7 +176,7 @@ func (n *nestedTunnel) testRestored(t *testing.T) {
 	b.BumpAll()
 	before, restored := n.served.Load(), n.count(t, 1, "ingress", "restored")
 	sendSuperPackets(t, a.Host, 3)
-	require.Eventually(t, func() bool { return n.count(t, 1, "ingress", "no_room") == 3 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return n.count(t, 1, "ingress", "no_room") == 3 }, 30*time.Second, 10*time.Millisecond)
 	require.Equal(t, restored, n.count(t, 1, "ingress", "restored"))
 	require.Equal(t, before, n.served.Load())
 }
