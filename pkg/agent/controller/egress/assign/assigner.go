@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -81,9 +82,11 @@ type Assigner struct {
 	wake     chan struct{}
 	failures atomic.Pointer[map[string]error]
 
-	// The rest belongs to Run. former are the members at the last decision.
+	// The rest belongs to Run. former are the members at the last decision. had are the Egresses of each address that this Node has: their objects may show
+	// another address by the time it goes.
 	waiting map[netip.Addr]time.Time
 	former  *memberlist.Snapshot
+	had     map[netip.Addr][]*v1beta1.Egress
 }
 
 // New returns an Assigner that does nothing before Run.
@@ -193,7 +196,7 @@ func (a *Assigner) sync(members *memberlist.Snapshot) (again time.Duration, err 
 			continue
 		}
 		delete(places, addr)
-		a.tell(egresses, addr, a.Events.Unassigned)
+		tell(a.owners(egresses, addr), addr, a.Events.Unassigned)
 	}
 	a.renew(members, egresses, places)
 	for _, addr := range d.add {
@@ -204,8 +207,9 @@ func (a *Assigner) sync(members *memberlist.Snapshot) (again time.Duration, err 
 		}
 		places[addr] = placeOf(addr, d.subnets[addr])
 		a.announcer.AnnounceOn(addr, places[addr].outside(a.Uplink))
-		a.tell(egresses, addr, a.Events.Assigned)
+		tell(withAddress(egresses, addr), addr, a.Events.Assigned)
 	}
+	a.remember(egresses, places)
 	a.announcer.Retain(sets.KeySet(places)) // others may have removed addresses from the device
 	a.responder.Set(onUplink(places))
 	a.others.set(a.NodeName, places, egresses, a.Uplink)
@@ -248,19 +252,52 @@ func (a *Assigner) leave() {
 }
 
 func (a *Assigner) fail(d *decision, egresses []*v1beta1.Egress, addr netip.Addr, err error) {
-	for _, e := range egresses {
-		if pooled(e) == addr {
-			d.failures[e.Name] = err
-		}
+	for _, e := range withAddress(egresses, addr) {
+		d.failures[e.Name] = err
 	}
 }
 
-func (a *Assigner) tell(egresses []*v1beta1.Egress, addr netip.Addr, event func(e *v1beta1.Egress, addr netip.Addr)) {
-	klog.InfoS("Changed the Egress addresses of this Node", "address", addr)
+// withAddress returns the Egresses that have an address of a pool.
+func withAddress(egresses []*v1beta1.Egress, addr netip.Addr) (found []*v1beta1.Egress) {
 	for _, e := range egresses {
 		if pooled(e) == addr {
-			event(e, addr)
+			found = append(found, e)
 		}
+	}
+	return found
+}
+
+// owners returns the Egresses that had an address of this Node, or have it, and still exist.
+func (a *Assigner) owners(egresses []*v1beta1.Egress, addr netip.Addr) (found []*v1beta1.Egress) {
+	for _, e := range egresses {
+		same := func(had *v1beta1.Egress) bool { return had.Name == e.Name && had.UID == e.UID }
+		if pooled(e) == addr || slices.ContainsFunc(a.had[addr], same) {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// remember records the Egresses of the addresses that this Node has. An address that could not be removed keeps its former ones.
+func (a *Assigner) remember(egresses []*v1beta1.Egress, places map[netip.Addr]place) {
+	had := map[netip.Addr][]*v1beta1.Egress{}
+	for _, e := range egresses {
+		if _, present := places[pooled(e)]; present {
+			had[pooled(e)] = append(had[pooled(e)], e)
+		}
+	}
+	for addr := range places {
+		if had[addr] == nil {
+			had[addr] = a.had[addr]
+		}
+	}
+	a.had = had
+}
+
+func tell(egresses []*v1beta1.Egress, addr netip.Addr, event func(e *v1beta1.Egress, addr netip.Addr)) {
+	klog.InfoS("Changed the Egress addresses of this Node", "address", addr)
+	for _, e := range egresses {
+		event(e, addr)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/informers"
 	kubefake "k8s.io/client-go/kubernetes/fake"
@@ -65,6 +66,8 @@ type fakeDevice struct {
 	told  []string
 	// answered are the addresses for which neighbours get answers.
 	answered sets.Set[netip.Addr]
+	// objects are the Egresses and pools of the API.
+	objects dynamic.Interface
 }
 
 func (d *fakeDevice) List() (map[netip.Addr]place, error) {
@@ -126,20 +129,20 @@ func (d *fakeDevice) has(addr netip.Addr) bool {
 
 // startAssigner starts an Assigner of a Node beside Egress e with the address of pool p. end ends it.
 func startAssigner(t *testing.T, node string, addr netip.Addr, members *fakeMembers) (a *Assigner, d *fakeDevice, end func()) {
-	dynamic := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		crd.Egresses: "EgressList", crd.ExternalIPPools: "ExternalIPPoolList",
 	})
 	egress, pool := crd.New(v1beta1.EgressKind, "e"), crd.New(v1beta1.ExternalIPPoolKind, "p")
 	require.NoError(t, crd.Fill(egress, &v1beta1.Egress{Spec: v1beta1.EgressSpec{EgressIP: addr.String(), ExternalIPPool: "p"}}))
 	require.NoError(t, crd.Fill(pool, &v1beta1.ExternalIPPool{}))
-	_, err := dynamic.Resource(crd.Egresses).Create(t.Context(), egress, metav1.CreateOptions{})
+	_, err := client.Resource(crd.Egresses).Create(t.Context(), egress, metav1.CreateOptions{})
 	require.NoError(t, err)
-	_, err = dynamic.Resource(crd.ExternalIPPools).Create(t.Context(), pool, metav1.CreateOptions{})
+	_, err = client.Resource(crd.ExternalIPPools).Create(t.Context(), pool, metav1.CreateOptions{})
 	require.NoError(t, err)
-	objects, err := crd.NewEgressObjects(dynamic)
+	objects, err := crd.NewEgressObjects(client)
 	require.NoError(t, err)
 	factory := informers.NewSharedInformerFactory(kubefake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}), 0)
-	d = &fakeDevice{addrs: map[netip.Addr]place{netip.MustParseAddr("10.9.9.9"): {config.EgressDevice, 32}}} // a former agent's
+	d = &fakeDevice{objects: client, addrs: map[netip.Addr]place{netip.MustParseAddr("10.9.9.9"): {config.EgressDevice, 32}}} // a former agent's
 	a, err = New(Config{
 		Occupied: occupied.New(), OccupiedSynced: func() bool { return true }, NodeName: node, Limit: 255, Uplink: "none", Members: members, Objects: objects, Nodes: factory.Core().V1().Nodes(), Changed: func() {}, Events: d,
 	})
@@ -191,6 +194,28 @@ func TestAssigner(t *testing.T) {
 	end()
 	require.False(t, d.has(addr), "another Node takes it")
 	require.Empty(t, a.Failures())
+}
+
+// TestAddressOfAnEgressChanges: users are told of the address that goes, although its Egress shows another one by then, and of no Egress that is deleted.
+func TestAddressOfAnEgressChanges(t *testing.T) {
+	former, next := netip.MustParseAddr("169.254.100.1"), netip.MustParseAddr("169.254.100.2")
+	_, d, end := startAssigner(t, "node-2", former, &fakeMembers{now: membersOf("node-2")})
+	eventually := func(what string, condition func() bool) {
+		t.Helper()
+		require.Eventually(t, condition, 20*time.Second, 5*time.Millisecond, what)
+	}
+	eventually("the address comes", func() bool { return d.has(former) })
+	egresses := d.objects.Resource(crd.Egresses)
+	egress, err := egresses.Get(t.Context(), "e", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.NoError(t, crd.Fill(egress, &v1beta1.Egress{Spec: v1beta1.EgressSpec{EgressIP: next.String(), ExternalIPPool: "p"}}))
+	_, err = egresses.Update(t.Context(), egress, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	eventually("the next address comes", func() bool { return d.has(next) && !d.has(former) })
+	require.NoError(t, egresses.Delete(t.Context(), "e", metav1.DeleteOptions{}))
+	eventually("it goes", func() bool { return !d.has(next) })
+	end()
+	require.Equal(t, []string{"+e 169.254.100.1", "-e 169.254.100.1", "+e 169.254.100.2"}, d.told)
 }
 
 // TestOccupiedAddresses: a pool has the address of the Node's router. The Node that should take it says why it does not; it gives it up if it had it.
