@@ -15,7 +15,7 @@
 //	ACCEPTANCE_SLOWNESS    a factor for all time limits (1), for machines that other programs keep busy
 //	KUBECTL                kubectl
 //
-// They restart agents and controller and change the plugin's configuration: leave out cases with the label disruptive on a cluster that others use.
+// They restart and stop agents and controller and change the plugin's configuration: leave out cases with the label disruptive on a cluster that others use.
 // As a program (go test -c -o acceptance.test ./test/acceptance) the suite has the flags
 //
 //	-labels '!disruptive'    labels of cases to run (oncache) or, with !, to leave out (labels_test.go)
@@ -25,9 +25,10 @@
 //
 // Ginkgo would add nothing but labels and JUnit, which take two files here, and would take a rewriting of all cases.
 //
-// Files: framework_test.go, rollout_test.go, pods_test.go and iperf_test.go contain the shared parts (clients,
-// restarts, Pods and commands in them), report_test.go the output of failed cases, names_test.go images, labels and
+// Files: framework_test.go, rollout_test.go, pods_test.go, outside_test.go, externalpool_test.go and iperf_test.go contain the shared parts (clients,
+// restarts, Pods and commands in them, hosts outside of the cluster, pools of addresses), report_test.go the output of failed cases, names_test.go images, labels and
 // limits. The cases are in files by subject. The cases of Antrea's policies (antreapolicy_test.go, policy*_test.go) are mostly tables of
 // package policycases; the cases for Nodes need the gate NodeNetworkPolicy, and one for Services antreaProxy.proxyAll: make suite S=policy-cases.
+// testExternalIPAccess also needs antreaProxy.proxyAll.
 // TestZeroTrust, TestPolicyReports, and the cases of TestNodePortLocal about policies and about an address that is used again are not upstream's.
 package acceptance

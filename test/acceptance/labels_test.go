@@ -25,7 +25,7 @@ var sourceFiles embed.FS
 
 // labels name tests, with all their cases, and single cases.
 var labels = map[string][]string{
-	// They restart agents, the controller or Open vSwitch, or change the configuration.
+	// They restart or stop agents, the controller or Open vSwitch, or change the configuration.
 	"disruptive": {
 		"TestBasic/testAntreaGracefulExit", "TestBasic/testIPAMRestart", "TestBasic/testDeletePreviousRoundFlowsOnStartup",
 		"TestBasic/testLogRotate", "TestBasic/testConfigForwardCompatibility",
@@ -34,6 +34,7 @@ var labels = map[string][]string{
 		"TestONCache/throughput during agent restarts", "TestONCache/request and response during agent restarts",
 		"TestAntctl/antctl check performance", "TestZeroTrust", "TestFQDNCacheMinTTL",
 		"TestAntreaApiserverTLSConfig", "TestLifecycle", "TestNodePortLocal", "TestReconcileGatewayRoutesOnStartup", "TestSecurity",
+		"TestEgress/testEgressNodeFailure/IPv4 cluster", "TestServiceExternalIP/testServiceNodeFailure/IPv4 cluster",
 	},
 	// They are about the fast path, and say less with the gate off.
 	"oncache": {"TestONCache"},

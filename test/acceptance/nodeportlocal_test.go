@@ -160,21 +160,13 @@ func (c *cluster) expectNPL(t *testing.T, node string, p nplPort, podIP string, 
 }
 
 // nplAnswers returns the source address that a server sees of a request to a port of its Node.
-func (c *cluster) nplAnswers(t *testing.T, from *corev1.Pod, p nplPort) (source string, err error) {
+func (c *cluster) nplAnswers(t *testing.T, from *corev1.Pod, p nplPort) (string, error) {
 	t.Helper()
-	command := []string{"curl", "-sS", "--max-time", "3", fmt.Sprintf("http://%s:%d/clientip", p.NodeIP, p.NodePort)}
+	command := askClientIP(p.NodeIP, p.NodePort)
 	if p.Protocol == "udp" {
 		command = []string{"/bin/sh", "-c", fmt.Sprintf("printf clientip | nc -u -w 2 %s %d", p.NodeIP, p.NodePort)}
 	}
-	stdout, stderr, err := c.run(t.Context(), from, "", command...)
-	if err != nil {
-		return "", fmt.Errorf("%v: %w: %s", command, err, stderr)
-	}
-	source, _, found := strings.Cut(strings.TrimSpace(stdout), ":")
-	if !found {
-		return "", fmt.Errorf("%v: answer %q, want address:port", command, stdout)
-	}
-	return source, nil
+	return c.source(t, from, command...)
 }
 
 // expectSource waits until a server answers, and expects it to see a source, unless that is empty.

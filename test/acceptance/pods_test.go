@@ -30,6 +30,8 @@ type podOptions struct {
 	annotations map[string]string
 	ports       []corev1.ContainerPort
 	hostNetwork bool
+	// hostPID Pods see the processes of their Node.
+	hostPID bool
 	// account is a service account's name.
 	account string
 	// resolver is the address of a DNS server that replaces the cluster's.
@@ -59,7 +61,7 @@ func (c *cluster) createPod(t *testing.T, namespace, name, node string, o podOpt
 			Containers: append([]corev1.Container{{
 				Name: name, Image: o.image, ImagePullPolicy: corev1.PullIfNotPresent, Command: o.command, Args: o.args, Ports: o.ports,
 			}}, o.more...),
-			ServiceAccountName: o.account, HostNetwork: o.hostNetwork, TerminationGracePeriodSeconds: &grace, RestartPolicy: corev1.RestartPolicyNever,
+			ServiceAccountName: o.account, HostNetwork: o.hostNetwork, HostPID: o.hostPID, TerminationGracePeriodSeconds: &grace, RestartPolicy: corev1.RestartPolicyNever,
 			Tolerations: []corev1.Toleration{{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}},
 		},
 	}

@@ -4,9 +4,7 @@
 package acceptance
 
 import (
-	"context"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,21 +22,9 @@ var noPolicy = map[string]func(*policyBed, *testing.T){
 	"ACNPNodePortServiceSupport": (*policyBed).testNodePort,
 }
 
-// outside makes a client with an address of no Node or Pod, in a network namespace of a Node. Arguments: the address's third and fourth parts.
-const outside = `set -e; ip netns add outside; ip link add outside type veth peer name eth0 netns outside
-ip addr add 1.1.%[1]d.254/24 dev outside; ip link set outside up
-ip -n outside addr add 1.1.%[1]d.1/24 dev eth0; ip -n outside link set eth0 up; ip -n outside link set lo up; ip -n outside route add default via 1.1.%[1]d.254
-sysctl -qw net.ipv4.ip_forward=1`
-
-const notOutside = "ip netns delete outside; ip link delete outside 2>/dev/null; true"
-
 // testNodePort: a policy that applies to a Service of type NodePort refuses clients outside of the cluster, on each Node. Upstream needs three Nodes.
 func (b *policyBed) testNodePort(t *testing.T) {
-	config, err := b.c.client.CoreV1().ConfigMaps(systemNamespace).Get(t.Context(), configMap, metav1.GetOptions{})
-	require.NoError(t, err)
-	if !strings.Contains(config.Data[agentConfigKey], "proxyAll: true") {
-		t.Skip("antreaProxy.proxyAll is off: AntreaProxy does not handle the ports of Nodes")
-	}
+	b.c.needsProxyAll(t)
 	service := policycases.Object{Kind: policycases.Service, Namespace: "x", Name: "node-port", Spec: "{type: NodePort, selector: {app: a}, ports: [{port: 80}]}"}
 	b.mustApply(t, service)
 	s, err := b.c.client.CoreV1().Services(b.namespaces["x"]).Get(t.Context(), "node-port", metav1.GetOptions{})
@@ -46,20 +32,14 @@ func (b *policyBed) testNodePort(t *testing.T) {
 	port, namespace := s.Spec.Ports[0].NodePort, b.c.namespace(t)
 	clients := map[string]*corev1.Pod{}
 	for i, node := range b.c.nodes[:2] {
-		client := b.c.pod(t, namespace, "outside-"+node, node, podOptions{image: agnhostImage, hostNetwork: true, privileged: true})
-		b.c.exec(t, client, "", "/bin/bash", "-c", fmt.Sprintf(outside, i+1))
-		t.Cleanup(func() {
-			_, stderr, err := b.c.run(context.Background(), client, "", "/bin/bash", "-c", notOutside)
-			require.NoError(t, err, stderr)
-		})
-		clients[fmt.Sprintf("${nodeip %d}", i)] = client
+		clients[fmt.Sprintf("${nodeip %d}", i)] = b.c.outside(t, namespace, node, fmt.Sprintf("1.1.%d.1/24", i+1), fmt.Sprintf("1.1.%d.254/24", i+1))
 	}
 	expect := func(want string) {
 		t.Helper()
 		for address, client := range clients {
 			to := fmt.Sprintf("%s:%d", b.expand(t, address), port)
 			eventually(t, networkPolicyDelay, func() error {
-				stdout, stderr, err := b.c.run(t.Context(), client, "", "ip", "netns", "exec", "outside", "/agnhost", "connect", to, "--timeout=1s", "--protocol=tcp")
+				stdout, stderr, err := b.c.run(t.Context(), client, "", outsideCommand("/agnhost", "connect", to, "--timeout=1s", "--protocol=tcp")...)
 				code := map[bool]string{true: "0", false: "1"}[err == nil]
 				if got := verdict(code, stdout+stderr); got != want {
 					return fmt.Errorf("outside to %s: %s, want %s", to, got, want)

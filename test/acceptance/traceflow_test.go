@@ -13,7 +13,6 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
@@ -29,21 +28,16 @@ func TestTraceflow(t *testing.T) {
 	c.test(t, "testTraceflowValidation", c.testTraceValidation)
 }
 
-func (c *cluster) traceflows(t *testing.T) dynamic.ResourceInterface {
-	t.Helper()
-	client, err := dynamic.NewForConfig(c.config)
-	require.NoError(t, err)
-	return client.Resource(crd.Traceflows)
-}
-
 // createTrace makes a Traceflow that goes with the test.
 func (c *cluster) createTrace(t *testing.T, spec v1beta1.TraceflowSpec) (name string, err error) {
 	t.Helper()
 	name = namespacePrefix + rand.String(6)
 	object := crd.New(v1beta1.TraceflowKind, name)
 	require.NoError(t, crd.Fill(object, &v1beta1.Traceflow{Spec: spec}))
-	if _, err = c.traceflows(t).Create(t.Context(), object, metav1.CreateOptions{}); err == nil {
-		t.Cleanup(func() { require.NoError(t, c.traceflows(t).Delete(withoutCancel(t), name, metav1.DeleteOptions{})) })
+	if _, err = c.objects(t, crd.Traceflows).Create(t.Context(), object, metav1.CreateOptions{}); err == nil {
+		t.Cleanup(func() {
+			require.NoError(t, c.objects(t, crd.Traceflows).Delete(withoutCancel(t), name, metav1.DeleteOptions{}))
+		})
 	}
 	return name, err
 }
@@ -55,7 +49,7 @@ func (c *cluster) trace(t *testing.T, spec v1beta1.TraceflowSpec) map[string][]v
 	require.NoError(t, err)
 	var trace *v1beta1.Traceflow
 	eventually(t, traceTimeout, func() error {
-		object, err := c.traceflows(t).Get(t.Context(), name, metav1.GetOptions{})
+		object, err := c.objects(t, crd.Traceflows).Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
