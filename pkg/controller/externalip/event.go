@@ -38,7 +38,10 @@ func (r *recorder) run(ctx context.Context) {
 }
 
 func (r *recorder) refuse(c *claimant, message string) {
-	about := &corev1.ObjectReference{APIVersion: "v1", Kind: c.kind, Namespace: c.GetNamespace(), Name: c.GetName(), UID: c.GetUID()}
+	// Without the version, client-go takes an Event with another message for a repetition, which it only counts.
+	about := &corev1.ObjectReference{
+		APIVersion: "v1", Kind: c.kind, Namespace: c.GetNamespace(), Name: c.GetName(), UID: c.GetUID(), ResourceVersion: c.GetResourceVersion(),
+	}
 	to, text := r.services, "Cannot allocate an external IP: "
 	if c.egress != nil {
 		about.APIVersion = v1beta1.SchemeGroupVersion.String()

@@ -40,6 +40,9 @@ const (
 	patience = 5 * time.Second
 	// checkInterval is the time between two plans without an event.
 	checkInterval = time.Minute
+	// gatherTime is the time from an event to the plan: an Egress that changes its address on this Node is one plan, not one without the address
+	// before it, which other Nodes and users would see.
+	gatherTime = 20 * time.Millisecond
 )
 
 var backoff = retry.Backoff{Min: time.Second, Max: time.Minute}
@@ -277,6 +280,7 @@ func (c *Controller) keep(ctx context.Context) {
 		case <-formerFlowsGone:
 			formerFlowsGone, c.formerGone = nil, true
 		case <-c.wake:
+			c.gather(ctx)
 		case <-timer.C:
 		}
 		timer.Stop()
@@ -297,6 +301,17 @@ func (c *Controller) keep(ctx context.Context) {
 		if again > 0 {
 			delay = min(delay, again)
 		}
+	}
+}
+
+// gather waits for what comes with an event.
+func (c *Controller) gather(ctx context.Context) {
+	if retry.Sleep(ctx, gatherTime) != nil {
+		return
+	}
+	select {
+	case <-c.wake:
+	default:
 	}
 }
 

@@ -55,6 +55,9 @@ func (k *KubeEvents) Unassigned(e *v1beta1.Egress, addr netip.Addr) {
 }
 
 func (k *KubeEvents) send(e *v1beta1.Egress, reason, note string, addr netip.Addr) {
-	about := &corev1.ObjectReference{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: v1beta1.EgressKind, Name: e.Name, UID: e.UID}
+	// Without the version, client-go takes an Event of another address for a repetition, which it only counts.
+	about := &corev1.ObjectReference{
+		APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: v1beta1.EgressKind, Name: e.Name, UID: e.UID, ResourceVersion: e.ResourceVersion,
+	}
 	k.recorder.Eventf(about, nil, corev1.EventTypeNormal, reason, "NodeAssignment", note, e.Name, addr, k.node)
 }
