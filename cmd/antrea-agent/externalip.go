@@ -6,6 +6,7 @@ package main
 import (
 	"net/http"
 
+	egresshandler "github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/egress"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/memberlist"
 	externaliphandler "github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/serviceexternalip"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/noderoute"
@@ -66,7 +67,13 @@ func (c *controllers) addExternalIPs(o *options, n *node) (err error) {
 // poolRoutes are the endpoints about addresses of pools.
 func (c *controllers) poolRoutes() map[string]http.HandlerFunc {
 	routes := map[string]http.HandlerFunc{
-		"/memberlist": handlers.NotEnabled("memberlist"), "/serviceexternalip": handlers.NotEnabled("serviceexternalip"),
+		"/memberlist": handlers.NotEnabled("memberlist"), "/serviceexternalip": handlers.NotEnabled("serviceexternalip"), "/egresses": handlers.NotEnabled("egress"),
+	}
+	switch {
+	case c.egress != nil:
+		routes["/egresses"] = egresshandler.HandleFunc(c.egress)
+	case c.noEgress != nil:
+		routes["/egresses"] = egresshandler.HandleFunc(c.noEgress)
 	}
 	if c.members != nil {
 		routes["/memberlist"] = memberlist.HandleFunc(c.members, c.nodes.Core().V1().Nodes().Lister())

@@ -43,6 +43,7 @@ func server(t *testing.T) (address, tokenFile string, lastQuery *url.Values) {
 		"/fqdncache":         `[{"fqdnName":"a.example.com","ipAddress":"10.0.0.1","expirationTime":"2026-01-01T00:00:00Z"}]`,
 		"/memberlist":        `[{"nodeName":"n1","ip":"192.0.2.1","status":"Alive"}]`,
 		"/serviceexternalip": `[{"serviceName":"web","namespace":"ns1","externalIPPool":"p","externalIP":"192.0.2.9","assignedNode":"n1"}]`,
+		"/egresses":          `[{"name":"e1","egressIP":"192.0.2.7","egressNode":"n1","pods":["a/p","a/q"],"state":"Assigned"},{"name":"e2","state":"NoAddress","reason":"the pool is full"}]`,
 		"/oncache/mode":      `{"mode":"observe"}`, "/oncache/flush": `{"scope":"Pod ns1/pod1","entries":12}`,
 	}
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -102,6 +103,8 @@ func TestOutput(t *testing.T) {
 		{"members", []string{"get", "ml"}, url.Values{}, "NODE IP        STATUS\nn1   192.0.2.1 Alive\n"},
 		{"external addresses", []string{"get", "seip", "web", "-n", "ns1"}, url.Values{"name": {"web"}, "namespace": {"ns1"}},
 			"NAMESPACE NAME EXTERNAL-IP-POOL EXTERNAL-IP ASSIGNED-NODE\nns1       web  p                192.0.2.9   n1\n"},
+		{"Egresses", []string{"get", "eg"}, url.Values{},
+			"NAME EGRESS-IP NODE   PODS    STATE     REASON\ne1   192.0.2.7 n1     a/p,a/q Assigned  <NONE>\ne2   <NONE>    <NONE> <NONE>  NoAddress the pool is full\n"},
 		{"agentinfo", []string{"get", "agentinfo"}, url.Values{},
 			"POD                        NODE STATUS  NODE-SUBNET               NETWORK-POLICIES ADDRESS-GROUPS APPLIED-TO-GROUPS LOCAL-PODS\n" +
 				"kube-system/antrea-agent-x n1   Healthy 10.10.0.0/24,fd00:10::/64 3                0              0                 2\n"},

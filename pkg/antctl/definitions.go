@@ -83,6 +83,13 @@ var agentDefinitions = []Definition{
 		Agent:   &Endpoint{Path: "/serviceexternalip", Response: List(externalIPColumns...)},
 	},
 	{
+		Use: "egress", Aliases: []string{"egresses", "eg"}, Group: Get,
+		Short:   "Print Egresses, and the Pods of this Node that leave the cluster with their addresses",
+		Example: "  antctl get egress\n  antctl get egress egress1 -o json",
+		Args:    []Arg{{Name: "name"}},
+		Agent:   &Endpoint{Path: "/egresses", Response: List(egressColumns...)},
+	},
+	{
 		Use: "problems", Aliases: []string{"problem"}, Group: Get,
 		Short: "Print what the agent refuses or cannot handle; docs/operate/troubleshooting.md lists remedies",
 		Agent: &Endpoint{Path: "/problems", Response: UnsortedList(problemColumns...)},
@@ -146,6 +153,15 @@ var externalIPColumns = []Column[apis.ServiceExternalIP]{
 	{"EXTERNAL-IP-POOL", func(s apis.ServiceExternalIP) string { return s.ExternalIPPool }},
 	{"EXTERNAL-IP", func(s apis.ServiceExternalIP) string { return s.ExternalIP }},
 	{"ASSIGNED-NODE", func(s apis.ServiceExternalIP) string { return s.AssignedNode }},
+}
+
+var egressColumns = []Column[apis.Egress]{
+	{"NAME", func(e apis.Egress) string { return e.Name }},
+	{"EGRESS-IP", func(e apis.Egress) string { return e.EgressIP }},
+	{"NODE", func(e apis.Egress) string { return e.EgressNode }},
+	{"PODS", func(e apis.Egress) string { return Summary(e.Pods) }},
+	{"STATE", func(e apis.Egress) string { return e.State }},
+	{"REASON", func(e apis.Egress) string { return e.Reason }},
 }
 
 var problemColumns = []Column[apis.Problem]{

@@ -90,6 +90,27 @@ type ServiceExternalIP struct {
 	AssignedNode   string `json:"assignedNode,omitempty"`
 }
 
+// States of an Egress, as a Node sees it.
+const (
+	EgressAssigned  = "Assigned"
+	EgressNoAddress = "NoAddress"
+	EgressNoNode    = "NoNode"
+	// EgressRefused is the state of an Egress whose packets the Node drops.
+	EgressRefused = "Refused"
+)
+
+// Egress is one element of the body of /egresses: an Egress as this Node sees it.
+type Egress struct {
+	Name           string `json:"name"`
+	EgressIP       string `json:"egressIP,omitempty"`
+	ExternalIPPool string `json:"externalIPPool,omitempty"`
+	EgressNode     string `json:"egressNode,omitempty"`
+	// Pods of this Node have the address, as NAMESPACE/NAME.
+	Pods   []string `json:"pods,omitempty"`
+	State  string   `json:"state"`
+	Reason string   `json:"reason,omitempty"`
+}
+
 // Problem is one element of the body of /problems: something that the agent refuses or cannot handle.
 type Problem struct {
 	// Reason is in CamelCase, like the reason of an Event.

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -98,6 +99,8 @@ type Controller struct {
 	storage   storage
 
 	counts counts
+	// inForce is the plan that was brought into force last.
+	inForce atomic.Pointer[plan]
 
 	// formerGone belongs to Run. It is set until connections to exceptions of a former agent have been looked for.
 	formerGone bool
@@ -335,6 +338,7 @@ func (c *Controller) realize(ctx context.Context) (w *world, p *plan, again time
 	defer c.realizing.Unlock()
 	w = c.snapshot()
 	p, _, err = c.realizer.realize(ctx, w, c.PodNetworks)
+	c.inForce.Store(p)
 	c.counts.addresses.Store(int64(len(p.marks)))
 	c.report(w, p)
 	if !w.stored {
