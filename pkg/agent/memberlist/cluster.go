@@ -4,6 +4,7 @@
 package memberlist
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +34,8 @@ import (
 
 const (
 	controllerName = "memberlist"
-	// ReasonMembersUnknown is the problem of a Node that cannot have addresses of pools, because it has no key or cannot listen.
+	// ReasonMembersUnknown is the problem of a Node that cannot have addresses of pools, because it has no key or cannot listen, or that does not hear others,
+	// because they have other keys.
 	ReasonMembersUnknown problem.Reason = "ClusterMembersUnknown"
 	// rejoinInterval is the time between two attempts to join Nodes that are not alive: the protocol forgets them.
 	rejoinInterval = 15 * time.Second
@@ -235,8 +237,8 @@ func (c *Cluster) Run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil && c.hasPools() {
-			c.Problems.Report(ReasonMembersUnknown, subject, err.Error())
+		if reason := cmp.Or(err, m.otherKeys()); reason != nil && c.hasPools() {
+			c.Problems.Report(ReasonMembersUnknown, subject, reason.Error())
 		} else {
 			c.Problems.Resolve(ReasonMembersUnknown, subject)
 		}

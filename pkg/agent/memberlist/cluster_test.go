@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -34,6 +35,8 @@ type fakeGossip struct {
 	members sets.Set[string]
 	byAddr  map[netip.Addr]string
 	silent  bool
+	// foreign lets no Node be joined, for its key.
+	foreign bool
 	key     []byte
 	ended   bool
 }
@@ -49,6 +52,9 @@ func (f *fakeGossip) join(addr netip.Addr) error {
 	defer f.mu.Unlock()
 	if f.silent {
 		return errors.New("no answer")
+	}
+	if f.foreign {
+		return errOtherKey
 	}
 	f.members.Insert(f.byAddr[addr])
 	return nil
@@ -189,6 +195,24 @@ func TestMembersSettle(t *testing.T) {
 	c.gossip.set("node-1", "node-2")
 	c.await(t, "node-2 is back", func(s *Snapshot) bool { return s.Alive.Has("node-2") })
 	<-c.heard
+}
+
+// TestOtherKey: a Node whose agent has another key is named until it is a member.
+func TestOtherKey(t *testing.T) {
+	c := startCluster(t, false)
+	c.gossip.mu.Lock()
+	c.gossip.foreign = true
+	c.gossip.mu.Unlock()
+	_, err := c.kube.CoreV1().Secrets(apis.DefaultNamespace).Create(t.Context(), makeSecret(testKey), metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		return c.count() == 1 && strings.HasPrefix(c.first().Message, "the agent of 10.0.0.2 has another gossip key than this one, or none")
+	}, 15*time.Second, 5*time.Millisecond)
+	require.Equal(t, ReasonMembersUnknown, c.first().Reason)
+	c.await(t, "alone", func(s *Snapshot) bool { return s.Unknown == nil && s.Alive.Equal(sets.New("node-1")) })
+	require.Equal(t, 1, c.count())
+	c.gossip.set("node-1", "node-2")
+	require.Eventually(t, func() bool { return c.count() == 0 }, 15*time.Second, 5*time.Millisecond)
 }
 
 func (c *testCluster) count() int {

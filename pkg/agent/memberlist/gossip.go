@@ -5,11 +5,13 @@ package memberlist
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/memberlist"
@@ -35,11 +37,14 @@ const (
 	leaveTimeout = time.Second
 )
 
+// errOtherKey is why a Node that answers is not joined.
+var errOtherKey = errors.New("its agent has another gossip key, or none")
+
 // gossip is the membership protocol.
 type gossip interface {
 	// alive returns the names of the Nodes that are not dead, this one among them.
 	alive() []string
-	// join asks a Node's agent for its members, and becomes one of them.
+	// join asks a Node's agent for its members, and becomes one of them. The error is errOtherKey if the agent answers with another key.
 	join(addr netip.Addr) error
 	// setKey makes a key the only one.
 	setKey(key []byte) error
@@ -107,6 +112,10 @@ func (s *swim) alive() (names []string) {
 
 func (s *swim) join(addr netip.Addr) error {
 	_, err := s.list.Join([]string{net.JoinHostPort(addr.String(), strconv.Itoa(s.port))})
+	// The library has no other sign of it.
+	if err != nil && (strings.Contains(err.Error(), "could decrypt") || strings.Contains(err.Error(), "not encrypted")) {
+		return fmt.Errorf("%w: %w", errOtherKey, err)
+	}
 	return err
 }
 

@@ -89,7 +89,10 @@ func TestPartition(t *testing.T) {
 	members := startSWIM(t, 2)
 	require.NoError(t, members[1].setKey(otherKey))
 	requireAlive(t, members[0], 20*time.Second, 1)
-	require.Error(t, members[1].join(netip.MustParseAddr("127.0.37.1")))
+	require.ErrorIs(t, members[1].join(netip.MustParseAddr("127.0.37.1")), errOtherKey)
+	nobody := members[1].join(netip.MustParseAddr("127.0.37.99"))
+	require.Error(t, nobody)
+	require.NotErrorIs(t, nobody, errOtherKey)
 	requireAlive(t, members[0], time.Second, 1)
 	require.NoError(t, members[0].setKey(otherKey))
 	require.NoError(t, members[1].join(netip.MustParseAddr("127.0.37.1")))
@@ -116,7 +119,7 @@ func TestPlainMember(t *testing.T) {
 	for i := range members {
 		require.Error(t, plain.join(netip.MustParseAddr("127.0.37."+string(rune('1'+i)))))
 	}
-	require.Error(t, members[0].join(addr))
+	require.ErrorIs(t, members[0].join(addr), errOtherKey)
 	require.Equal(t, []string{"plain"}, plain.alive())
 	for _, member := range members {
 		requireAlive(t, member, time.Second, 2)

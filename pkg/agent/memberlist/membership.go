@@ -14,6 +14,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/apis"
@@ -35,6 +36,8 @@ type membership struct {
 	// tried has the time at which a Node was last joined, by its address. busy are the attempts that are not over.
 	tried map[netip.Addr]time.Time
 	busy  chan struct{}
+	// otherKeyed are the addresses of Nodes that had another key at the last attempt.
+	otherKeyed sets.Set[netip.Addr]
 	// settled is set when this Node has another one's members, or has found itself alone.
 	settled bool
 	started time.Time
@@ -93,7 +96,7 @@ func (m *membership) useKey() error {
 		return fmt.Errorf("this Node does not take addresses of ExternalIPPools: %w", err)
 	}
 	m.gossip, m.key, m.started = started, key, time.Now()
-	m.tried, m.busy, m.settled = map[netip.Addr]time.Time{}, make(chan struct{}, parallelJoins), false
+	m.tried, m.busy, m.settled, m.otherKeyed = map[netip.Addr]time.Time{}, make(chan struct{}, parallelJoins), false, sets.New[netip.Addr]()
 	time.AfterFunc(loneliness, c.poke)
 	return nil
 }
@@ -131,6 +134,11 @@ func (m *membership) joinOthers(ctx context.Context, alive []string) {
 			delete(m.tried, addr)
 		}
 	}
+	for addr := range m.otherKeyed {
+		if !due[addr] {
+			m.otherKeyed.Delete(addr)
+		}
+	}
 	now := time.Now()
 	for addr := range due {
 		if at, ok := m.tried[addr]; ok && now.Sub(at) < rejoinInterval {
@@ -146,11 +154,8 @@ func (m *membership) joinOthers(ctx context.Context, alive []string) {
 		m.joins.Go(func() {
 			err := gossip.join(addr)
 			<-busy
-			if err == nil {
-				m.mu.Lock()
-				m.settled = true
-				m.mu.Unlock()
-			} else if ctx.Err() == nil {
+			m.joined(addr, err)
+			if err != nil && ctx.Err() == nil {
 				klog.V(2).InfoS("A Node cannot be joined", "address", addr, "reason", err)
 			}
 			c.poke()
@@ -159,6 +164,36 @@ func (m *membership) joinOthers(ctx context.Context, alive []string) {
 	if len(due) == 0 {
 		m.settled = true
 	}
+}
+
+// joined notes the result of an attempt.
+func (m *membership) joined(addr netip.Addr, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if errors.Is(err, errOtherKey) {
+		m.otherKeyed.Insert(addr)
+		return
+	}
+	m.otherKeyed.Delete(addr)
+	if err == nil {
+		m.settled = true
+	}
+}
+
+// otherKeys returns an error if Nodes have other keys than this one.
+func (m *membership) otherKeys() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.otherKeyed) == 0 {
+		return nil
+	}
+	addrs := slices.SortedFunc(slices.Values(m.otherKeyed.UnsortedList()), netip.Addr.Compare)
+	text := addrs[0].String()
+	if len(addrs) > 1 {
+		text = fmt.Sprintf("%s and of %d more Nodes", text, len(addrs)-1)
+	}
+	return fmt.Errorf("the agent of %s has another gossip key than this one, or none: it should have the key in Secret %s/%s. Both may take the same addresses",
+		text, apis.DefaultNamespace, gossipkey.Secret)
 }
 
 // isSettled reports whether this Node should act on the members that it sees.

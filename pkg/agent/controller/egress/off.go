@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +17,7 @@ import (
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/egress/assign"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
@@ -48,7 +48,7 @@ func NewOff(nodeName, mode string, egresses cache.SharedIndexInformer, nodes cor
 	}
 	handler := cache.ResourceEventHandlerFuncs{AddFunc: poke, DeleteFunc: poke, UpdateFunc: func(_, object any) { poke(object) }}
 	nodeHandler := cache.ResourceEventHandlerFuncs{AddFunc: poke, DeleteFunc: poke, UpdateFunc: func(former, object any) {
-		if isReady(former) != isReady(object) {
+		if assign.IsReady(former) != assign.IsReady(object) {
 			poke(object)
 		}
 	}}
@@ -58,13 +58,6 @@ func NewOff(nodeName, mode string, egresses cache.SharedIndexInformer, nodes cor
 		return nil, fmt.Errorf("watch Egresses and Nodes: %w", err)
 	}
 	return o, nil
-}
-
-func isReady(object any) bool {
-	node, ok := object.(*corev1.Node)
-	return ok && slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
 }
 
 // Run works until ctx ends. The informers run elsewhere.
@@ -93,7 +86,7 @@ func (o *Off) report(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ready := readyNames(nodes)
+	ready := assign.ReadyNames(nodes)
 	var errs []error
 	for _, e := range crd.Stored[v1beta1.Egress](o.egresses) {
 		status, changed := o.statusOf(e)
@@ -105,28 +98,12 @@ func (o *Off) report(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// readyNames returns the names of the Nodes that are ready, in order; of all if none is.
-func readyNames(nodes []*corev1.Node) (ready []string) {
-	var all []string
-	for _, node := range nodes {
-		all = append(all, node.Name)
-		if isReady(node) {
-			ready = append(ready, node.Name)
-		}
-	}
-	if len(ready) == 0 {
-		ready = all
-	}
-	slices.Sort(ready)
-	return ready
-}
-
 // writes reports whether this Node writes the status: the Node that it names, which another mode may still have, or else one of those that are ready.
 func (o *Off) writes(e *v1beta1.Egress, ready []string) bool {
 	if slices.Contains(ready, e.Status.EgressNode) {
 		return e.Status.EgressNode == o.nodeName
 	}
-	return len(ready) > 0 && ready[crc32.ChecksumIEEE([]byte(e.Name))%uint32(len(ready))] == o.nodeName
+	return assign.Reporter(ready, e.Name) == o.nodeName
 }
 
 // statusOf returns the status that an Egress should have; changed is false if it has it.

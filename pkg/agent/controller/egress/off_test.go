@@ -6,6 +6,7 @@ package egress
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +20,8 @@ import (
 	"k8s.io/client-go/informers"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/apis"
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/egress/assign"
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
 )
@@ -80,6 +83,11 @@ func TestOff(t *testing.T) {
 			require.Equal(t, allocated.Reason, e.Status.Conditions[1].Reason)
 		}
 	}
+	off := &Off{egresses: objects.Egresses}
+	require.Eventually(t, func() bool {
+		list, err := off.List()
+		return err == nil && len(list) == 3 && list[0].Name == "former" && list[0].State == apis.EgressNoNode && strings.HasPrefix(list[0].Reason, offMessage)
+	}, 20*time.Second, 5*time.Millisecond)
 	// In encap, a Node without the address ends what the former mode has written.
 	status, changed := statusOf(read("former"), &plan{}, &world{local: sets.New[netip.Addr]()}, "node-1", nil)
 	require.True(t, changed)
@@ -115,6 +123,6 @@ func TestOneNodeWrites(t *testing.T) {
 	}
 	require.Greater(t, all.Len(), 1, "the work is divided")
 	some := []*corev1.Node{readyNode("node-2", corev1.ConditionTrue), readyNode("node-1", corev1.ConditionTrue), readyNode("node-3", corev1.ConditionFalse)}
-	require.Equal(t, []string{"node-1", "node-2"}, readyNames(some))
-	require.Equal(t, []string{"node-3"}, readyNames(some[2:]), "none is ready")
+	require.Equal(t, []string{"node-1", "node-2"}, assign.ReadyNames(some))
+	require.Equal(t, []string{"node-3"}, assign.ReadyNames(some[2:]), "none is ready")
 }

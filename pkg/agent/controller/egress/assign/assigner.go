@@ -15,6 +15,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -86,7 +87,9 @@ type Assigner struct {
 	// another address by the time it goes.
 	waiting map[netip.Addr]time.Time
 	former  *memberlist.Snapshot
-	had     map[netip.Addr][]*v1beta1.Egress
+	// unknownSince is the time since which the members are unknown; zero if they are known.
+	unknownSince time.Time
+	had          map[netip.Addr][]*v1beta1.Egress
 }
 
 // New returns an Assigner that does nothing before Run.
@@ -183,10 +186,14 @@ func (a *Assigner) sync(members *memberlist.Snapshot) (again time.Duration, err 
 	for _, pool := range crd.Stored[v1beta1.ExternalIPPool](a.Objects.ExternalIPPools) {
 		pools[pool.Name] = pool
 	}
-	d := decide(input{
+	in := input{
 		node: a.NodeName, egresses: egresses, pools: pools, separate: a.Separate, members: members, limit: a.limit, refuse: a.Occupied.Refuse,
 		places: places, waiting: a.waiting, now: time.Now(),
-	})
+	}
+	if err := a.lookForUnknown(&in); err != nil {
+		return 0, err
+	}
+	d := decide(in)
 	a.waiting = d.waiting
 	var errs []error
 	for _, addr := range d.remove {
@@ -215,6 +222,20 @@ func (a *Assigner) sync(members *memberlist.Snapshot) (again time.Duration, err 
 	a.others.set(a.NodeName, places, egresses, a.Uplink)
 	a.publish(d.failures)
 	return d.again, errors.Join(append(errs, a.device.Keep())...)
+}
+
+// lookForUnknown fills in what counts while the members are unknown.
+func (a *Assigner) lookForUnknown(in *input) error {
+	if in.members.Unknown == nil {
+		a.unknownSince = time.Time{}
+		return nil
+	}
+	if a.unknownSince.IsZero() {
+		a.unknownSince = in.now
+	}
+	nodes, err := a.Nodes.Lister().List(labels.Everything())
+	in.unknownSince, in.ready = a.unknownSince, ReadyNames(nodes)
+	return err
 }
 
 // renew announces the addresses that were there before, after the start and when another Node that may have had them comes.

@@ -254,6 +254,36 @@ func TestNoNode(t *testing.T) {
 	require.Equal(t, 1, reported)
 }
 
+// TestUnknownMembers: while no Node knows which ones are alive, one Node says so of each Egress without a Node, after the time that agents need to start.
+func TestUnknownMembers(t *testing.T) {
+	began := time.Unix(1000, 0)
+	egress := func(name, node string) *v1beta1.Egress {
+		return &v1beta1.Egress{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1beta1.EgressSpec{EgressIP: "169.254.100.1", ExternalIPPool: "p"}, Status: v1beta1.EgressStatus{EgressNode: node},
+		}
+	}
+	static := egress("static", "")
+	static.Spec.ExternalIPPool = ""
+	reported := map[string]int{}
+	for _, node := range []string{"node-1", "node-2", "node-3"} {
+		in := input{
+			node: node, members: &memberlist.Snapshot{Unknown: errors.New("there is no key")}, now: began.Add(unknownPatience - time.Second), unknownSince: began,
+			egresses: []*v1beta1.Egress{egress("a", ""), egress("b", ""), egress("held", "node-1"), static}, ready: []string{"node-1", "node-2", "node-3"},
+		}
+		d := decide(in)
+		require.Empty(t, d.failures)
+		require.Equal(t, time.Second, d.again)
+		in.now = began.Add(unknownPatience)
+		for name, err := range decide(in).failures {
+			reported[name]++
+			require.EqualError(t, err, "the agent of Node "+node+" does not know which Nodes are alive: there is no key")
+		}
+		in.ready = nil
+		require.Empty(t, decide(in).failures)
+	}
+	require.Equal(t, map[string]int{"a": 1, "b": 1}, reported)
+}
+
 // TestRefusedAddress: no Node takes, or keeps, an address that the controller has not given to the Egress.
 func TestRefusedAddress(t *testing.T) {
 	addr := netip.MustParseAddr("169.254.100.1")

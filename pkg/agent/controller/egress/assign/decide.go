@@ -5,6 +5,7 @@ package assign
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"time"
@@ -16,6 +17,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/memberlist"
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
+
+// unknownPatience is the time for which the members may be unknown before Egresses without a Node say so: agents that start do not know them at first.
+const unknownPatience = 15 * time.Second
 
 // handover is the time for which a Node waits for another one that is alive to give up an address.
 const handover = 700 * time.Millisecond
@@ -37,6 +41,9 @@ type input struct {
 	// waiting has the time since which this Node waits for an address.
 	waiting map[netip.Addr]time.Time
 	now     time.Time
+	// unknownSince is the time since which the members are unknown. ready are the Nodes that are ready.
+	unknownSince time.Time
+	ready        []string
 }
 
 // decision lists the steps of this Node.
@@ -84,6 +91,7 @@ func decide(in input) *decision {
 	present := sets.KeySet(in.places)
 	d.remove = sortedAddrs(present.Difference(mine))
 	if in.members.Unknown != nil {
+		d.reportUnknown(in)
 		return d
 	}
 	for addr, at := range in.places {
@@ -112,6 +120,20 @@ func decide(in input) *decision {
 		}
 	}
 	return d
+}
+
+// reportUnknown records that Egresses have no Node because the members are unknown, for those that this Node reports. Nodes that know them give
+// addresses Nodes, or report themselves.
+func (d *decision) reportUnknown(in input) {
+	if left := in.unknownSince.Add(unknownPatience).Sub(in.now); left > 0 {
+		d.again = left
+		return
+	}
+	for _, e := range in.egresses {
+		if pooled(e).IsValid() && e.Status.EgressNode == "" && Reporter(in.ready, e.Name) == in.node {
+			d.failures[e.Name] = fmt.Errorf("the agent of Node %s does not know which Nodes are alive: %w", in.node, in.members.Unknown)
+		}
+	}
 }
 
 // withPools returns the Egresses that have an address of a pool.
