@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -52,8 +53,14 @@ func (c *cluster) pooledService(t *testing.T, namespace, name, pool string, chan
 	if change != nil {
 		change(s)
 	}
-	_, err := c.client.CoreV1().Services(namespace).Create(t.Context(), s, metav1.CreateOptions{})
+	services := c.client.CoreV1().Services(namespace)
+	_, err := services.Create(t.Context(), s, metav1.CreateOptions{})
 	require.NoError(t, err)
+	t.Cleanup(func() {
+		// The Namespace goes later: until then, no Service of the next case could have the address.
+		err := services.Delete(withoutCancel(t), name, metav1.DeleteOptions{})
+		require.True(t, err == nil || apierrors.IsNotFound(err), "%v", err)
+	})
 }
 
 // expectService waits until a Service shows an address, and the agent of the Node asked says that one of some Nodes answers for it, or none if there are
