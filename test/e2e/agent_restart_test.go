@@ -154,7 +154,7 @@ func (s *suite) testAgentEnds(t *testing.T, ends ...agentEnd) {
 			}
 			r := s.startStream(t)
 			r.waitFastIfGate(t)
-			hits := hitrate.Start(s.Nodes, s.tunnelDevice())
+			hits := hitrate.Start(s.Nodes, s.slowDevice())
 			require.NoError(t, s.EachNode(c.end))
 			r.requireFlowing(t)
 			s.startAgents(t)
@@ -166,7 +166,7 @@ func (s *suite) testAgentEnds(t *testing.T, ends ...agentEnd) {
 			rate, err := hits.End()
 			require.NoError(t, err)
 			t.Log(rate)
-			if s.oncache && !c.early {
+			if s.isCached(r.udp) && !c.early {
 				require.GreaterOrEqual(t, rate.Part(), 0.9, "hits continue while an agent restarts")
 			}
 			r.end(t, 0)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
@@ -187,10 +188,15 @@ func (s *suite) waitFast(t *testing.T, flows ...flow) {
 	})
 }
 
+// isCached reports whether the cache carries a flow once it knows it.
+func (s *suite) isCached(f flow) bool {
+	return s.oncache && (s.mode == "" || s.directHits || s.isWithin(f))
+}
+
 // waitFastIfGate waits for the fast path where there is one.
 func (s *suite) waitFastIfGate(t *testing.T, f flow) {
 	t.Helper()
-	if s.oncache && (s.mode == "" || s.directHits || s.isWithin(f)) {
+	if s.isCached(f) {
 		s.waitFast(t, f)
 	}
 }
@@ -203,13 +209,27 @@ func (s *suite) tunnelDevice() string {
 	return "genev_sys_6081"
 }
 
+// hostGateway is the interface between Open vSwitch and the host.
+const hostGateway = "antrea-gw0"
+
+// slowDevice is the device that packets between Nodes pass, except hits. Without the tunnel, packets between the host and Pods pass it as well.
+func (s *suite) slowDevice() string {
+	switch s.mode {
+	case "":
+		return s.tunnelDevice()
+	case wireGuardMode:
+		return config.WireGuardDevice
+	}
+	return hostGateway
+}
+
 // slowPackets returns the packets between Nodes that Open vSwitch of a Node has sent and received, and the cache has not.
 func (s *suite) slowPackets(t *testing.T, n *cluster.Node) (sent, received uint64) {
 	t.Helper()
-	if !s.directHits {
-		return devicePackets(t, n, s.tunnelDevice())
+	sent, received = devicePackets(t, n, s.slowDevice())
+	if s.slowDevice() == hostGateway { // as the host counts, which forwards them
+		return received, sent
 	}
-	received, sent = devicePackets(t, n, "antrea-gw0") // as the host counts, which forwards them
 	return sent, received
 }
 

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	if area := os.Getenv(onlyArea); code == 0 && area != "" && areasRun == 0 {
-		fmt.Fprintf(os.Stderr, "e2e: this suite has no area %s, see matrix_test.go and families_test.go\n", area)
+		fmt.Fprintf(os.Stderr, "e2e: this suite has no area %s, see matrix_test.go, families_test.go, modes_test.go, mode_matrix_test.go and wireguard_test.go\n", area)
 		code = 1
 	}
 	os.Exit(code)

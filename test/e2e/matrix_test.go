@@ -204,12 +204,7 @@ func TestVXLANGateOn(t *testing.T) {
 // the CNI, always run; the others run with `make suite S=e2e-all`.
 func TestNetkitGateOn(t *testing.T) {
 	requireNetkit(t)
-	s := newSuite(t, "geneve", true, func(o *cluster.Options) {
-		o.AgentConfig = func(node int, conf map[string]any) {
-			smallCache(node, conf)
-			conf["podInterfaceType"] = "netkit"
-		}
-	})
+	s := newSuite(t, "geneve", true, netkitPods)
 	s.run(t,
 		area{"EveryPodHasNetkit", testEveryPodHasNetkit},
 		area{"FastPath", testFastPath},

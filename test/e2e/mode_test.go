@@ -50,9 +50,9 @@ func (s *suite) requireOnlyOpenVSwitch(t *testing.T, r *stream) api.Status {
 	t.Helper()
 	r.requireFlowing(t)
 	before := oncacheStatus(t, s.node1)
-	sent, _ := devicePackets(t, s.node1, s.tunnelDevice())
-	eventually(t, "packets to use the tunnel device", func() error {
-		if now, _ := devicePackets(t, s.node1, s.tunnelDevice()); now < sent+100 {
+	sent, _ := s.slowPackets(t, s.node1)
+	eventually(t, "packets to use "+s.slowDevice(), func() error {
+		if now, _ := s.slowPackets(t, s.node1); now < sent+100 {
 			return notYet("too few have")
 		}
 		return nil

@@ -33,15 +33,22 @@ func TestNoEncapGateOn(t *testing.T)  { testNoEncapSuite(t, true) }
 func TestHybridGateOff(t *testing.T)  { testHybridSuite(t, false) }
 func TestHybridGateOn(t *testing.T)   { testHybridSuite(t, true) }
 
-// newModeSuite makes a cluster with a traffic mode, without kube-proxy.
-func newModeSuite(t *testing.T, mode string, oncache bool, change ...func(*cluster.Options)) *suite {
+// skipUnlessAll skips a suite that runs with `make suite S=e2e-all` only.
+func skipUnlessAll(t *testing.T) {
 	t.Helper()
 	if !all {
 		t.Skip("runs with `make suite S=e2e-all`")
 	}
+}
+
+// newModeSuite makes a cluster with a traffic mode, without kube-proxy.
+func newModeSuite(t *testing.T, mode string, oncache bool, change ...func(*cluster.Options)) *suite {
+	t.Helper()
+	skipUnlessAll(t)
 	s := newSuite(t, "geneve", oncache, append(change, func(o *cluster.Options) {
+		former := o.AgentConfig
 		o.AgentConfig = func(node int, conf map[string]any) {
-			smallCache(node, conf)
+			former(node, conf)
 			if mode == wireGuardMode {
 				conf["trafficEncryptionMode"] = mode
 			} else {
@@ -65,10 +72,16 @@ func testNoEncapSuite(t *testing.T, oncache bool) {
 		area{"Injection", testInjection},
 		area{"NoSNAT", testNoSNAT},
 		area{"NoEgress", testNoEgress},
+		area{"PlainArrives", testPlainArrives},
+		area{"VanishedNode", testVanishedNode},
+		area{"SubnetChanges", testSubnetChanges},
 	)
 	s.runDirectHits(t)
 	s.useIPv6(t)
 	s.run(t, area{"WayIPv6", testDirectWay}, area{"ConnectivityIPv6", testConnectivity}, area{"PolicyAcrossNodesIPv6", testPolicyAcrossNodes})
+	if s.directHits {
+		s.run(t, area{"FastPathIPv6", testFastPath}, area{"ConnectionEndIPv6", testConnectionEnd})
+	}
 	s.run(t, area{"Cleanup", testCleanup}) // last: it leaves no cluster
 }
 
@@ -79,6 +92,8 @@ func testHybridSuite(t *testing.T, oncache bool) {
 		area{"Connectivity", testConnectivity},
 		area{"PolicyAcrossNodes", testPolicyAcrossNodes},
 		area{"MovingNode", testMovingNode},
+		area{"VanishedNode", testVanishedNode},
+		area{"SubnetChanges", testSubnetChanges},
 	)
 	s.runDirectHits(t)
 }
@@ -138,35 +153,51 @@ func (s *suite) requireReach(t *testing.T, onOVS string) {
 	}
 }
 
-// requireWay sends packets between Pods of the two Nodes, and compares with what is on the network.
+// wayCaptured is the number of packets whose headers requireWay sees: enough to reach the hits of a stream.
+const wayCaptured = "--limit=5000"
+
+// requireWay sends packets between Pods of the two Nodes, and compares with what is on the network, and with what arrives at the Pods.
 func (s *suite) requireWay(t *testing.T, plain bool, send func()) {
 	t.Helper()
-	capture := func(n *cluster.Node, what ...string) *cluster.Process {
-		return startServer(t, s.Fabric, append([]string{"capture", "--device=" + n.Name, "--limit=10"}, what...)...)
+	s.requireWayOver(t, plain, 0, send)
+}
+
+// requireWayOver is requireWay with a number of routers between the Nodes that forward the Pods' packets.
+func (s *suite) requireWayOver(t *testing.T, plain bool, routers int, send func()) {
+	t.Helper()
+	capture := func(in *cluster.Space, device string, what ...string) *cluster.Process {
+		return startServer(t, in, append([]string{"capture", "--device=" + device}, what...)...)
 	}
-	tunnel := []*cluster.Process{
-		capture(s.node1, "--proto=udp", fmt.Sprint("--port=", s.tunnelPort())), capture(s.node2, "--proto=udp", fmt.Sprint("--port=", s.tunnelPort())),
-	}
-	asTheyAre := []*cluster.Process{
-		capture(s.node1, "--source="+s.client.IP.String(), "--destination="+s.far.IP.String()),
-		capture(s.node2, "--source="+s.far.IP.String(), "--destination="+s.client.IP.String()),
+	var tunnel, asTheyAre, arriving []*cluster.Process
+	for _, ends := range [][2]*cluster.Pod{{s.client, s.far}, {s.far, s.client}} {
+		from, to := ends[0], ends[1]
+		packets := []string{"--source=" + from.IP.String(), "--destination=" + to.IP.String(), wayCaptured}
+		tunnel = append(tunnel, capture(s.Fabric, from.Node.Name, "--proto=udp", fmt.Sprint("--port=", s.tunnelPort()), "--limit=10"))
+		asTheyAre = append(asTheyAre, capture(s.Fabric, from.Node.Name, packets...))
+		arriving = append(arriving, capture(to.Space, "eth0", packets...))
 	}
 	send()
 	for i, n := range s.Nodes[:2] {
-		encapsulated, direct := stop[report.Capture](t, tunnel[i]), stop[report.Capture](t, asTheyAre[i])
+		encapsulated, direct, arrived := stop[report.Capture](t, tunnel[i]), stop[report.Capture](t, asTheyAre[i]), stop[report.Capture](t, arriving[i])
+		require.NotZero(t, arrived.Matched, n.Name)
 		if !plain {
 			require.NotZero(t, encapsulated.Matched, n.Name)
 			require.Zero(t, direct.Matched, n.Name)
+			requireTTL(t, "at the Pod, from "+n.Name, 62, arrived.Packets) // Open vSwitch of each Node decrements it
 			continue
 		}
 		require.Zero(t, encapsulated.Matched, "%s: %+v", n.Name, encapsulated.Packets)
 		require.NotZero(t, direct.Matched, n.Name)
-		for _, p := range direct.Packets {
-			// Open vSwitch and the host's router each decrement it.
-			if p.FragmentOffset == 0 {
-				require.Equal(t, 62, int(p.TTL), "%s: %+v", n.Name, direct.Packets)
-			}
-		}
+		requireTTL(t, "from "+n.Name, 62, direct.Packets)                      // Open vSwitch and the host
+		requireTTL(t, "at the Pod, from "+n.Name, 61-routers, arrived.Packets) // and the other host
+	}
+}
+
+// requireTTL requires the same TTL of all packets, also of each fragment.
+func requireTTL(t *testing.T, where string, ttl int, packets []report.Packet) {
+	t.Helper()
+	for i, p := range packets {
+		require.Equal(t, ttl, int(p.TTL), "packet %d of %d %s: %+v", i+1, len(packets), where, p)
 	}
 }
 
@@ -249,36 +280,21 @@ func testNoEgress(t *testing.T, s *suite) {
 // testMovingNode moves the second Node to another subnet, behind a router, and back, under traffic: packets go through the tunnel while it is there,
 // and established connections continue.
 func testMovingNode(t *testing.T, s *suite) {
-	near, far, router := s.node2.IP, netip.MustParseAddr("192.168.78.12"), netip.MustParseAddr("192.168.78.1")
-	succeeds(t, s.Fabric, "ip", "address", "add", router.String()+"/24", "dev", "fabric0")
+	near := s.node2.IP
+	far, router := s.secondSubnet(t)
 	r := s.startStream(t)
 	pings := func() {
 		pingICMP(t, s.client.Space, s.far.IP)
 		pingICMP(t, s.far.Space, s.client.IP, "-s2000")
 	}
-	move := func(from, to, gateway netip.Addr) {
-		require.NoError(t, s.node2.StopAgent())
-		succeeds(t, s.node2.Space, "ip", "address", "add", to.String()+"/24", "dev", cluster.Uplink)
-		succeeds(t, s.node2.Space, "ip", "route", "replace", "default", "via", gateway.String())
-		s.setNodeAddress(t, s.node2, to)
-		succeeds(t, s.node2.Space, "ip", "address", "del", from.String()+"/24", "dev", cluster.Uplink)
-		s.node2.IP, s.node2.IPv4, s.node2.IPs[0] = to, to, to
-		s.startAgent(t, s.node2)
-		s.waitRoundsComplete(t)
-	}
-	defer func() {
-		if s.node2.IP != near { // a failure must not move it for the areas that follow
-			move(far, near, cluster.FabricGateway)
-		}
-	}()
 	for range 2 {
-		move(near, far, router)
+		s.moveNode2(t, far, router)
 		r.requireFlowing(t)
 		r.waitFastIfGate(t)
 		s.requireWay(t, false, pings)
 		requireOwnRoutes(t, s.node1, s.node2.PodCIDR, "dev antrea-gw0")
 		requireOwnRoutes(t, s.node2, s.node1.PodCIDR, "dev antrea-gw0")
-		move(far, near, cluster.FabricGateway)
+		s.moveNode2(t, near, cluster.FabricGateway)
 		r.requireFlowing(t)
 		r.waitFastIfGate(t)
 		s.requireWay(t, true, pings)
@@ -288,26 +304,59 @@ func testMovingNode(t *testing.T, s *suite) {
 	r.end(t, 1<<30) // the Node was not reachable at times; TCP has lost nothing
 }
 
+// secondSubnet adds a subnet to the network, behind a router, for the time of the test: an address in it, and the router's. The second Node returns
+// from there at the end.
+func (s *suite) secondSubnet(t *testing.T) (address, router netip.Addr) {
+	t.Helper()
+	home, gateway := s.node2.IP, netip.MustParseAddr("192.168.78.1")
+	succeeds(t, s.Fabric, "ip", "address", "add", gateway.String()+"/24", "dev", "fabric0")
+	t.Cleanup(func() {
+		if s.node2.IP != home { // a failure must not move it for the areas that follow
+			s.moveNode2(t, home, cluster.FabricGateway)
+		}
+		succeeds(t, s.Fabric, "ip", "address", "del", gateway.String()+"/24", "dev", "fabric0")
+	})
+	return netip.MustParseAddr("192.168.78.12"), gateway
+}
+
+// moveNode2 gives the second Node another address, which it reaches the others from through the gateway.
+func (s *suite) moveNode2(t *testing.T, to, gateway netip.Addr) {
+	t.Helper()
+	former := s.node2.IP
+	require.NoError(t, s.node2.StopAgent())
+	succeeds(t, s.node2.Space, "ip", "address", "add", to.String()+"/24", "dev", cluster.Uplink)
+	succeeds(t, s.node2.Space, "ip", "route", "replace", "default", "via", gateway.String())
+	s.setNodeAddress(t, s.node2, to)
+	succeeds(t, s.node2.Space, "ip", "address", "del", former.String()+"/24", "dev", cluster.Uplink)
+	s.node2.IP, s.node2.IPv4, s.node2.IPs[0] = to, to, to
+	s.startAgent(t, s.node2)
+	s.waitRoundsComplete(t)
+}
+
 func (s *suite) setNodeAddress(t *testing.T, n *cluster.Node, address netip.Addr) {
 	t.Helper()
 	nodes := s.Client.CoreV1().Nodes()
-	object, err := nodes.Get(t.Context(), n.Name, metav1.GetOptions{})
+	ctx := context.WithoutCancel(t.Context()) // cleanups call it
+	object, err := nodes.Get(ctx, n.Name, metav1.GetOptions{})
 	require.NoError(t, err)
 	for i, a := range object.Status.Addresses {
 		if a.Type == corev1.NodeInternalIP && strings.Contains(a.Address, ".") {
 			object.Status.Addresses[i].Address = address.String()
 		}
 	}
-	_, err = nodes.UpdateStatus(context.WithoutCancel(t.Context()), object, metav1.UpdateOptions{})
+	_, err = nodes.UpdateStatus(ctx, object, metav1.UpdateOptions{})
 	require.NoError(t, err)
 }
+
+// noRoute stands for no route in requireOwnRoutes.
+const noRoute = ""
 
 // requireOwnRoutes waits until the agent's only route to the Pod network is this one.
 func requireOwnRoutes(t *testing.T, n *cluster.Node, to netip.Prefix, route string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("the route of %s to %s to be %q", n.Name, to, route), func() error {
 		routes := strings.TrimSpace(succeeds(t, n.Space, "ip", "route", "show", "exact", to.String()))
-		if strings.Contains(routes, "\n") || !strings.Contains(routes, route) {
+		if strings.Contains(routes, "\n") || !strings.Contains(routes, route) || (route == noRoute) != (routes == "") {
 			return fmt.Errorf("it is %q", routes)
 		}
 		return nil

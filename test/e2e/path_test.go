@@ -170,12 +170,14 @@ func (p *path) serviceName() string {
 	return "path-across"
 }
 
-// hops is the number of times that a packet from client to server is routed: by each of two Nodes, or once where only
-// the address differs.
-func (p *path) hops() int {
+// hops is the number of times that a packet from client to server is routed: by Open vSwitch of each of two Nodes; without the tunnel by Open vSwitch
+// of the client's and by both hosts; or once where only the address differs.
+func (s *suite) hops(p *path) int {
 	switch {
-	case !p.sameNode:
+	case !p.sameNode && s.mode == "":
 		return 2
+	case !p.sameNode:
+		return 3
 	case p.service:
 		return 1
 	}

@@ -52,9 +52,9 @@ func testPodDeletion(t *testing.T, s *suite) {
 	require.NotEmpty(t, arrived)
 	for _, p := range arrived {
 		require.Equal(t, mac, p.DestinationMAC)
-		require.EqualValues(t, 64-s.path.hops(), p.TTL)
+		require.EqualValues(t, 64-s.hops(s.path), p.TTL)
 	}
-	if s.oncache {
+	if s.isCached(f) {
 		s.waitFast(t, f)
 		e, err := s.entriesOf(t, f, false)
 		require.NoError(t, err)
@@ -76,7 +76,7 @@ func (s *suite) requireNoDelivery(t *testing.T, f flow) {
 		if s.isWithin(f) {
 			return missedPackets(t, node) + oncacheStatus(t, node).Egress.Uncacheable["not_remote"]
 		}
-		_, packets = devicePackets(t, node, s.tunnelDevice())
+		_, packets = s.slowPackets(t, node)
 		return packets
 	}
 	fast := func() uint64 {

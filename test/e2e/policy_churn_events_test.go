@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 	"github.com/antrea-oncache/antrea/test/policy"
@@ -60,32 +58,13 @@ func (s *suite) otherNode(name string) string {
 // toggleNode adds or removes a Node that consists only of its object: the agents make routes and flows to it, and evict.
 func (c *churn) toggleNode(t *testing.T) {
 	t.Helper()
-	const name = "churn"
-	nodes := c.f.s.Client.CoreV1().Nodes()
-	remove := func() {
-		require.NoError(t, nodes.Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{}))
-		c.thirdNode = false
-	}
-	if c.thirdNode {
-		remove()
+	if c.thirdNode = !c.thirdNode; !c.thirdNode {
+		c.removeNode()
 		return
 	}
-	node, err := nodes.Create(t.Context(), &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       corev1.NodeSpec{PodCIDR: "10.10.200.0/24", PodCIDRs: []string{"10.10.200.0/24", "fd00:10:10:200::/64"}},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	c.thirdNode = true
-	t.Cleanup(func() { // each time that it joins
-		if c.thirdNode {
-			remove()
-		}
-	})
 	address := c.f.s.node1.IPv4.As4()
 	address[3] = 200
-	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: netip.AddrFrom4(address).String()}}
-	_, err = nodes.UpdateStatus(t.Context(), node, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	c.removeNode = c.f.s.createNode(t, "churn", netip.AddrFrom4(address), "10.10.200.0/24", "fd00:10:10:200::/64")
 }
 
 // kill kills agents of random Nodes and starts them again. The agents of one Node are killed one after the other, with a

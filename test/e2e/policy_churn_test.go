@@ -65,7 +65,9 @@ type churn struct {
 	o         *observer
 	names     int
 	thirdNode bool
-	open      []*talker
+	// removeNode removes it.
+	removeNode func()
+	open       []*talker
 
 	// lostBefore is lostUpcalls before the traffic, rewrittenBefore the number of rewritten packets.
 	lostBefore      int

@@ -53,20 +53,16 @@ func testTraceflow(t *testing.T, s *suite) {
 		const port = 4991
 		result := s.trace(t, web, fmt.Sprintf("tcp,tcp_src=%d,tcp_dst=%d", port, sinkPort))
 		sender, receiver := s.resultsOf(t, result)
-		require.Equal(t, "SpoofGuard/Forwarded Forwarding/Output/Forwarded ONCache/no_entry/Accelerated", observed(sender))
+		require.Equal(t, "SpoofGuard/Forwarded Forwarding/Output/Forwarded"+s.saidOfFastPath(direct), observed(sender))
 		require.Equal(t, "Forwarding/Received Forwarding/Output/Delivered", observed(receiver))
 		require.Equal(t, s.client.IP.String(), sender.Observations[0].SrcPodIP)
-		for _, n := range []*cluster.Node{s.node1, s.node2} {
-			for _, f := range askAgent[[]api.FlowInfo](t, n, "/oncache?view=flows") {
-				requireOtherPorts(t, f, port, "a traced packet is in the cache")
-			}
-		}
+		s.requireOtherPorts(t, port, "a traced packet is in the cache")
 	})
 	t.Run("WithinTheNode", func(t *testing.T) {
 		startSink(t, s.near.Space)
 		result := s.trace(t, fmt.Sprintf("%s/%s", namespace, s.near.PodName), fmt.Sprintf("tcp,tcp_dst=%d", sinkPort))
 		require.Len(t, result.Results, 1, "%+v", result)
-		require.Equal(t, "SpoofGuard/Forwarded Forwarding/Output/Delivered ONCache/no_entry/Accelerated", observed(result.Results[0]))
+		require.Equal(t, "SpoofGuard/Forwarded Forwarding/Output/Delivered"+s.saidOfFastPath(sameNode), observed(result.Results[0]))
 	})
 	t.Run("DroppedByPolicy", func(t *testing.T) {
 		s.label(t, s.server, map[string]string{"app": "server"})
@@ -83,14 +79,18 @@ func testTraceflow(t *testing.T, s *suite) {
 		s.createClusterIP(t, "traced", corev1.ProtocolTCP)
 		s.setEndpoint(t, "traced", corev1.ProtocolTCP, s.server.Node, netip.AddrPortFrom(s.server.IP, sinkPort))
 		sender, _ := s.resultsOf(t, s.trace(t, namespace+"/traced", fmt.Sprintf("tcp,tcp_dst=%d", onlyPort)))
-		require.Equal(t, "SpoofGuard/Forwarded LB/Forwarded Forwarding/Output/Forwarded ONCache/no_entry/Accelerated", observed(sender))
+		require.Equal(t, "SpoofGuard/Forwarded LB/Forwarded Forwarding/Output/Forwarded"+s.saidOfFastPath(throughService), observed(sender))
 		require.Equal(t, []string{s.server.IP.String(), web}, []string{sender.Observations[1].TranslatedDstIP, sender.Observations[1].Pod})
 
 		held := s.startTrace(t, namespace+"/traced", "tcp,tcp_dst=9", "--live-traffic", "-t", "120s")
-		s.waitOnOVS(t, s.server, "Traceflow")
+		if s.oncache {
+			s.waitOnOVS(t, s.server, "Traceflow")
+		}
 		require.NoError(t, traceflows.Delete(t.Context(), held, metav1.DeleteOptions{}))
 	})
-	t.Run("Egress", func(t *testing.T) { testTracedEgress(t, s) })
+	if s.mode == "" {
+		t.Run("Egress", func(t *testing.T) { testTracedEgress(t, s) })
+	}
 	t.Run("LiveTraffic", func(t *testing.T) { s.testLiveTrace(t, traceflows, web) })
 	t.Run("Timeout", func(t *testing.T) {
 		for flow, want := range map[string]string{
@@ -117,13 +117,15 @@ func testTraceflow(t *testing.T, s *suite) {
 func (s *suite) testLiveTrace(t *testing.T, traceflows dynamic.ResourceInterface, web string) {
 	open := s.flow("UDP", 4992, udpEchoPort)
 	ping := start(t, s.client.Space, "udp-ping", open.from(), open.to(), "--rate=100", "--progress=100ms")
-	s.waitFast(t, open)
+	s.waitFastIfGate(t, open)
 	arrivals := startServer(t, s.server.Space, "capture", "--proto=udp", fmt.Sprint("--port=", udpEchoPort), "--source-port=4993")
-	tunnel := startServer(t, s.node1.Space, "capture", "--device="+s.tunnelDevice(), "--outgoing", "--proto=udp", "--source-port=4993")
+	between := s.captureBetweenNodes(t, "--proto=udp", "--source-port=4993")
 	name := s.startTrace(t, web, fmt.Sprintf("udp,udp_dst=%d", udpEchoPort), "--live-traffic", "--dropped-only", "-t", "120s")
 	tag := s.waitTrace(t, traceflows, name, v1beta1.TraceflowRunning, "").Status.DataplaneTag
-	s.waitOnOVS(t, s.client, "Traceflow")
-	s.waitOnOVS(t, s.server, "Traceflow")
+	if s.oncache {
+		s.waitOnOVS(t, s.client, "Traceflow")
+		s.waitOnOVS(t, s.server, "Traceflow")
+	}
 	eventually(t, "packets to get the tag", func() error {
 		flows, err := s.node1.AskAgent(t.Context(), "/ovsflows?table=ConntrackState")
 		if err == nil && !strings.Contains(string(flows), "nw_tos=0,") {
@@ -134,17 +136,34 @@ func (s *suite) testLiveTrace(t *testing.T, traceflows dynamic.ResourceInterface
 	traced := s.flow("UDP", 4993, udpEchoPort)
 	second := start(t, s.client.Space, "udp-ping", traced.from(), traced.to(), "--rate=100", "--progress=100ms")
 	waitReceived(t, second, 50, time.Minute)
-	for _, n := range []*cluster.Node{s.node1, s.node2} {
-		for _, f := range askAgent[[]api.FlowInfo](t, n, "/oncache?view=flows") {
-			requireOtherPorts(t, f, 4993, "the Pods are on Open vSwitch")
-		}
-	}
+	s.requireOtherPorts(t, 4993, "the Pods are on Open vSwitch")
 	require.NoError(t, traceflows.Delete(t.Context(), name, metav1.DeleteOptions{}))
-	s.waitFast(t, open, traced)
+	s.waitFastIfGate(t, open)
+	s.waitFastIfGate(t, traced)
 	requireNoLoss(t, stop[report.Ping](t, ping))
 	requireNoLoss(t, stop[report.Ping](t, second))
-	require.Equal(t, []uint8{uint8(tag)}, tagsOf(stop[report.Capture](t, tunnel)), "between Nodes, the packet that opens the connection has the tag")
+	require.Equal(t, []uint8{uint8(tag)}, tagsOf(stop[report.Capture](t, between)), "between Nodes, the packet that opens the connection has the tag")
 	require.Empty(t, tagsOf(stop[report.Capture](t, arrivals)), "no Pod gets the tag")
+}
+
+// captureBetweenNodes captures packets that the first Node sends to others, where they are in clear. It keeps none on Open vSwitch.
+func (s *suite) captureBetweenNodes(t *testing.T, what ...string) *cluster.Process {
+	t.Helper()
+	if device := s.slowDevice(); device != hostGateway {
+		return startServer(t, s.node1.Space, append([]string{"capture", "--device=" + device, "--outgoing"}, what...)...)
+	}
+	return startServer(t, s.Fabric, append([]string{"capture", "--device=" + s.node1.Name}, what...)...)
+}
+
+// saidOfFastPath is the part of observed about the fast path, for a connection on the path that is not open.
+func (s *suite) saidOfFastPath(p *path) string {
+	switch {
+	case !s.oncache:
+		return ""
+	case s.isCached(s.flowOn(p, "TCP", 0, 0)):
+		return " ONCache/no_entry/Accelerated"
+	}
+	return " ONCache/not_remote (its Node is reached without the tunnel (" + s.mode + "))/NotAccelerated"
 }
 
 // tagsOf returns the DSCPs that are not 0.
@@ -246,12 +265,19 @@ func observed(r v1beta1.NodeResult) string {
 	return strings.Join(texts, " ")
 }
 
-// requireOtherPorts fails if one of the flow's ends has the port.
-func requireOtherPorts(t *testing.T, f api.FlowInfo, port int, message string) {
+// requireOtherPorts fails if an end of a flow in the cache of either Node has the port.
+func (s *suite) requireOtherPorts(t *testing.T, port int, message string) {
 	t.Helper()
-	for _, end := range []string{f.Source, f.Destination} {
-		_, found, err := net.SplitHostPort(end)
-		require.NoError(t, err, "%+v", f)
-		require.NotEqual(t, fmt.Sprint(port), found, "%s: %+v", message, f)
+	if !s.oncache {
+		return
+	}
+	for _, n := range []*cluster.Node{s.node1, s.node2} {
+		for _, f := range askAgent[[]api.FlowInfo](t, n, "/oncache?view=flows") {
+			for _, end := range []string{f.Source, f.Destination} {
+				_, found, err := net.SplitHostPort(end)
+				require.NoError(t, err, "%+v", f)
+				require.NotEqual(t, fmt.Sprint(port), found, "%s: %+v", message, f)
+			}
+		}
 	}
 }

@@ -114,7 +114,7 @@ func (s *suite) webIsFast(t *testing.T, m *measurement, web, far netip.AddrPort,
 		if connections != toFar || fast < webPackets {
 			return notYet(fmt.Sprintf("%s has %d connections of %d to the other Node's Endpoint, with %d packets of %d", n.Name, connections, toFar, fast, webPackets))
 		}
-		sent, received := devicePackets(t, n, s.tunnelDevice())
+		sent, received := s.slowPackets(t, n)
 		what := fmt.Sprintf("%s: %d of %d connections to %s", n.Name, connections, webConnections, web)
 		if err := m.share(t, what, fast, sent-m.sent[n]+received-m.received[n]); err != nil {
 			return err

@@ -6,6 +6,7 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -35,7 +36,10 @@ func testWireGuardSuite(t *testing.T, oncache bool) {
 		area{"Encrypted", testEncrypted},
 		area{"Connectivity", testConnectivity},
 		area{"PolicyAcrossNodes", testPolicyAcrossNodes},
+		area{"PlainIsRefused", testPlainIsRefused},
 		area{"EncryptionKeys", testEncryptionKeys},
+		area{"VanishedNode", testVanishedNode},
+		area{"MovingEndpoint", testMovingEndpoint},
 		area{"EncryptionOff", testEncryptionOff},
 		area{"ModeChanges", testModeChanges},
 		area{"ProxyAll", testProxyAll},
@@ -127,6 +131,32 @@ func testEncryptionKeys(t *testing.T, s *suite) {
 		})
 	}
 	r.end(t, 1<<30) // packets were dropped at times; TCP has lost nothing
+}
+
+// testMovingEndpoint moves the second Node to another subnet, behind a router, and back, under traffic: encrypted packets are sent to its new address,
+// and established connections continue.
+func testMovingEndpoint(t *testing.T, s *suite) {
+	home := s.node2.IP
+	away, router := s.secondSubnet(t)
+	encryptedTo := func(address netip.Addr) *cluster.Process {
+		return startServer(t, s.Fabric, "capture", "--device="+s.node1.Name, "--limit=10", "--proto=udp", fmt.Sprint("--port=", wireGuardPort), "--destination="+address.String())
+	}
+	r := s.startStream(t)
+	for range 2 {
+		for _, to := range []struct{ address, gateway, former netip.Addr }{{away, router, home}, {home, cluster.FabricGateway, away}} {
+			s.requireNothingInClear(t, func() {
+				s.moveNode2(t, to.address, to.gateway)
+				r.requireFlowing(t)
+			})
+			now, former := encryptedTo(to.address), encryptedTo(to.former)
+			r.requireFlowing(t)
+			require.NotZero(t, stop[report.Capture](t, now).Matched)
+			require.Zero(t, stop[report.Capture](t, former).Matched)
+			requireOwnRoutes(t, s.node1, s.node2.PodCIDR, "dev antrea-wg0")
+			requireOwnRoutes(t, s.node2, s.node1.PodCIDR, "dev antrea-wg0")
+		}
+	}
+	r.end(t, 1<<30) // the Node was not reachable at times; TCP has lost nothing
 }
 
 func (s *suite) canPing(t *testing.T) bool {
