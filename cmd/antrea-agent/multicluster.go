@@ -24,7 +24,8 @@ func (c *controllers) addClusters(o *options, n *node) (err error) {
 	}
 	c.clusters, err = multicluster.New(multicluster.Config{
 		NodeName: n.name, Namespace: cmp.Or(o.config.Multicluster.Namespace, os.Getenv("POD_NAMESPACE"), "kube-system"),
-		Objects: n.clients.Dynamic, Nodes: c.accepted, Flows: n.flows, Host: n.Routes, End: conntrack.End, Problems: n.problems,
+		PodToPod: o.config.Multicluster.EnablePodToPodConnectivity,
+		Objects:  n.clients.Dynamic, Nodes: c.accepted, Flows: n.flows, Host: n.Routes, End: conntrack.End, Problems: n.problems,
 	})
 	return err
 }

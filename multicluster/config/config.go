@@ -15,6 +15,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/config"
 )
 
+// maxPodNetworks is the number of networks that the leader and other members accept.
+const maxPodNetworks = 64
+
 // MultiClusterConfig is the file.
 type MultiClusterConfig struct {
 	Health struct {
@@ -30,8 +33,9 @@ type MultiClusterConfig struct {
 		Port int `json:"port,omitempty"`
 	} `json:"webhook,omitempty"`
 	// ServiceCIDR is discovered if it is empty.
-	ServiceCIDR string   `json:"serviceCIDR,omitempty"`
-	PodCIDRs    []string `json:"podCIDRs,omitempty"`
+	ServiceCIDR string `json:"serviceCIDR,omitempty"`
+	// PodCIDRs are told to other clusters, whose agents connect their Pods with enablePodToPodConnectivity.
+	PodCIDRs []string `json:"podCIDRs,omitempty"`
 	// GatewayIPPrecedence is private or internal (default), public or external.
 	GatewayIPPrecedence string `json:"gatewayIPPrecedence,omitempty"`
 	// EndpointIPType is ClusterIP.
@@ -67,9 +71,12 @@ func (c *MultiClusterConfig) validate() error {
 	if _, err := c.ServiceNetwork(); err != nil {
 		refuse("serviceCIDR", c.ServiceCIDR, "a network of IPv4 such as 10.96.0.0/12")
 	}
+	if n := len(c.PodNetworks()); n > maxPodNetworks {
+		refuse("podCIDRs", fmt.Sprintf("%d networks", n), fmt.Sprintf("at most %d", maxPodNetworks))
+	}
 	for _, text := range c.PodNetworks() {
-		if prefix, err := netip.ParsePrefix(text); err != nil || !prefix.Addr().Is4() {
-			refuse("podCIDRs", text, "networks of IPv4 such as 10.244.0.0/16")
+		if prefix, err := netip.ParsePrefix(text); err != nil || !prefix.Addr().Is4() || prefix.Bits() < 8 || prefix.Bits() > 31 {
+			refuse("podCIDRs", text, "networks of IPv4 with 8 to 31 bits, such as 10.244.0.0/16")
 		}
 	}
 	switch c.GatewayIPPrecedence {
@@ -100,9 +107,12 @@ func (c *MultiClusterConfig) ServiceNetwork() (netip.Prefix, error) {
 	return prefix, err
 }
 
-// PodNetworks returns podCIDRs without empty ones, which the file contains by default.
+// PodNetworks returns podCIDRs without host bits, and without empty ones, which the file contains by default.
 func (c *MultiClusterConfig) PodNetworks() (networks []string) {
 	for _, text := range c.PodCIDRs {
+		if prefix, err := netip.ParsePrefix(text); err == nil {
+			text = prefix.Masked().String()
+		}
 		if text != "" {
 			networks = append(networks, text)
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/antrea-oncache/antrea/multicluster/endpoints"
 )
 
-// maxPodCIDRs is the bound of the leader's webhook.
+// maxPodCIDRs is the bound of the leader's webhook. Agents that connect Pods judge whether Pod networks overlap.
 const maxPodCIDRs = 64
 
 var errNetworkUnknown = errors.New("the Service network of this cluster is not known yet")
@@ -78,7 +78,7 @@ func readClaim(info *v1alpha1.ClusterInfo) (c claim, err error) {
 		return c, fmt.Errorf("it has %d podCIDRs, allowed: %d", len(info.PodCIDRs), maxPodCIDRs)
 	}
 	for _, text := range info.PodCIDRs {
-		if _, err := network(text); err != nil {
+		if _, err := network(text); err != nil && text != "" {
 			return c, fmt.Errorf("podCIDRs: %w", err)
 		}
 	}

@@ -24,6 +24,12 @@ func behindGateway() openflow.Cluster {
 	return c
 }
 
+// withPods is a cluster whose Pods are connected as well.
+func withPods(c openflow.Cluster) openflow.Cluster {
+	c.Networks = append(slices.Clone(c.Networks), netip.MustParsePrefix("10.20.0.0/16"))
+	return c
+}
+
 func TestClusterFlowsGolden(t *testing.T) {
 	for file, set := range map[string]func(openflow.Client) error{
 		"clusters.txt":         func(c openflow.Client) error { return c.SetClusters(netip.Addr{}, []openflow.Cluster{behindGateway()}) },
@@ -144,17 +150,24 @@ func TestClusterWalks(t *testing.T) {
 		{"answer to another cluster", false, fromPod("192.168.88.2") + ",ct_mark=1", []string{oftest.CTReply}, []int{oftest.TunnelPort}, []string{virtual, "tun_dst=192.168.77.102"}, 0},
 		{"answer of another Node's Pod to another cluster", true, fromTunnel("10.10.1.20", "192.168.88.2") + ",ct_mark=0x11", []string{oftest.CTReply}, back, []string{virtual, "tun_dst=192.168.88.2"}, 0},
 		{"connection to the gateway of another cluster", false, fromPod("192.168.88.2"), []string{oftest.CTNew}, []int{oftest.GWPort}, []string{"dl_dst=0a:00:00:00:00:01"}, 0},
+		{"Pod to a Pod of another cluster", false, fromPod("10.20.7.9"), []string{oftest.CTNew}, []int{oftest.TunnelPort}, []string{virtual, "tun_dst=192.168.77.102", "nw_ttl=63"}, 0},
+		{"Pod to a Pod of another cluster, on the gateway Node", true, fromPod("10.20.7.9"), []string{oftest.CTNew, oftest.CTNew, oftest.CTNew}, []int{oftest.TunnelPort}, []string{virtual, "tun_dst=192.168.88.2"}, 0},
+		{"Pod to a Pod of another cluster, established", false, fromPod("10.20.7.9") + ",ct_mark=0x3", []string{oftest.CTEstablished}, []int{oftest.TunnelPort}, []string{virtual}, 0},
+		{"Pod to a Pod of another cluster, established, on the gateway Node", true, fromPod("10.20.7.9") + ",ct_mark=0x23", []string{oftest.CTEstablished, oftest.CTEstablished}, []int{oftest.TunnelPort}, []string{virtual}, 0},
+		{"Pod to a Pod of another cluster, connection older than the role, on the gateway Node", true, fromPod("10.20.7.9") + ",ct_mark=0x3", []string{oftest.CTEstablished}, nil, nil, 0},
+		{"another Node's Pod to a Pod of another cluster", true, fromTunnel("10.10.1.20", "10.20.7.9"), []string{oftest.CTNew, oftest.CTNew, oftest.CTNew}, back, []string{virtual, "tun_dst=192.168.88.2", "nw_src=192.168.77.101"}, 0},
+		{"Pod to no Pod of another cluster", false, fromPod("10.21.7.9"), []string{oftest.CTNew}, []int{oftest.GWPort}, []string{"dl_dst=0a:00:00:00:00:01"}, 0},
 		{"request from another cluster", true, fromTunnel("192.168.88.2", "10.10.0.11"), []string{oftest.CTNew}, []int{oftest.PodAPort}, []string{"dl_dst=0a:00:00:00:00:11"}, 0},
 		{"request from another cluster to another Node's Pod", true, fromTunnel("192.168.88.2", "10.10.1.20"), []string{oftest.CTNew}, back, []string{"dl_dst=aa:bb:cc:dd:ee:ff", "tun_dst=192.168.77.102"}, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := oftest.NewBridge(t, oftest.MulticlusterFeatures)
 			b.InstallAll()
+			gateway, to := netip.Addr{}, withPods(behindGateway())
 			if test.gateway {
-				require.NoError(t, setClusters(oftest.NodeIP)(b.C))
-			} else {
-				require.NoError(t, b.C.SetClusters(netip.Addr{}, []openflow.Cluster{behindGateway()}))
+				gateway, to = oftest.NodeIP, withPods(oftest.OtherCluster)
 			}
+			require.NoError(t, b.C.SetClusters(gateway, []openflow.Cluster{to}))
 			w := b.Trace(test.packet, test.ct...)
 			if strings.Contains(w.Text, "    IN_PORT\n") {
 				w.Outputs = append(w.Outputs, back...)
@@ -167,6 +180,22 @@ func TestClusterWalks(t *testing.T) {
 				require.Equal(t, test.epoch, w.Epoch(), w.Text)
 			}
 		})
+	}
+}
+
+// Without a gateway Node, nothing for another cluster leaves by another way.
+func TestClosedClusterWalks(t *testing.T) {
+	b := oftest.NewBridge(t, oftest.MulticlusterFeatures)
+	b.InstallAll()
+	closed := withPods(oftest.OtherCluster)
+	closed.Peer = netip.Addr{}
+	require.NoError(t, b.C.SetClusters(netip.Addr{}, []openflow.Cluster{closed}))
+	for _, to := range []string{"10.100.7.9", "10.20.7.9"} {
+		packet := strings.Replace(oftest.PodAToRemote, oftest.RemotePodIP.String(), to, 1)
+		for _, ct := range []string{oftest.CTNew, oftest.CTEstablished} {
+			w := b.Trace(packet, ct)
+			require.Empty(t, w.Outputs, w.Text)
+		}
 	}
 }
 

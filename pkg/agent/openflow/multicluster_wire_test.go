@@ -22,34 +22,52 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
 )
 
-// cluster is one of two clusters on wires: a gateway Node and another one, with the same Pod networks as in the other cluster. Each Node has
-// the Pod oftest.PodAPort, whose address is the 11th of the Node's network.
+// cluster is one of two clusters on wires: a gateway Node and another one. Each Node has the Pod oftest.PodAPort, whose address is the 11th of
+// the Node's network.
 type cluster struct {
-	gatewayIP    netip.Addr
-	services     netip.Prefix
+	gatewayIP netip.Addr
+	services  netip.Prefix
+	// pods is the second byte of the Pod networks.
+	pods         byte
 	gateway, rim *wire
 }
+
+// ownPods is the second byte of Pod networks, the same in both clusters, unless Pods of other clusters are connected.
+const ownPods = 10
 
 // The Nodes of a cluster, by the third byte of their Pod network.
 const gatewayNode, rimNode = 0, 1
 
-func podNetwork(node byte) netip.Prefix {
-	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 10, node, 0}), 24)
+func (c *cluster) podNetwork(node byte) netip.Prefix {
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, c.pods, node, 0}), 24)
 }
 
-func podOf(node byte) netip.Addr { return netip.AddrFrom4([4]byte{10, 10, node, 11}) }
+func (c *cluster) podOf(node byte) netip.Addr { return netip.AddrFrom4([4]byte{10, c.pods, node, 11}) }
 
-// newClusters connects the clusters 1 and 2, whose Service networks are 10.101.0.0/16 and 10.102.0.0/16.
-func newClusters(t *testing.T) (clusters [2]*cluster) {
+func podOf(node byte) netip.Addr { return (&cluster{pods: ownPods}).podOf(node) }
+
+// newClusters connects the clusters 1 and 2, whose Service networks are 10.101.0.0/16 and 10.102.0.0/16, without their Pods.
+func newClusters(t *testing.T) [2]*cluster {
+	t.Helper()
+	return newClustersOf(t, [2]byte{ownPods, ownPods})
+}
+
+// newClustersOf connects Pods as well if their networks differ.
+func newClustersOf(t *testing.T, pods [2]byte) (clusters [2]*cluster) {
 	t.Helper()
 	for i := range clusters {
 		number := byte(i + 1)
-		clusters[i] = &cluster{gatewayIP: netip.AddrFrom4([4]byte{192, 168, 100 + number, 1}), services: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 100 + number, 0, 0}), 16)}
+		clusters[i] = &cluster{
+			gatewayIP: netip.AddrFrom4([4]byte{192, 168, 100 + number, 1}), services: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 100 + number, 0, 0}), 16), pods: pods[i],
+		}
 	}
 	for i, c := range clusters {
 		other := clusters[1-i]
 		way := openflow.Cluster{Name: "other", Networks: []netip.Prefix{other.services}, Gateway: other.gatewayIP, Peer: other.gatewayIP}
-		c.gateway, c.rim = newClusterNode(t, gatewayNode), newClusterNode(t, rimNode)
+		if other.pods != c.pods {
+			way.Networks = append(way.Networks, netip.PrefixFrom(other.podNetwork(0).Addr(), 16))
+		}
+		c.gateway, c.rim = c.newNode(t, gatewayNode), c.newNode(t, rimNode)
 		require.NoError(t, c.gateway.C.SetClusters(c.gatewayIP, []openflow.Cluster{way}))
 		way.Peer = c.gatewayIP
 		require.NoError(t, c.rim.C.SetClusters(netip.Addr{}, []openflow.Cluster{way}))
@@ -57,13 +75,13 @@ func newClusters(t *testing.T) (clusters [2]*cluster) {
 	return clusters
 }
 
-func newClusterNode(t *testing.T, number byte) *wire {
+func (c *cluster) newNode(t *testing.T, number byte) *wire {
 	t.Helper()
 	node := *oftest.TestNode
-	node.PodIPv4CIDR, node.Gateway.IPv4 = podNetwork(number), podNetwork(number).Addr().Next()
+	node.PodIPv4CIDR, node.Gateway.IPv4 = c.podNetwork(number), c.podNetwork(number).Addr().Next()
 	w := newUnconnected(t, false, false, oftest.MulticlusterFeatures, &node)
-	require.NoError(t, w.C.InstallPodFlows(t.Context(), "pod-a", []netip.Addr{podOf(number)}, oftest.PodAMAC, oftest.PodAPort))
-	peer := podNetwork(1 - number)
+	require.NoError(t, w.C.InstallPodFlows(t.Context(), "pod-a", []netip.Addr{c.podOf(number)}, oftest.PodAMAC, oftest.PodAPort))
+	peer := c.podNetwork(1 - number)
 	require.NoError(t, w.C.InstallNodeFlows("peer", map[netip.Prefix]openflow.Peer{peer: oftest.PeerAt(peer.Addr().Next(), oftest.RemotePeer)}))
 	return w
 }
@@ -84,7 +102,7 @@ func (c *cluster) install(name, frontend string, nested bool, endpoints ...strin
 			}
 			for _, text := range endpoints {
 				address := netip.MustParseAddrPort(text)
-				port.Cluster = append(port.Cluster, openflow.Endpoint{Address: address, OnThisNode: podNetwork(number).Contains(address.Addr()),
+				port.Cluster = append(port.Cluster, openflow.Endpoint{Address: address, OnThisNode: c.podNetwork(number).Contains(address.Addr()),
 					PodNetwork: netip.MustParsePrefix("10.10.0.0/16").Contains(address.Addr())})
 			}
 			w.install(port)
@@ -168,6 +186,30 @@ func TestWireClusters(t *testing.T) {
 					require.Equal(t, segment{arrived.src, endpoint, flags[2]}, travel(t, segment{source, imported, flags[2]}, out))
 				}
 			})
+		}
+	}
+}
+
+// TestWirePods: a Pod reaches a Pod of another cluster, which sees the address of the client's gateway Node, wherever both are, with TCP and UDP.
+func TestWirePods(t *testing.T) {
+	clusters := newClustersOf(t, [2]byte{10, 20})
+	for i, here := range clusters {
+		there := clusters[1-i]
+		for _, client := range []byte{gatewayNode, rimNode} {
+			for _, server := range []byte{gatewayNode, rimNode} {
+				t.Run(fmt.Sprintf("from Node %d of cluster %d to Node %d", client, i, server), func(t *testing.T) {
+					endpoint := withPort(there.podOf(server), 8080)
+					source := withPort(here.podOf(client), 4000+int(10*client+server))
+					out, back := route(here, client, there, server), route(there, server, here, client)
+					for _, flags := range [][]string{{"S", "SA", "A"}, {"", "", ""}} {
+						arrived := travel(t, segment{source, endpoint, flags[0]}, out)
+						require.Equal(t, endpoint, arrived.dst)
+						require.Equal(t, here.gatewayIP, netip.MustParseAddrPort(arrived.src).Addr())
+						require.Equal(t, segment{endpoint, source, flags[1]}, travel(t, segment{endpoint, arrived.src, flags[1]}, back))
+						require.Equal(t, segment{arrived.src, endpoint, flags[2]}, travel(t, segment{source, endpoint, flags[2]}, out))
+					}
+				})
+			}
 		}
 	}
 }

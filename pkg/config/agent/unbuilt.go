@@ -26,7 +26,6 @@ func unbuiltSwitches(c *AgentConfig) []unbuiltSwitch {
 		{"enableBridgingMode", c.EnableBridgingMode, "Pods would not be connected to the Node's network: leave it out if they may have addresses of the Pod network only"},
 		{"multicast.enable", c.Multicast.Enable, ""},
 		{"multicluster.enableStretchedNetworkPolicy", c.Multicluster.EnableStretchedNetworkPolicy, stretchedRemedy(c)},
-		{"multicluster.enablePodToPodConnectivity", c.Multicluster.EnablePodToPodConnectivity, ""},
 		{"secondaryNetwork.ovsBridges", len(c.SecondaryNetwork.OVSBridges) > 0, ""},
 	}
 }
@@ -49,6 +48,8 @@ func (c *AgentConfig) ConnectsClusters(gates featuregate.FeatureGate) bool {
 // multiclusterWithoutEffect says why no other cluster is connected, empty if that was not asked for, or happens.
 func multiclusterWithoutEffect(c *AgentConfig, gates featuregate.FeatureGate) string {
 	switch {
+	case !c.Multicluster.EnableGateway && c.Multicluster.EnablePodToPodConnectivity:
+		return "multicluster.enablePodToPodConnectivity needs multicluster.enableGateway"
 	case !c.Multicluster.EnableGateway || c.ConnectsClusters(gates):
 		return ""
 	case !gates.Enabled(features.Multicluster):

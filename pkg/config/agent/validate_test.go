@@ -164,8 +164,13 @@ func TestSettingsWithoutEffect(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"multicluster.enableGateway: other clusters are not connected, which needs trafficEncapMode encap, trafficEncryptionMode none and AntreaProxy",
-		"multicluster.enablePodToPodConnectivity: this version does not have the feature",
 	}, c.WithoutEffect(gates))
+
+	c, err = validate("featureGates: {Multicluster: true}\nmulticluster: {enablePodToPodConnectivity: true}")
+	require.NoError(t, err)
+	gates, err = features.New(c.FeatureGates)
+	require.NoError(t, err)
+	require.Equal(t, []string{"multicluster.enablePodToPodConnectivity needs multicluster.enableGateway"}, c.WithoutEffect(gates))
 
 	c, err = validate("hostNetworkMode: nftables\nantreaProxy: {defaultLoadBalancerMode: dsr}")
 	require.NoError(t, err, "without these features the Node works, without an agent it does not")

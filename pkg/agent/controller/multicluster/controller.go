@@ -61,10 +61,12 @@ type Config struct {
 	NodeName string
 	// Namespace contains Gateways and ClusterInfoImports.
 	Namespace string
-	Objects   dynamic.Interface
-	Nodes     *noderoute.Reader
-	Flows     Flows
-	Host      Host
+	// PodToPod connects Pods of other clusters as well as Services.
+	PodToPod bool
+	Objects  dynamic.Interface
+	Nodes    *noderoute.Reader
+	Flows    Flows
+	Host     Host
 	// End ends the connections of a conntrack zone for which ended returns true.
 	End      func(zone uint16, ended func(*conntrack.Connection) bool) error
 	Problems problem.Reporter
@@ -202,7 +204,7 @@ func (c *Controller) input() input {
 	defer c.mu.Unlock()
 	return input{
 		node: c.NodeName, gateways: crd.Stored[v1alpha1.Gateway](c.gateways), imports: crd.Stored[v1alpha1.ClusterInfoImport](c.imports),
-		nodes: maps.Clone(c.nodes), needed: slices.Clone(c.needed),
+		nodes: maps.Clone(c.nodes), needed: slices.Clone(c.needed), podToPod: c.PodToPod,
 	}
 }
 
@@ -245,7 +247,7 @@ func (c *Controller) report(d *decision) {
 	}
 	for o, err := range d.refused {
 		c.reported[o] = true
-		c.Problems.Report(ReasonClusterRefused, subject(o), fmt.Sprintf("it has no effect: %v", err))
+		c.Problems.Report(ReasonClusterRefused, subject(o), err.Error())
 	}
 	for o := range c.reported {
 		if d.refused[o] == nil {

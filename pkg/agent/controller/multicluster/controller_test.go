@@ -120,6 +120,11 @@ func newBench(t *testing.T, fail error, objects ...runtime.Object) *bench {
 // newBenchWith makes a bench whose Kubernetes API answers with an error as long as away returns one.
 func newBenchWith(t *testing.T, r *recorder, away func() error, objects ...runtime.Object) *bench {
 	t.Helper()
+	return newBenchOf(t, r, away, false, objects...)
+}
+
+func newBenchOf(t *testing.T, r *recorder, away func() error, podToPod bool, objects ...runtime.Object) *bench {
+	t.Helper()
 	r.t = t
 	if r.tracked == nil {
 		r.tracked = map[uint16][]*conntrack.Connection{}
@@ -141,7 +146,7 @@ func newBenchWith(t *testing.T, r *recorder, away func() error, objects ...runti
 		return err != nil, nil, err
 	})
 	var err error
-	b.Controller, err = New(Config{NodeName: "n1", Namespace: "kube-system", Objects: b.objects, Nodes: reader, Flows: b.recorder, Host: b.recorder, End: b.End, Problems: b.problems})
+	b.Controller, err = New(Config{NodeName: "n1", Namespace: "kube-system", PodToPod: podToPod, Objects: b.objects, Nodes: reader, Flows: b.recorder, Host: b.recorder, End: b.End, Problems: b.problems})
 	require.NoError(t, err)
 	b.patience = 10 * time.Millisecond
 	b.SetNeeded([]dependency.Address{{Addr: addr("172.18.0.1"), Kind: dependency.Host, What: "a next hop of the Node"}})
@@ -249,8 +254,42 @@ func TestController(t *testing.T) {
 	b.SetNeeded(nil)
 	b.becomes(false, clusterTo("west", "10.112.0.0/12", "172.19.0.9", "172.18.0.3"))
 	require.Eventually(t, func() bool { return b.first() == problem.Problem{} }, 20*time.Second, time.Millisecond)
+	pods := importOf("west", "10.112.0.0/12", "172.19.0.9", 1)
+	pods.Spec.PodCIDRs = []string{"172.18.0.0/24"}
+	b.update(encode(t, v1alpha1.ClusterInfoImportKind, pods))
+	b.becomes(false, clusterTo("west", "10.112.0.0/12", "172.19.0.9", "172.18.0.3"))
+	require.Equal(t, problem.Problem{}, b.first())
 	b.remove(v1alpha1.ClusterInfoImports, "west-clusterinfo")
 	b.becomes(false)
+}
+
+// TestControllerOfPods: the Pod networks of another cluster are led there as well, and follow its object. Wrong ones are reported.
+func TestControllerOfPods(t *testing.T) {
+	gateway := encode(t, v1alpha1.GatewayKind, gatewayOf("n1", "192.0.2.1", "172.18.0.2"))
+	imported := func(pods string) *unstructured.Unstructured {
+		return encode(t, v1alpha1.ClusterInfoImportKind, importOfWest(pods))
+	}
+	services := clusterTo("west", "10.112.0.0/12", "172.19.0.2", "172.19.0.2")
+	with := func(pods string) openflow.Cluster {
+		c := services
+		c.Networks = append(slices.Clone(c.Networks), netip.MustParsePrefix(pods))
+		return c
+	}
+	b := newBenchOf(t, &recorder{}, func() error { return nil }, true, gateway, imported("10.40.0.0/16"))
+	<-b.Synced()
+	b.becomes(true, with("10.40.0.0/16"))
+	b.update(imported("10.41.0.0/16"))
+	b.becomes(true, with("10.41.0.0/16"))
+	b.update(imported("172.18.0.0/24"))
+	b.becomes(true, services)
+	require.Equal(t, "its Pod networks have no effect: 172.18.0.0/24 overlaps 172.18.0.1, a next hop of the Node of this cluster", b.first().Message)
+	b.SetNeeded(nil)
+	require.Eventually(t, func() bool {
+		return b.first().Message == "its Pod networks have no effect: 172.18.0.0/24 overlaps 172.18.0.2, an address of a Node of this cluster"
+	}, 20*time.Second, time.Millisecond)
+	b.update(imported("10.41.0.0/16"))
+	b.becomes(true, with("10.41.0.0/16"))
+	require.Eventually(t, func() bool { return b.first() == problem.Problem{} }, 20*time.Second, time.Millisecond)
 }
 
 // TestStart: the start ends without any object, and after a while without CRDs or rights or if the switch refuses the flows. It does not end while the Kubernetes

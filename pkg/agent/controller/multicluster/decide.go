@@ -29,6 +29,8 @@ type input struct {
 	nodes map[string]noderoute.Accepted
 	// needed are addresses that this Node depends on.
 	needed []dependency.Address
+	// podToPod is set if Pods of other clusters are connected as well as Services.
+	podToPod bool
 }
 
 // object identifies an object of the Namespace.
@@ -43,7 +45,7 @@ type decision struct {
 	clusters []openflow.Cluster
 	// addresses are gateway Nodes of all clusters, to which others may send tunnel packets, in order.
 	addresses []netip.Addr
-	// refused are the objects that cannot be used, and why.
+	// refused are the objects that cannot be used, or whose Pod networks cannot, and why.
 	refused map[object]error
 }
 
@@ -81,7 +83,7 @@ func decide(in input) *decision {
 			err = in.refuses(c, own, d.clusters)
 		}
 		if err != nil {
-			d.refused[object{v1alpha1.ClusterInfoImportKind, i.Name}] = err
+			d.refused[object{v1alpha1.ClusterInfoImportKind, i.Name}] = withoutEffect(err)
 			continue
 		}
 		if c.Peer = own.internal; d.source.IsValid() {
@@ -92,10 +94,15 @@ func decide(in input) *decision {
 			d.addresses = append(d.addresses, c.Gateway)
 		}
 	}
+	if in.podToPod {
+		d.connectPods(in, imports, own)
+	}
 	slices.SortFunc(d.clusters, func(a, b openflow.Cluster) int { return cmp.Compare(a.Name, b.Name) })
 	d.addresses = union(d.addresses, nil)
 	return d
 }
+
+func withoutEffect(err error) error { return fmt.Errorf("it has no effect: %w", err) }
 
 func sortByAge(imports []*v1alpha1.ClusterInfoImport) {
 	slices.SortFunc(imports, func(a, b *v1alpha1.ClusterInfoImport) int {
@@ -118,7 +125,7 @@ func (in *input) gateway(refused map[object]error) (chosen *gateway) {
 			err = fmt.Errorf("%s is the gateway Node: a cluster has one", chosen.node)
 		}
 		if err != nil {
-			refused[object{v1alpha1.GatewayKind, g.Name}] = err
+			refused[object{v1alpha1.GatewayKind, g.Name}] = withoutEffect(err)
 		} else {
 			chosen = read
 		}

@@ -4,7 +4,7 @@
 // Package multicluster connects this Node to other clusters: it watches the Gateway of its cluster and the ClusterInfoImports of others, which the
 // controllers of folder multicluster write, and keeps the OpenFlow flows to them.
 //
-// decide.go computes from all objects, without I/O, which way leads to which cluster. controller.go brings that into force, connections.go ends connections
+// decide.go computes from all objects, without I/O, which way leads to which cluster, decide_pods.go to its Pods. controller.go brings that into force, connections.go ends connections
 // that conntrack would translate otherwise.
 //
 // Other clusters are not trusted with the addresses of this one: a cluster whose networks or gateway would take something over that this cluster

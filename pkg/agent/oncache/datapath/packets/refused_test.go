@@ -48,6 +48,7 @@ func TestEgressRefuses(t *testing.T) {
 		{name: "other destination port", packet: func(p *harness.Packet) { p.DstPort++ }, reason: "no_entry", ticket: true},
 		{name: "to the internet", packet: func(p *harness.Packet) { p.Dst = netip.MustParseAddr("203.0.113.10") }, reason: "not_remote"},
 		{name: "to a Service of another cluster", packet: func(p *harness.Packet) { p.Dst = otherClusterService }, reason: "not_remote"},
+		{name: "to a Pod of another cluster", packet: func(p *harness.Packet) { p.Dst = otherClusterPod }, reason: "not_remote"},
 		{name: "answer to the gateway of another cluster", packet: func(p *harness.Packet) { p.Dst = otherClusterGateway }, reason: "not_remote"},
 		{name: "spoofed source MAC", packet: func(p *harness.Packet) { p.SrcMAC = harness.PeerMAC }, reason: "spoof"},
 		{name: "not to the gateway's MAC", packet: func(p *harness.Packet) { p.DstMAC = harness.PeerMAC }, reason: "spoof"},
@@ -107,8 +108,12 @@ type ingressCase struct {
 	ticket bool
 }
 
-// The gateway of another cluster, and a Service there, are in no Pod network of this cluster.
-var otherClusterGateway, otherClusterService = netip.MustParseAddr("192.168.88.2"), netip.MustParseAddr("10.100.7.9")
+// The gateway of another cluster, and a Service and a Pod there, are in no Pod network of this cluster.
+var (
+	otherClusterGateway = netip.MustParseAddr("192.168.88.2")
+	otherClusterService = netip.MustParseAddr("10.100.7.9")
+	otherClusterPod     = netip.MustParseAddr("10.20.7.9")
+)
 
 // TestIngressRefuses lists tunnel packets of a learned flow that must take the slow path, untouched.
 func TestIngressRefuses(t *testing.T) {
@@ -126,6 +131,7 @@ func TestIngressRefuses(t *testing.T) {
 		{name: "between clusters", inner: func(p *harness.Packet) { p.DstMAC = config.MulticlusterMAC }, reason: "outer_header"},
 		{name: "from the gateway of another cluster", inner: func(p *harness.Packet) { p.Src = otherClusterGateway }, reason: "not_remote"},
 		{name: "from a Service of another cluster", inner: func(p *harness.Packet) { p.Src = otherClusterService }, reason: "not_remote"},
+		{name: "from a Pod of another cluster", inner: func(p *harness.Packet) { p.Src = otherClusterPod }, reason: "not_remote"},
 		{name: "injected by another host", outer: func(o *harness.Outer) { o.Src = other }, reason: "outer_source"},
 		{name: "to another address of the Node", outer: func(o *harness.Outer) { o.Dst = other }, reason: "not_tunnel"},
 		{name: "to another MAC", outer: func(o *harness.Outer) { o.DstMAC = harness.PeerMAC }, reason: "outer_header"},

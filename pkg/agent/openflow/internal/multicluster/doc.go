@@ -7,7 +7,7 @@
 // other Nodes, packets to a network of another cluster, and answers to one, go through the tunnel to the gateway Node. Their inner destination MAC
 // address, config.MulticlusterMAC, differs from the one between Nodes. The gateway Node sends them on: new connections to another cluster get its
 // address as their source, so that other clusters see gateway addresses only. Packets from another cluster are for a Service of this one,
-// which package service translates as usual.
+// which package service translates as usual, or for a Pod.
 //
 // ONCache never learns from these packets, for these reasons: one of their addresses belongs to no Pod network of the cluster; their MAC address is
 // not the one that its programs accept from the tunnel, and leads past the mark flows of packets to the tunnel; connections whose source is
