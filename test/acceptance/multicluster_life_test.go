@@ -28,19 +28,22 @@ import (
 // scaleDownTimeout is until a Service without Endpoints is not imported any more; upstream's limit is 2 s.
 var scaleDownTimeout = limit(5 * time.Second)
 
+// selects changes the Pods of a cluster's Service web.
+func (s *clusterSet) selects(t *testing.T, m *member, label string) {
+	t.Helper()
+	patch := fmt.Appendf(nil, `{"spec":{"selector":{"app":%q}}}`, label)
+	_, err := m.client.CoreV1().Services(s.namespace).Patch(t.Context(), webName, types.MergePatchType, patch, metav1.PatchOptions{})
+	require.NoError(t, err)
+}
+
 // testScaleDown: a Service without Endpoints in the one cluster is not imported from there any more; it comes back with them.
 func (s *clusterSet) testScaleDown(t *testing.T) {
-	selects := func(label string) {
-		patch := fmt.Appendf(nil, `{"spec":{"selector":{"app":%q}}}`, label)
-		_, err := s.a.client.CoreV1().Services(s.namespace).Patch(t.Context(), webName, types.MergePatchType, patch, metav1.PatchOptions{})
-		require.NoError(t, err)
-	}
-	selects("nothing")
+	s.selects(t, s.a, "nothing")
 	begun := time.Now()
 	address := s.imported(t, s.b, s.b)
 	require.Less(t, time.Since(begun), scaleDownTimeout)
 	s.b.expectAnswers(t, s.mcClients(t, s.b)[0], address, "west-0", "west-1")
-	selects(webName)
+	s.selects(t, s.a, webName)
 	s.imported(t, s.b, s.a, s.b)
 }
 
@@ -81,6 +84,7 @@ func (s *clusterSet) testLies(t *testing.T) {
 // testGatewayChange: another Node becomes the gateway when the first one is not a candidate any more, and new connections pass there.
 func (s *clusterSet) testGatewayChange(t *testing.T) {
 	m, first, second := s.b, s.b.nodes[0], s.b.nodes[1]
+	tr, within := s.begin(t, untilTimeout), s.streamWithin(t)
 	m.annotate(t, second, true)
 	m.annotate(t, first, false)
 	s.waitForGateway(t, m, second, exchangeTimeout)
@@ -92,7 +96,22 @@ func (s *clusterSet) testGatewayChange(t *testing.T) {
 			c.expectAnswers(t, client, address, "north-0", "north-1", "west-0", "west-1")
 		}
 	}
+	tr.end(t, gatewayGap)
+	within()
 	m.annotate(t, first, true)
+}
+
+// testDrain: a gateway Node that is drained stays the gateway, and nothing between the clusters is lost.
+func (s *clusterSet) testDrain(t *testing.T) {
+	m, other, drained := s.b, s.b.nodes[0], s.b.nodes[1]
+	m.moveController(t, other)
+	tr := s.begin(t, untilTimeout)
+	t.Cleanup(func() { m.command(t, "kubectl", "uncordon", drained) })
+	m.command(t, "kubectl", "drain", drained, "--ignore-daemonsets", "--force", "--pod-selector", "component="+mcController, "--timeout=120s")
+	m.command(t, "kubectl", "-n", systemNamespace, "rollout", "status", "deployment/"+mcController, "--timeout=120s")
+	eventually(t, joinTimeout, func() error { return s.readyClusters(t, 2) })
+	s.waitForGateway(t, m, drained, exchangeTimeout)
+	tr.endWhole(t)
 }
 
 // scale changes the number of a cluster's controllers of Multi-cluster.
@@ -140,10 +159,13 @@ func (m *member) moveController(t *testing.T, node string) {
 	m.command(t, "kubectl", "uncordon", node)
 }
 
-// testGatewayLost: the gateway Node loses its network for four minutes, with the controller that it runs. Another candidate takes its place.
+// testGatewayLost: the gateway Node loses its network for four minutes, with the controller that it runs. Another candidate takes its place. In
+// between nothing for the other cluster leaves by another way.
 func (s *clusterSet) testGatewayLost(t *testing.T) {
 	m, lost, other := s.b, s.b.nodes[1], s.b.nodes[0]
 	m.moveController(t, other)
+	noLeaks := s.watchLeaks(t, s.a)
+	tr, within := s.begin(t, untilTimeout), s.streamWithin(t)
 	m.command(t, "exec", lost, "--", "sh", "-c", fmt.Sprintf(lose, m.router(t)))
 	begun := time.Now()
 	s.waitForGateway(t, m, other, failoverTimeout)
@@ -156,6 +178,9 @@ func (s *clusterSet) testGatewayLost(t *testing.T) {
 		}
 		return nil
 	})
+	tr.end(t, failoverTimeout)
+	within()
+	noLeaks()
 	eventually(t, limit(6*time.Minute), func() error {
 		node, err := m.client.CoreV1().Nodes().Get(t.Context(), lost, metav1.GetOptions{})
 		if err == nil && !slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {

@@ -77,10 +77,14 @@ func TestMulticluster(t *testing.T) {
 		{"testMCServiceConnectivity", s.testConnectivity, false},
 		{"both clusters export a Service", s.testBothExport, false},
 		{"policies", s.testPolicies, false},
+		{"Pods", s.testPods, false},
 		{"testScaleDownMCServiceEndpoints", s.testScaleDown, false},
 		{"a member lies", s.testLies, false},
 		{"the gateway changes", s.testGatewayChange, false},
+		{"the gateway Node is drained", s.testDrain, false},
 		{"the leader is away", s.testLeaderAway, false},
+		{"the leader is cut off", s.testLeaderCut, false},
+		{"tokens", s.testTokens, false},
 		{"the gateway Node is lost", s.testGatewayLost, false},
 		{"leave", s.testLeave, false},
 	} {
@@ -274,17 +278,28 @@ func (s *clusterSet) testGateways(t *testing.T) {
 // waitForFlow waits until a Node sends what is for the other cluster's Services to an address.
 func (s *clusterSet) waitForFlow(t *testing.T, m *member, node, to string, timeout time.Duration) {
 	t.Helper()
+	services := s.services(t, m)
+	eventually(t, timeout, func() error { return m.leads(t, node, services, to) })
+}
+
+// services is the other cluster's Service network.
+func (s *clusterSet) services(t *testing.T, m *member) string {
+	t.Helper()
 	i, err := read[v1alpha1.ClusterInfoImport](t, m, v1alpha1.ClusterInfoImports, systemNamespace, v1alpha1.ClusterInfoName(s.other(m).id))
 	require.NoError(t, err)
-	eventually(t, timeout, func() error {
-		agent, err := m.agentPod(t.Context(), node)
-		if err != nil {
-			return err
-		}
-		flows := m.exec(t, agent, ovsContainer, "ovs-ofctl", "-O", "OpenFlow15", "--no-stats", "dump-flows", bridge, "table=L3Forwarding,ip,nw_dst="+i.Spec.ServiceCIDR)
-		if !strings.Contains(flows, "set_field:"+to+"->tun_dst") {
-			return fmt.Errorf("%s of %s has no flow for %s to %s: %s", node, m.name, i.Spec.ServiceCIDR, to, flows)
-		}
-		return nil
-	})
+	return i.Spec.ServiceCIDR
+}
+
+// leads returns an error unless a Node sends what is for a network of the other cluster to an address.
+func (m *member) leads(t *testing.T, node, network, to string) error {
+	t.Helper()
+	agent, err := m.agentPod(t.Context(), node)
+	if err != nil {
+		return err
+	}
+	flows := m.exec(t, agent, ovsContainer, "ovs-ofctl", "-O", "OpenFlow15", "--no-stats", "dump-flows", bridge, "table=L3Forwarding,ip,nw_dst="+network)
+	if !strings.Contains(flows, "set_field:"+to+"->tun_dst") {
+		return fmt.Errorf("%s of %s has no flow for %s to %s: %s", node, m.name, network, to, flows)
+	}
+	return nil
 }

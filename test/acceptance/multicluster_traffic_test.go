@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -52,11 +53,16 @@ func (s *clusterSet) serve(t *testing.T, m *member) {
 	s.export(t, m)
 }
 
-func (s *clusterSet) export(t *testing.T, m *member) {
+func (s *clusterSet) createExport(t *testing.T, m *member, name string) {
 	t.Helper()
-	object := crd.NewOf(mcs.SchemeGroupVersion.WithKind(mcs.ServiceExportKind), s.namespace, webName)
+	object := crd.NewOf(mcs.SchemeGroupVersion.WithKind(mcs.ServiceExportKind), s.namespace, name)
 	_, err := m.dynamic.Resource(mcs.ServiceExports).Namespace(s.namespace).Create(t.Context(), object, metav1.CreateOptions{})
 	require.NoError(t, err)
+}
+
+func (s *clusterSet) export(t *testing.T, m *member) {
+	t.Helper()
+	s.createExport(t, m, webName)
 	eventually(t, exchangeTimeout, func() error {
 		e, err := read[mcs.ServiceExport](t, m, mcs.ServiceExports, s.namespace, webName)
 		if err == nil && (len(e.Status.Conditions) != 1 || e.Status.Conditions[0].Status != metav1.ConditionTrue) {
@@ -84,6 +90,11 @@ func (s *clusterSet) mcClients(t *testing.T, m *member) (pods []*corev1.Pod) {
 // imported waits until a cluster has the Service web of the set with the ClusterIPs of these clusters, and returns its address.
 func (s *clusterSet) imported(t *testing.T, m *member, from ...*member) (address string) {
 	t.Helper()
+	return s.importedWithin(t, exchangeTimeout, m, from...)
+}
+
+func (s *clusterSet) importedWithin(t *testing.T, timeout time.Duration, m *member, from ...*member) (address string) {
+	t.Helper()
 	var want []string
 	for _, exporter := range from {
 		service, err := exporter.client.CoreV1().Services(s.namespace).Get(t.Context(), webName, metav1.GetOptions{})
@@ -91,7 +102,7 @@ func (s *clusterSet) imported(t *testing.T, m *member, from ...*member) (address
 		want = append(want, service.Spec.ClusterIP)
 	}
 	slices.Sort(want)
-	eventually(t, exchangeTimeout, func() error {
+	eventually(t, timeout, func() error {
 		service, err := m.client.CoreV1().Services(s.namespace).Get(t.Context(), v1alpha1.ImportedName(webName), metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -178,15 +189,22 @@ func (s *clusterSet) testConnectivity(t *testing.T) {
 	}
 }
 
-// single makes a Service of a cluster with one Pod of web, which iperf3 needs for its two connections. It is not exported: other clusters reach
-// it by its ClusterIP.
+// singleName is a Service with one Pod of web.
+const singleName = "single"
+
+// single makes that Service in a cluster, which iperf3 needs for its two connections. It is not exported: other clusters reach it by its ClusterIP.
 func (s *clusterSet) single(t *testing.T, m *member) string {
 	t.Helper()
-	const name = "single"
+	return s.serviceOf(t, m, singleName, iperfPort, iperfPort, m.id+"-0")
+}
+
+// serviceOf returns the address of a Service with one Pod of web, which it makes if need be.
+func (s *clusterSet) serviceOf(t *testing.T, m *member, name string, port, target int, server string) string {
+	t.Helper()
 	service, err := m.client.CoreV1().Services(s.namespace).Get(t.Context(), name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return m.service(t, s.namespace, name, iperfPort, iperfPort, func(spec *corev1.ServiceSpec) {
-			spec.Selector = map[string]string{"server": m.id + "-0"}
+		return m.service(t, s.namespace, name, port, target, func(spec *corev1.ServiceSpec) {
+			spec.Selector = map[string]string{"server": server}
 		}).Spec.ClusterIP
 	}
 	require.NoError(t, err)
@@ -211,12 +229,17 @@ func (s *clusterSet) notFast(t *testing.T, m *member, pod, neighbor *corev1.Pod,
 	require.True(t, egress > 0 && ingress > 0, "the stream within the cluster is not fast any more: %d packets to %s, %d from there", egress, neighbor.Name, ingress)
 	i, err := read[v1alpha1.ClusterInfoImport](t, m, v1alpha1.ClusterInfoImports, systemNamespace, v1alpha1.ClusterInfoName(s.other(m).id))
 	require.NoError(t, err)
-	services, gateway := netip.MustParsePrefix(i.Spec.ServiceCIDR), netip.MustParseAddr(i.Spec.GatewayInfos[0].GatewayIP)
+	gateway := netip.MustParseAddr(i.Spec.GatewayInfos[0].GatewayIP)
+	var remote []netip.Prefix
+	for _, text := range append([]string{i.Spec.ServiceCIDR}, i.Spec.PodCIDRs...) {
+		remote = append(remote, netip.MustParsePrefix(text))
+	}
 	for _, f := range m.flows(t, pod) {
 		for _, end := range []string{f.Source, f.Destination} {
 			address, err := netip.ParseAddrPort(end)
 			require.NoError(t, err)
-			require.Falsef(t, services.Contains(address.Addr()) || address.Addr() == gateway, "%+v crosses clusters", f)
+			crosses := slices.ContainsFunc(remote, func(n netip.Prefix) bool { return n.Contains(address.Addr()) })
+			require.Falsef(t, crosses || address.Addr() == gateway, "%+v crosses clusters", f)
 		}
 	}
 }
