@@ -5,6 +5,7 @@ package check
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,13 +13,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	multicluster "github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
 
-// handled are the resources of Antrea's CRDs that this version acts on, or that its own programs write.
-var handled = map[string]bool{
-	"clusternetworkpolicies": true, "networkpolicies": true, "tiers": true, "clustergroups": true, "groups": true, "traceflows": true,
-	"antreaagentinfos": true, "antreacontrollerinfos": true, "egresses": true,
+// handled are the resources of Antrea's CRDs, by group, that this version acts on (perhaps with a feature gate) or that its own programs write.
+var handled = map[string][]string{
+	v1beta1.SchemeGroupVersion.Group: {
+		"antreaagentinfos", "antreacontrollerinfos", "clustergroups", "clusternetworkpolicies", "egresses", "externalippools", "groups", "networkpolicies",
+		"tiers", "traceflows",
+	},
+	multicluster.SchemeGroupVersion.Group: {"clusterinfoimports", "clustersets", "gateways", "memberclusterannounces", "resourceexports", "resourceimports"},
 }
 
 // objects reports kinds of Antrea that this version does not act on and of which there are objects.
@@ -32,7 +37,7 @@ func objects(ctx context.Context, client dynamic.Interface, r *Report) {
 	before := r.warnings
 	for i := range crds.Items {
 		resource, found := antreaResource(&crds.Items[i])
-		if !found || resource.Group == v1beta1.SchemeGroupVersion.Group && handled[resource.Resource] {
+		if !found || slices.Contains(handled[resource.Group], resource.Resource) {
 			continue
 		}
 		list, err := client.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1})
