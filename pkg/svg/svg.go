@@ -33,10 +33,15 @@ const (
 )
 
 // Segments is the number of segment styles.
-const Segments = 10
+const Segments = 12
 
-// Segment is one of the styles for parts of a whole.
-func Segment(i int) Style { return Style(fmt.Sprintf("seg%d", i%Segments)) }
+// Segment is one of the styles for parts of a whole. A picture with more parts would have two of one color, so there is no style for them.
+func Segment(i int) Style {
+	if i < 0 || i >= Segments {
+		panic(fmt.Sprintf("segment %d: there are colors for %d, add one to the theme", i, Segments))
+	}
+	return Style(fmt.Sprintf("seg%d", i))
+}
 
 // theme has the colors; the palette is distinguishable with the usual kinds of color blindness (Okabe and Ito, 2008).
 const theme = `
@@ -57,6 +62,7 @@ text { font: 12px system-ui, "DejaVu Sans", sans-serif; fill: #1f2328 }
 .hollow { fill: none }
 .seg0 { fill: #8da0b3 } .seg1 { fill: #0072b2 } .seg2 { fill: #e69f00 } .seg3 { fill: #009e73 } .seg4 { fill: #d55e00 }
 .seg5 { fill: #cc79a7 } .seg6 { fill: #56b4e9 } .seg7 { fill: #b8a800 } .seg8 { fill: #7a5195 } .seg9 { fill: #c3ccd5 }
+.seg10 { fill: #8c564b } .seg11 { fill: #a6d854 }
 @media (prefers-color-scheme: dark) {
 text { fill: #e6edf3 } .small { fill: #9aa4af } .bg { fill: #0d1117 } .grid { stroke: #30363d } .axis { stroke: #7d8590 } .rule { stroke: #9aa4af }
 .bare { stroke: #a8b1bb; fill: #a8b1bb } .off { stroke: #f0883e; fill: #f0883e } .on { stroke: #58a6ff; fill: #58a6ff }

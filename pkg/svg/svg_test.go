@@ -5,6 +5,7 @@ package svg
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -49,4 +50,24 @@ func TestRatioOfThePaperOnly(t *testing.T) {
 func TestRatioTicks(t *testing.T) {
 	require.Equal(t, []float64{0.9, 0.95, 1, 1.05, 1.1}, ratioTicks(0.9, 1.1))
 	require.Equal(t, []float64{0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.4}, ratioTicks(0.5, 1.5))
+}
+
+// Each segment has a color of its own, and a picture has no more segments than colors.
+func TestSegmentColors(t *testing.T) {
+	colors := map[string]Style{}
+	for i := range Segments {
+		rules := regexp.MustCompile(`\.`+string(Segment(i))+` \{ fill: (#[0-9a-f]{6}) \}`).FindAllStringSubmatch(theme, -1)
+		require.Len(t, rules, 1, Segment(i))
+		require.Empty(t, colors[rules[0][1]], Segment(i))
+		colors[rules[0][1]] = Segment(i)
+	}
+	names := make([]string, Segments)
+	for i := range names {
+		names[i] = fmt.Sprint("part ", i)
+	}
+	picture := Stacks("title", "axis", names, []Stack{{Name: "row", Segments: make([]float64, Segments)}})
+	for i := range Segments {
+		require.Equal(t, 2, strings.Count(picture, fmt.Sprintf(`class="%s"`, Segment(i))), "in the legend and in the row")
+	}
+	require.Panics(t, func() { Stacks("title", "axis", append(names, "one more"), nil) })
 }

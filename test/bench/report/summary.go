@@ -75,7 +75,7 @@ func (d *document) heading(run *result.Run, title string) {
 	d.warning(run)
 }
 
-// speeds is the table of the bed native, and its plot beside the paper's ratios.
+// speeds is the table of the bed native. Its plots are among the details.
 func (d *document) speeds(run *result.Run) {
 	d.heading(run, "Speed")
 	d.printf("Two Nodes with one CPU each share a machine without Open vSwitch: the slow path is the kernel's router and VXLAN device. The table has medians of %d rounds "+
@@ -96,7 +96,6 @@ func (d *document) speeds(run *result.Run) {
 		}
 		d.printf("\n")
 	}
-	d.ratioPlots(run)
 }
 
 // middle is the median in a state.
