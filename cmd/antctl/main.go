@@ -20,7 +20,9 @@ var tokenFile = apis.LoopbackTokenFile
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := antctl.NewCommand(antctl.DetectEnvironment(os.Getenv("POD_NAME")), tokenFile).ExecuteContext(ctx); err != nil {
+	root := antctl.NewCommand(antctl.DetectEnvironment(os.Getenv("POD_NAME")), tokenFile)
+	antctl.AsPlugin(root, os.Args[0], os.Args[1:])
+	if err := root.ExecuteContext(ctx); err != nil {
 		os.Exit(1) // cobra has printed the error
 	}
 }
