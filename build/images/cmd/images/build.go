@@ -125,7 +125,11 @@ func (b *builder) packageLayers(ctx context.Context, tree *assemble.Tree, d defi
 	if err := tree.Install(ctx, base, nil); err != nil {
 		return nil, err
 	}
-	if err := tree.CheckRelease(release); err != nil {
+	of, err := readBase(b.folder)
+	if err != nil {
+		return nil, err
+	}
+	if err := tree.CheckRelease(of.debian); err != nil {
 		return nil, err
 	}
 	layer, err := tree.Layer()

@@ -5,9 +5,6 @@ package main
 
 import "github.com/antrea-oncache/antrea/test/env/kubecluster/images"
 
-// release is the release of Debian that images are based on.
-const release = "12"
-
 // definition says what is in an image.
 type definition struct {
 	// names are the image's names with tags. {PROGRAM} stands for the version of that program, {} for this project's.

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command images makes container images without an engine, a registry, or root, as archives that docker load and ctr images import read.
-// catalog.go lists what is in each image, build.go makes them, ours.go adds what only our own have, docs/start/images.md explains the rest.
+// catalog.go lists the content of each image, base.go knows the release of Debian, build.go makes the images, ours.go adds what only our own have,
+// docs/start/images.md explains the rest.
 //
 //	images [flags] project|tests|cluster|IMAGE...
 package main
