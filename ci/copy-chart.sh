@@ -16,5 +16,12 @@ version=$(cat VERSION)
 case $version in *-dev) place=main ;; *) place=v$version ;; esac
 address=https://github.com/antrea-oncache/antrea/blob/$place
 cp -r build/charts/antrea "$directory"
-sed -i "s#ghcr.io/antrea-oncache/\(antrea-[a-z]*-ubuntu\)#$registry/\1#" "$directory/values.yaml" "$directory/README.md"
-sed -i "s#](\.\./\.\./\.\./#]($address/#g; s#](\.\./\.\./#]($address/build/#g" "$directory/README.md"
+
+# edit is sed -i, which differs between systems.
+edit() {
+	sed "$1" "$2" >"$2.new" && mv "$2.new" "$2"
+}
+for file in "$directory/values.yaml" "$directory/README.md"; do
+	edit "s#ghcr.io/antrea-oncache/\(antrea-[a-z]*-ubuntu\)#$registry/\1#" "$file"
+done
+edit "s#](\.\./\.\./\.\./#]($address/#g; s#](\.\./\.\./#]($address/build/#g" "$directory/README.md"

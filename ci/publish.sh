@@ -4,7 +4,7 @@
 
 # Builds the images and the chart of this commit and publishes them:
 #
-#   publish.sh REGISTRY [REF]
+#   publish.sh REGISTRY [REF] [--build docker|archives]
 #
 # REGISTRY is a host with a path, such as ghcr.io/antrea-oncache. It gets antrea-agent-ubuntu, antrea-controller-ubuntu and antrea-mc-controller, each
 # as one index for IMAGE_ARCHS (default: amd64 arm64), and the chart, which has the first two, as charts/antrea. The tags come from the file VERSION:
@@ -15,6 +15,12 @@
 # REF is the ref for which a CI system runs. A release is published for its tag: for a branch nothing is done then, and
 # another tag is refused. With REGISTRY_USER and REGISTRY_PASSWORD in the environment it logs in for this run only;
 # without, the login of `docker login` is used. A registry on a loopback address (for tests) is asked with HTTP.
+#
+# Without --build docker, `make images` makes the images, on Debian 12. With it, docker builds the Dockerfiles on any system, and pushes each image when
+# it is complete; docker with buildx, git and helm must be in PATH. Such a build does not give the same digest again, so a release's image that is in
+# the registry stays. For several architectures, buildx needs a builder that can make them.
+#
+# bin/digests gets the digests in the registry, as sha256sum writes them, for ci/sign.sh.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -23,6 +29,7 @@ images=(antrea-agent-ubuntu antrea-controller-ubuntu)
 others=(antrea-mc-controller)
 chart=build/charts/antrea
 helm=$PWD/bin/helm
+digests=bin/digests
 
 say() { printf 'publish: %s\n' "$*"; }
 die() {
@@ -38,6 +45,7 @@ check() {
 	for key in version appVersion; do
 		grep -qx "$key: $version" "$chart/Chart.yaml" || die "$chart/Chart.yaml has another $key than VERSION, which is $version"
 	done
+	case $build in docker) check_docker ;; archives) ;; *) die "--build is \"$build\", must be docker or archives" ;; esac
 	if [ -n "${REGISTRY_USER:-}" ] && [ -z "${REGISTRY_PASSWORD:-}" ]; then
 		die "REGISTRY_USER is set, but REGISTRY_PASSWORD is not"
 	fi
@@ -47,10 +55,20 @@ check() {
 	fi
 }
 
+check_docker() {
+	local tool
+	for tool in docker git helm; do
+		command -v "$tool" >/dev/null || die "$tool is not in PATH"
+	done
+	docker buildx version >/dev/null || die "docker has no buildx, see above"
+	[ -z "${REGISTRY_USER:-}" ] || die "REGISTRY_USER is set: with --build docker, use docker login ${registry%%/*} instead"
+	helm=$(command -v helm)
+}
+
 # login makes credentials that both tools read, in the directory that is removed at the end.
 login() {
 	[ -n "${REGISTRY_USER:-}" ] || return 0
-	"$helm" registry login "${registry%%/*}" --username "$REGISTRY_USER" --password-stdin --registry-config "$work/config.json" "${http[@]}" \
+	"$helm" registry login "${registry%%/*}" --username "$REGISTRY_USER" --password-stdin --registry-config "$work/config.json" ${http[@]+"${http[@]}"} \
 		<<<"$REGISTRY_PASSWORD"
 	export DOCKER_CONFIG=$work
 	http+=(--registry-config "$work/config.json")
@@ -65,37 +83,80 @@ package_chart() {
 	[ "$used" = "$(printf "$registry/%s:$tag\n" "${images[@]}")" ] || die "the chart would install these images: ${used//$'\n'/, }"
 }
 
+# build_images builds by Dockerfile, and pushes.
+build_images() {
+	local image name
+	for image in "${images[@]}" "${others[@]}"; do
+		name=$registry/$image:$tag
+		if [ -z "$development" ] && docker buildx imagetools inspect "$name" >/dev/null 2>&1; then
+			say "$name is in the registry already"
+		else
+			say "building and pushing $name"
+			image=${image#antrea-}
+			docker buildx build --platform "linux/${archs// /,linux/}" -t "$name" -f "build/images/${image%-ubuntu}/Dockerfile" \
+				--build-arg "VERSION=v$version" --build-arg "REVISION=$(git rev-parse HEAD)" --push .
+		fi
+		note "$(docker buildx imagetools inspect "$name" --format '{{.Manifest.Digest}}')" "${name%:*}"
+	done
+}
+
 push_images() {
-	local options=()
-	[ -z "$development" ] || options=(--replace)
+	local options=(--digests "$digests")
+	[ -z "$development" ] || options+=(--replace)
 	"${GO:-go}" run ./build/images/cmd/publish --registry "$registry" --tag "$tag" --version "v$version" --arch "${archs// /,}" \
 		"${options[@]}" "${images[@]}" "${others[@]}"
 }
 
 push_chart() {
-	if [ -z "$development" ] && "$helm" show chart "oci://$registry/charts/antrea" --version "$version" "${http[@]}" >/dev/null 2>&1; then
+	local name=$registry/charts/antrea out
+	if [ -z "$development" ] && "$helm" show chart "oci://$name" --version "$version" ${http[@]+"${http[@]}"} >/dev/null 2>&1; then
 		say "the chart $version is in the registry already"
-		return
+	else
+		"$helm" push "$package" "oci://$registry/charts" ${http[@]+"${http[@]}"}
 	fi
-	"$helm" push "$package" "oci://$registry/charts" "${http[@]}"
+	out=$("$helm" pull "oci://$name" --version "$version" --destination "$work/pulled" ${http[@]+"${http[@]}"} 2>&1) || die "the chart cannot be pulled: $out"
+	note "$(sed -n 's/^Digest: //p' <<<"$out")" "$name"
 }
 
-if [ $# -lt 1 ] || [ $# -gt 2 ]; then
+# note writes a digest, as sha256:HEX, of a name without tag.
+note() {
+	[[ $1 =~ ^sha256:[0-9a-f]{64}$ ]] || die "the digest of $2 is \"$1\", must be like sha256:..."
+	printf '%s  %s\n' "${1#sha256:}" "$2" >>"$digests"
+}
+
+usage() {
 	sed -n '7s/^#   //p' "${BASH_SOURCE[0]}" >&2
 	exit 2
-fi
-registry=$1
+}
+
+registry='' ref='' build=archives
+while [ $# -gt 0 ]; do
+	case $1 in
+	--build)
+		[ $# -ge 2 ] || usage
+		build=$2
+		shift
+		;;
+	-*) usage ;;
+	*)
+		[ -z "$ref" ] || usage
+		if [ -z "$registry" ]; then registry=$1; else ref=$1; fi
+		;;
+	esac
+	shift
+done
+[ -n "$registry" ] || usage
 version=$(cat VERSION)
 archs=${IMAGE_ARCHS:-amd64 arm64}
 development='' tag=v$version http=()
 case $version in *-dev) development=1 tag=latest ;; esac
 case $registry in localhost[:/]* | 127.*) http=(--plain-http) ;; esac
-case ${2:-v$version} in
+case ${ref:-v$version} in
 "v$version") ;;
-v[0-9]*) die "the tag is $2, but VERSION is $version" ;;
+v[0-9]*) die "the tag is $ref, but VERSION is $version" ;;
 *)
 	[ -n "$development" ] || {
-		say "the release $version is published for its tag, not for $2"
+		say "the release $version is published for its tag, not for $ref"
 		exit 0
 	}
 	;;
@@ -104,10 +165,12 @@ check
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 package=$work/antrea-$version.tgz
-"${MAKE:-make}" bin/helm images IMAGE_ARCHS="$archs"
+mkdir -p bin "$work/pulled"
+rm -f "$digests"
+[ "$build" = docker ] || "${MAKE:-make}" bin/helm images IMAGE_ARCHS="$archs"
 package_chart
 login
 say "pushing version $version to $registry"
-push_images
+if [ "$build" = docker ]; then build_images; else push_images; fi
 push_chart
 say "published: helm install antrea oci://$registry/charts/antrea --version $version --namespace kube-system"

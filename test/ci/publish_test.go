@@ -152,6 +152,21 @@ func (p *publisher) requirePublished(registry, tag, version string) {
 		require.Contains(p.t, manifest, `image: "`+registry+"/"+image+":"+tag+`"`)
 	}
 	require.NotContains(p.t, manifest, `image: "antrea/`, "upstream's image")
+	p.requireDigests(registry, tag, version)
+}
+
+// requireDigests: bin/digests has what the tags of this registry point to.
+func (p *publisher) requireDigests(registry, tag, version string) {
+	p.t.Helper()
+	var want []string
+	for _, published := range []string{"antrea-agent-ubuntu:" + tag, "antrea-controller-ubuntu:" + tag, "antrea-mc-controller:" + tag, "charts/antrea:" + version} {
+		ref, err := name.NewTag(registry + "/" + published)
+		require.NoError(p.t, err)
+		there, err := remote.Head(ref, remote.WithAuth(&authn.Basic{Username: "robot", Password: "secret"}))
+		require.NoError(p.t, err)
+		want = append(want, there.Digest.Hex+"  "+ref.Context().Name()+"\n")
+	}
+	require.Equal(p.t, strings.Join(want, ""), p.read("bin/digests"))
 }
 
 var credentials = []string{"REGISTRY_USER=robot", "REGISTRY_PASSWORD=secret"}
@@ -212,6 +227,11 @@ func TestPublishRefused(t *testing.T) {
 		built   bool
 	}{
 		"no registry":   {version: "7.8.9-dev", want: "publish.sh REGISTRY"},
+		"two refs":      {version: "7.8.9-dev", args: []string{"ghcr.io/owner", "main", "main"}, want: "publish.sh REGISTRY"},
+		"unknown flag":  {version: "7.8.9-dev", args: []string{"ghcr.io/owner", "--replace"}, want: "publish.sh REGISTRY"},
+		"no builder":    {version: "7.8.9-dev", args: []string{"ghcr.io/owner", "--build"}, want: "publish.sh REGISTRY"},
+		"other builder": {version: "7.8.9-dev", args: []string{"ghcr.io/owner", "--build", "podman"}, want: `--build is "podman", must be docker or archives`},
+		"no docker":     {version: "7.8.9-dev", args: []string{"ghcr.io/owner", "--build", "docker"}, want: "docker is not in PATH"},
 		"no path":       {version: "7.8.9-dev", args: []string{"ghcr.io"}, want: `the registry is "ghcr.io", must be a host with a path in lower case`},
 		"upper case":    {version: "7.8.9-dev", args: []string{"ghcr.io/Owner"}, want: "in lower case"},
 		"bad version":   {version: "7.8", args: []string{"ghcr.io/owner"}, want: `VERSION is "7.8", must be like 1.2.3`},

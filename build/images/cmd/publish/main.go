@@ -45,6 +45,7 @@ func command() *cobra.Command {
 	cmd.Flags().StringVar(&o.version, "version", "", "version that the archives must have (label org.opencontainers.image.version)")
 	cmd.Flags().StringVar(&o.archives, "archives", "bin/images", "folder with the archives IMAGE_ARCH.tar")
 	cmd.Flags().StringSliceVar(&o.archs, "arch", []string{"amd64", "arm64"}, "architectures")
+	cmd.Flags().StringVar(&o.digests, "digests", "", "file to which the digests are appended, as sha256sum writes them")
 	cmd.Flags().BoolVar(&o.replace, "replace", false, "let the tag point to other images than before")
 	for _, name := range []string{"registry", "tag", "version"} {
 		if err := cmd.MarkFlagRequired(name); err != nil {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -28,9 +29,9 @@ const versionLabel = "org.opencontainers.image.version"
 
 // options are the flags.
 type options struct {
-	registry, tag, version, archives string
-	archs                            []string
-	replace                          bool
+	registry, tag, version, archives, digests string
+	archs                                     []string
+	replace                                   bool
 }
 
 // release is one image for all architectures, and where it goes.
@@ -71,6 +72,26 @@ func publish(ctx context.Context, out io.Writer, o options, images []string) err
 			return fmt.Errorf("tagging %s: %w", r.tag, err)
 		}
 		fmt.Fprintf(out, "%s@%s (%s)\n", r.tag, r.digest, strings.Join(o.archs, ", "))
+	}
+	return note(o.digests, releases)
+}
+
+// note appends the digests to a file, if it has a name.
+func note(file string, releases []release) error {
+	if file == "" {
+		return nil
+	}
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("writing digests: %w", err)
+	}
+	for _, r := range releases {
+		if _, err = fmt.Fprintf(f, "%s  %s\n", r.digest.Hex, r.tag.Context()); err != nil {
+			break
+		}
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("writing digests to %s: %w", file, err)
 	}
 	return nil
 }
