@@ -25,6 +25,7 @@ import (
 const (
 	alertsFile    = chartDir + "/monitoring/alerts.yaml"
 	dashboardFile = chartDir + "/monitoring/dashboard.json"
+	scrapeFile    = chartDir + "/monitoring/scrape.yaml"
 	alertsTest    = "testdata/alerts.test.yaml"
 )
 
