@@ -31,9 +31,15 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/antctl/check"
 	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
 	controllerconfig "github.com/antrea-oncache/antrea/pkg/config/controller"
+	"github.com/antrea-oncache/antrea/pkg/version"
 )
 
 const root = ".."
+
+// TestName: who finds the repository reads its name first, as antctl version prints it.
+func TestName(t *testing.T) {
+	require.Regexp(t, "^# "+version.Product+": [^\n]+\n\n"+version.Product+" is a Kubernetes network plugin ", read(t, "README.md"))
+}
 
 // documents returns the text of all Markdown files by path relative to the root.
 func documents(t *testing.T) map[string]string {
