@@ -28,8 +28,8 @@ import (
 // fenceTimeout is the time within which a fence must arrive.
 const fenceTimeout = 30 * time.Second
 
-// lateTimeout is the time within which an agent must answer, also beside other programs.
-const lateTimeout = 20 * time.Second
+// lateTimeout is the time within which an agent must answer. Tests with wrong expectations wait for it in each round.
+const lateTimeout = 5 * time.Second
 
 // Pair is two Nodes, with a record of where frames have arrived.
 type Pair struct {
