@@ -44,8 +44,9 @@ generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.g
 # namespaces, files and clusters of their own. Test-faults, which compares losses with bounds in seconds, comes last, when they have ended.
 stages_alone := vet verify-generated build chart-test bench-smoke
 stages_ordinary := test-unit test-bpf test-kernels test-e2e test-faults
-stages_second := test-policy test-services test-objects test-conntrack test-acceptance
-stages_low := prepare-e2e prepare-acceptance cost
+# On a new machine, prepare-acceptance compiles Kubernetes: it must come before test-acceptance, which would do it at the expense of its own budget.
+stages_second := test-policy test-services test-objects test-conntrack prepare-acceptance test-acceptance
+stages_low := prepare-e2e cost
 # Two chains: at the end, when nothing else runs, each has a processor.
 stages_idle := staticcheck model
 stages_fuzz := fuzz-parsers fuzz
@@ -101,9 +102,9 @@ NODES ?= 2
 GATES ?= ONCache=true
 HELM_ARGS ?=
 # Options of the acceptance tests' program: ACCEPTANCE_ARGS="-test.run=TestONCache". SMOKE=1 runs the cases of test-acceptance only.
-# MODE=noEncap, hybrid or wireGuard is the mode of traffic between Nodes of make acceptance and make lifecycle.
+# TRAFFIC_MODE=noEncap, hybrid or wireGuard is the mode of traffic between Nodes of make acceptance and make lifecycle.
 SMOKE ?=
-export MODE ?=
+export TRAFFIC_MODE ?=
 ACCEPTANCE_ARGS ?=
 # Options of govulncheck.
 VULNCHECK_ARGS ?=

@@ -4,7 +4,7 @@
 
 # Runs the acceptance tests on the cluster of make cluster-up, with the gate ONCache off and then on: acceptance.sh [FLAG_OF_TEST_BINARY...].
 # ACCEPTANCE_GATES="on" runs them with one gate only. Each gate is switched as a user does: helm upgrade, which replaces agents and controller.
-# MODE=noEncap, hybrid or wireGuard changes the mode of traffic between Nodes with it, MODE=encap back.
+# TRAFFIC_MODE=noEncap, hybrid or wireGuard changes the mode of traffic between Nodes with it, TRAFFIC_MODE=encap back.
 #
 # The outputs are in .testbed/acceptance-GATE.log, the results in .testbed/acceptance-GATE.xml (JUnit), and what agents and Open vSwitch know after a failed case is in .testbed/acceptance-GATE.
 set -euo pipefail
@@ -17,13 +17,13 @@ timeout=180s
 
 kubeconfig=$(bin/lab kubeconfig)
 export KUBECONFIG=$kubeconfig
-case ${MODE:-} in
+case ${TRAFFIC_MODE:-} in
 "") mode=() ;;
 encap) mode=(--set "trafficEncapMode=encap,trafficEncryptionMode=none,oncache.direct=false") ;;
-noEncap | hybrid) mode=(--set "trafficEncapMode=$MODE,trafficEncryptionMode=none,oncache.direct=true") ;;
+noEncap | hybrid) mode=(--set "trafficEncapMode=$TRAFFIC_MODE,trafficEncryptionMode=none,oncache.direct=true") ;;
 wireGuard) mode=(--set "trafficEncapMode=encap,trafficEncryptionMode=wireGuard,oncache.direct=false") ;;
 *)
-	echo "acceptance: MODE is \"$MODE\"; it may be encap, noEncap, hybrid or wireGuard" >&2
+	echo "acceptance: TRAFFIC_MODE is \"$TRAFFIC_MODE\"; it may be encap, noEncap, hybrid or wireGuard" >&2
 	exit 2
 	;;
 esac
@@ -34,7 +34,7 @@ mkdir -p $logs
 switch() {
 	local value=true
 	[ "$1" = on ] || value=false
-	echo "==> gate $1${MODE:+, mode $MODE}: helm upgrade"
+	echo "==> gate $1${TRAFFIC_MODE:+, mode $TRAFFIC_MODE}: helm upgrade"
 	bin/helm upgrade antrea $chart --namespace kube-system --reuse-values --force-conflicts --set featureGates.ONCache=$value "${mode[@]}" >$logs/helm.log || {
 		cat $logs/helm.log
 		return 1

@@ -4,7 +4,7 @@
 
 # Takes an installation through its life on a cluster of its own, of two Nodes, that it starts and ends: lifecycle.sh VERSION [FLAG_OF_TEST_BINARY...].
 # Installation, upgrade Node by Node to images of another version, rollback, gate off and on, mode of traffic changed and back, Node drained,
-# rebooted and added, uninstallation; test/acceptance/lifecycle_test.go contains the cases with their bounds. MODE=noEncap, hybrid or wireGuard
+# rebooted and added, uninstallation; test/acceptance/lifecycle_test.go contains the cases with their bounds. TRAFFIC_MODE=noEncap, hybrid or wireGuard
 # installs in that mode of traffic.
 #
 # bin/images-next has the images of VERSION, the other version. make lifecycle makes them from the same sources. The upgrade also changes
@@ -33,7 +33,7 @@ mkdir -p .testbed
 KUBECONFIG=$(bin/lab kubeconfig)
 export KUBECONFIG
 ACCEPTANCE_KUBECONFIG=$KUBECONFIG ACCEPTANCE_LOGS=$PWD/.testbed/lifecycle KUBECTL=$(bin/lab program kubectl) HELM=$PWD/bin/helm \
-	LIFECYCLE_TOOL=$PWD/bin/lab LIFECYCLE_CHART=$PWD/build/charts/antrea LIFECYCLE_NEXT=$next LIFECYCLE_MODE=${MODE:-} \
+	LIFECYCLE_TOOL=$PWD/bin/lab LIFECYCLE_CHART=$PWD/build/charts/antrea LIFECYCLE_NEXT=$next LIFECYCLE_MODE=${TRAFFIC_MODE:-} \
 	bin/acceptance.test -test.v -test.timeout=2h -test.run '^TestLifecycle$' "$@" 2>&1 | tee $log || {
 	hack/show-failures.sh $log
 	exit 1

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -79,11 +80,25 @@ func fillMemory(ctx context.Context, _ *world, e event) error {
 	if available <= spared {
 		return fmt.Errorf("%d bytes of memory are available, must be more than %d", available, spared)
 	}
-	taken, err := unix.Mmap(-1, 0, available-spared, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE)
+	taken, err := unix.Mmap(-1, 0, available-spared, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return fmt.Errorf("taking %d bytes of memory: %w", available-spared, err)
 	}
-	return errors.Join(last(ctx, e.length), unix.Munmap(taken))
+	return errors.Join(populate(taken), last(ctx, e.length), unix.Munmap(taken))
+}
+
+// populated is the number of bytes that are taken at once.
+const populated = 16 << 20
+
+// populate makes memory exist. A call keeps the only CPU of user-mode Linux until it returns, for minutes where the host has to find several
+// gigabytes: in steps, others run in between.
+func populate(memory []byte) error {
+	for part := range slices.Chunk(memory, populated) {
+		if err := unix.Madvise(part, unix.MADV_POPULATE_WRITE); err != nil {
+			return fmt.Errorf("taking %d bytes of memory: %w", len(part), err)
+		}
+	}
+	return nil
 }
 
 // availableMemory returns the bytes of the line MemAvailable of /proc/meminfo.
