@@ -67,6 +67,7 @@ func TestGeneveGateOff(t *testing.T) {
 			area{"ConnectionEnd", testConnectionEnd},
 			area{"EgressFirst", testEgressFirst}, // on a busy machine antrea-controller may name a Pod after its first packet
 			area{"EgressStream", testEgressStream},
+			area{"EgressBandwidth", testEgressBandwidth},
 		)
 		s.over(t, otherPaths, connections...)
 		s.over(t, []*path{throughService}, area{"Forgery", testForgery})
@@ -105,7 +106,7 @@ func TestGeneveGateOn(t *testing.T) {
 	s.over(t, []*path{throughService, sameNode}, area{"ConnectionEnd", testConnectionEnd}, area{"ConntrackState", testConntrackState})
 	s.over(t, []*path{sameNode, sameNodeThroughService}, area{"PolicyOfEither", testPolicyOfEither})
 	if all {
-		s.run(t, area{"EgressFirst", testEgressFirst}, area{"EgressOwner", testEgressOwner})
+		s.run(t, area{"EgressFirst", testEgressFirst}, area{"EgressOwner", testEgressOwner}, area{"EgressBandwidth", testEgressBandwidth})
 		s.over(t, []*path{sameNodeThroughService}, connections...)
 		s.over(t, []*path{sameNodeThroughService}, area{"FastPath", testFastPath})
 		s.over(t, otherPaths, area{"ConntrackLiveness", testConntrackLiveness})
