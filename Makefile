@@ -126,7 +126,7 @@ deps: ## Install what building and testing needs (Debian 12, root)
 
 # Estimates that make test, make demo and make demo-up print before they install anything: the minutes they take at
 # first, and later.
-minutes-test := 61 45
+minutes-test := 75 58
 minutes-demo := 15 8
 minutes-demo-up := 8 3
 minutes-cluster-up := 25 4
