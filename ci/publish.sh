@@ -18,9 +18,10 @@
 #
 # Without --build docker, `make images` makes the images, on Debian 12. With it, docker builds the Dockerfiles on any system, and pushes each image when
 # it is complete; docker with buildx, git and helm must be in PATH. Such a build does not give the same digest again, so a release's image that is in
-# the registry stays. For several architectures, buildx needs a builder that can make them.
+# the registry stays if this checkout has pushed it (bin/pushed-COMMIT). For several architectures, buildx needs a builder that can make them.
 #
-# bin/digests gets the digests in the registry, as sha256sum writes them, for ci/sign.sh.
+# bin/digests gets the digests that were pushed, as sha256sum writes them, for ci/sign.sh. Whoever can write to the registry could push other content
+# under a release's tag beforehand: it is refused, since it would be signed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -78,25 +79,35 @@ login() {
 package_chart() {
 	local used
 	ci/copy-chart.sh "$registry" "$work/antrea"
-	"$helm" package "$work/antrea" --destination "$work" >/dev/null
+	if [ -n "$development" ]; then
+		"$helm" package "$work/antrea" --destination "$work" >/dev/null
+	else
+		# A commit gives the same package again and, by the file's time, the same digest in the registry; older versions of Helm do not.
+		SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) "$helm" package "$work/antrea" --destination "$work" >/dev/null
+		TZ=UTC touch -t "$(TZ=UTC git log -1 --format=%cd --date=format-local:%Y%m%d%H%M.%S)" "$package"
+	fi
 	used=$("$helm" template antrea "$package" --namespace kube-system | sed -n 's/^ *image: "\(.*\)"$/\1/p' | sort -u)
 	[ "$used" = "$(printf "$registry/%s:$tag\n" "${images[@]}")" ] || die "the chart would install these images: ${used//$'\n'/, }"
 }
 
 # build_images builds by Dockerfile, and pushes.
 build_images() {
-	local image name
+	local image name digest
 	for image in "${images[@]}" "${others[@]}"; do
 		name=$registry/$image:$tag
-		if [ -z "$development" ] && docker buildx imagetools inspect "$name" >/dev/null 2>&1; then
+		if [ -z "$development" ] && digest=$(docker buildx imagetools inspect "$name" --format '{{.Manifest.Digest}}' 2>/dev/null); then
+			is_ours "$digest" "$name" || die "$name exists with digest $digest, and this checkout has not pushed it: a release is never replaced, raise the version"
 			say "$name is in the registry already"
-		else
-			say "building and pushing $name"
-			image=${image#antrea-}
-			docker buildx build --platform "linux/${archs// /,linux/}" -t "$name" -f "build/images/${image%-ubuntu}/Dockerfile" \
-				--build-arg "VERSION=v$version" --build-arg "REVISION=$(git rev-parse HEAD)" --push .
+			note "$digest" "$name"
+			continue
 		fi
-		note "$(docker buildx imagetools inspect "$name" --format '{{.Manifest.Digest}}')" "${name%:*}"
+		say "building and pushing $name"
+		image=${image#antrea-}
+		docker buildx build --platform "linux/${archs// /,linux/}" -t "$name" -f "build/images/${image%-ubuntu}/Dockerfile" \
+			--build-arg "VERSION=v$version" --build-arg "REVISION=$(git rev-parse HEAD)" --metadata-file "$work/metadata.json" --push .
+		# Not the digest of the tag, to which others may have pushed by now.
+		digest=$(sed -n 's/.*"containerimage\.digest": *"\([^"]*\)".*/\1/p' "$work/metadata.json")
+		note "$digest" "$name"
 	done
 }
 
@@ -107,21 +118,44 @@ push_images() {
 		"${options[@]}" "${images[@]}" "${others[@]}"
 }
 
-push_chart() {
-	local name=$registry/charts/antrea out
-	if [ -z "$development" ] && "$helm" show chart "oci://$name" --version "$version" ${http[@]+"${http[@]}"} >/dev/null 2>&1; then
-		say "the chart $version is in the registry already"
-	else
-		"$helm" push "$package" "oci://$registry/charts" ${http[@]+"${http[@]}"}
+# check_chart refuses a release whose chart in the registry is another one. It sets chart_digest if an earlier run has pushed the chart.
+check_chart() {
+	local out
+	[ -z "$development" ] || return 0
+	out=$("$helm" pull "oci://${chart_name%:*}" --version "$version" --destination "$work/pulled" ${http[@]+"${http[@]}"} 2>&1) || return 0
+	chart_digest=$(digest_of "$out")
+	if ! is_ours "$chart_digest" "$chart_name"; then
+		# The same package is pushed again: the manifest in the registry can contain more than it.
+		chart_digest=''
+		cmp -s "$package" "$work/pulled/${package##*/}" || die "$chart_name exists with other content: a release is never replaced, raise the version"
 	fi
-	out=$("$helm" pull "oci://$name" --version "$version" --destination "$work/pulled" ${http[@]+"${http[@]}"} 2>&1) || die "the chart cannot be pulled: $out"
-	note "$(sed -n 's/^Digest: //p' <<<"$out")" "$name"
+	say "$chart_name is in the registry already"
 }
 
-# note writes a digest, as sha256:HEX, of a name without tag.
+push_chart() {
+	local out
+	if [ -z "$chart_digest" ]; then
+		out=$(TZ=UTC "$helm" push "$package" "oci://$registry/charts" ${http[@]+"${http[@]}"} 2>&1) || die "the chart cannot be pushed: $out"
+		chart_digest=$(digest_of "$out")
+	fi
+	note "$chart_digest" "$chart_name"
+}
+
+# digest_of prints the digest that Helm has printed.
+digest_of() {
+	sed -n 's/^Digest: //p' <<<"$1"
+}
+
+# note DIGEST NAME writes a digest, as sha256:HEX, of a name with its tag for ci/sign.sh and, of a release, for a further run in this checkout.
 note() {
 	[[ $1 =~ ^sha256:[0-9a-f]{64}$ ]] || die "the digest of $2 is \"$1\", must be like sha256:..."
-	printf '%s  %s\n' "${1#sha256:}" "$2" >>"$digests"
+	printf '%s  %s\n' "${1#sha256:}" "${2%:*}" >>"$digests"
+	[ -n "$development" ] || is_ours "$@" || printf '%s  %s\n' "$@" >>"$pushed"
+}
+
+# is_ours DIGEST NAME reports whether a run in this checkout has pushed it.
+is_ours() {
+	grep -qxsF "$1  $2" "$pushed"
 }
 
 usage() {
@@ -148,7 +182,7 @@ done
 [ -n "$registry" ] || usage
 version=$(cat VERSION)
 archs=${IMAGE_ARCHS:-amd64 arm64}
-development='' tag=v$version http=()
+development='' tag=v$version http=() pushed='' chart_name=$registry/charts/antrea:$version chart_digest=''
 case $version in *-dev) development=1 tag=latest ;; esac
 case $registry in localhost[:/]* | 127.*) http=(--plain-http) ;; esac
 case ${ref:-v$version} in
@@ -166,10 +200,12 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 package=$work/antrea-$version.tgz
 mkdir -p bin "$work/pulled"
+[ -n "$development" ] || pushed=bin/pushed-$(git rev-parse HEAD)
 rm -f "$digests"
 [ "$build" = docker ] || "${MAKE:-make}" bin/helm images IMAGE_ARCHS="$archs"
 package_chart
 login
+check_chart
 say "pushing version $version to $registry"
 if [ "$build" = docker ]; then build_images; else push_images; fi
 push_chart

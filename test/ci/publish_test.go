@@ -196,7 +196,7 @@ func TestPublishRelease(t *testing.T) {
 
 	out, err = p.run("ci/publish.sh", registry)
 	require.NoError(t, err, "the same again: %s", out)
-	require.Contains(t, out, "the chart 7.8.9 is in the registry already")
+	require.Contains(t, out, "charts/antrea:7.8.9 is in the registry already")
 	require.NotContains(t, out, "pushing "+registry)
 
 	p.makeImages("7.8.9")

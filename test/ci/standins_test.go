@@ -41,7 +41,7 @@ func newCheckout(t *testing.T, paths ...string) *checkout {
 	// The machine's own kind, docker and so on must not be found.
 	tools := filepath.Join(c.dir, "tools")
 	require.NoError(t, os.MkdirAll(tools, 0o755))
-	for _, tool := range []string{"awk", "bash", "cat", "cp", "dirname", "env", "git", "grep", "mkdir", "mktemp", "mv", "rm", "ps", "sed", "sh", "sha256sum", "sleep", "sort", "tail", "tee", "timeout", "uname"} {
+	for _, tool := range []string{"awk", "bash", "cat", "cmp", "cp", "dirname", "env", "git", "grep", "mkdir", "mktemp", "mv", "rm", "rmdir", "ps", "sed", "sh", "sha256sum", "sleep", "sort", "tail", "tee", "timeout", "touch", "uname"} {
 		file, err := exec.LookPath(tool)
 		require.NoError(t, err)
 		require.NoError(t, os.Symlink(file, filepath.Join(tools, tool)))
