@@ -41,7 +41,8 @@ cleanup_manifest := build/yamls/antrea-cleanup.yml
 generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' -o -name 'zz_generated.*.go' \) | LC_ALL=C sort
 # The stages of make test, in the groups of hack/run-stages.sh. Bench-smoke measures, so nothing runs beside it. After build no stage replaces a
 # program that another one runs. The ordinary stages wait for half of their time, test-unit above all; the others use it. The second ones have
-# namespaces, files and clusters of their own. Test-faults, which compares losses with bounds in seconds, comes last, when they have ended.
+# namespaces, files and clusters of their own. Test-faults, which compares losses with bounds in seconds, comes last: the second ones, which have
+# less to do, have usually ended by then, but nothing waits for them.
 stages_alone := vet verify-generated build chart-test bench-smoke
 stages_ordinary := test-unit test-bpf test-kernels test-e2e test-faults
 # On a new machine, prepare-acceptance compiles Kubernetes: it must come before test-acceptance, which would do it at the expense of its own budget.

@@ -4,9 +4,11 @@
 
 # Runs a command and writes its CPU time in whole seconds into a file: cpu-time.sh FILE COMMAND... The time includes all processes that the
 # command has started, virtual machines and daemons as well, where a control group can be made (root). Elsewhere only those count for which
-# it has waited.
+# it has waited. Processes that a failed command has left in its group are told to end, and killed after a minute: they would run beside the
+# next stages. A stage that hung leaves most of its processes, since make ends only its shells.
 set -uo pipefail
 
+grace=60
 file=$1
 shift
 group='' usage=''
@@ -36,12 +38,33 @@ read_usage() {
 	fi
 }
 
+# left lists the processes in the group.
+left() {
+	awk '$1 > 0' "$group/cgroup.procs"
+}
+
+# end_left COMMAND... ends them.
+end_left() {
+	local signal deadline
+	for signal in TERM KILL; do
+		[ -n "$(left)" ] || return 0
+		echo "cpu-time: these processes of $* are left, and get $signal:" >&2
+		# shellcheck disable=SC2046 # These are several.
+		ps -o pid=,args= $(left) >&2
+		# shellcheck disable=SC2046
+		kill -$signal $(left) 2>/dev/null
+		deadline=$((SECONDS + grace))
+		while [ -n "$(left)" ] && [ $SECONDS -lt $deadline ]; do sleep 0.1; done
+	done
+}
+
 before=$(read_usage)
 (
 	echo "$BASHPID" >"$group/cgroup.procs"
 	exec "$@"
 )
 code=$?
+[ $code = 0 ] || end_left "$@"
 echo $(($(read_usage) - before)) >"$file"
 # Processes that the command has left keep the group.
 rmdir "$group" 2>/dev/null

@@ -22,6 +22,10 @@ for group in alone ordinary second low idle idle2; do
 	done
 	shift || true
 done
+[ $# -eq 0 ] || {
+	echo "run-stages: these stages are in a seventh group, but there are only six: $*" >&2
+	exit 2
+}
 stages=("${alone[@]}" "${ordinary[@]}" "${second[@]}" "${low[@]}" "${idle[@]}" "${idle2[@]}")
 logs=.testbed
 mkdir -p $logs
@@ -30,13 +34,19 @@ for stage in "${stages[@]}"; do rm -f "$logs/$stage.log"; done
 
 # A stage beside others that takes longer than this is hung.
 limit=75m
+# The seconds in which stages clean up when they are told to end.
+grace=60
 
 # run STAGE [COMMAND...] makes the stage, by a command that runs make, and stores in a file whether it failed, its duration, and its CPU time.
 run() {
 	local began=$SECONDS verdict=passed cpu
 	echo "==> $1"
 	hack/cpu-time.sh "$logs/$1.time" "${@:2}" "${MAKE:-make}" --no-print-directory "$1" 2>&1 || verdict=FAILED
-	cpu=$(cat "$logs/$1.time")
+	# A program that was killed has not written it.
+	cpu=$(grep -xE '[0-9]+' "$logs/$1.time" 2>/dev/null) || {
+		echo "budget: the CPU time of $1 is unknown, since hack/cpu-time.sh did not write it"
+		cpu=0 verdict=FAILED
+	}
 	if [ "$verdict" = passed ] && ! hack/budget.sh "$1" "$cpu"; then
 		verdict=FAILED
 	fi
@@ -106,27 +116,32 @@ start() {
 
 # finish GROUP waits for its end. If its shell was killed, the stages without a result have failed, and the one that still runs ends.
 finish() {
-	wait "$1" || kill -- "-$1" 2>/dev/null || true
+	wait "$1" || end "$1"
 }
 
-# runs GROUP tells whether a process group has a process that is not a zombie.
-runs() {
-	ps -eo pgid=,stat= | awk -v group="$1" '$1 == group && $2 !~ /^Z/ { found = 1 } END { exit !found }'
+# members GROUP lists the processes of a process group that are not zombies.
+members() {
+	ps -eo pgid=,stat=,pid=,args= | awk -v group="$1" '$1 == group && $2 !~ /^Z/'
 }
 
-# The stages clean up when they are told to end.
-end_groups() {
-	local group deadline
-	for group in "${groups[@]}"; do
+# end GROUP... tells the processes to end, and waits until they have cleaned up. Processes that still run are killed.
+end() {
+	local group left deadline=$((SECONDS + grace))
+	for group; do
 		kill -- "-$group" 2>/dev/null || true
 	done
-	wait || true
-	deadline=$((SECONDS + 60))
-	for group in "${groups[@]}"; do
-		while [ $SECONDS -lt $deadline ] && runs "$group"; do sleep 0.1; done
+	for group; do
+		while left=$(members "$group") && [ -n "$left" ]; do
+			if [ $SECONDS -ge $deadline ]; then
+				printf '==> killed, since they did not end within %s s:\n%s\n' "$grace" "$left"
+				kill -KILL -- "-$group" 2>/dev/null || true
+				break
+			fi
+			sleep 0.1
+		done
 	done
 }
-trap end_groups EXIT
+trap 'end "${groups[@]}"' EXIT
 trap 'exit 130' HUP INT TERM
 
 start shown : "${alone[@]}"

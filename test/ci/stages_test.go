@@ -106,7 +106,10 @@ var runs = map[string]struct {
 	"budget of the first":  {do: map[string]string{"first2": "echo 101 >cpu-first2"}, failed: []string{"first2"}, words: []string{"budget: first2 took 101"}},
 	"budget of the second": {do: map[string]string{"second1": "echo 101 >cpu-second1"}, failed: []string{"second1"}, words: []string{"budget: second1 took 101"}},
 	"killed":               {do: map[string]string{"second1": "kill -9 $$", "first1": "kill -9 $$"}, failed: []string{"first1", "second1"}},
-	"hangs":                {do: map[string]string{"second1": "exec sleep 1000"}, failed: []string{"second1"}, words: []string{"output of second1"}},
+	// hack/cpu-time.sh is killed, or cannot write.
+	"counting killed":  {do: map[string]string{"first1": "kill -9 $PPID", "second1": "kill -9 $(ps -o ppid= -p $PPID)"}, failed: []string{"first1", "second1"}, words: []string{"the CPU time of second1 is unknown"}},
+	"time not written": {do: map[string]string{"second1": "mkdir .testbed/second1.time"}, failed: []string{"second1"}, words: []string{"the CPU time of second1 is unknown"}},
+	"hangs":            {do: map[string]string{"second1": "exec sleep 1000"}, failed: []string{"second1"}, words: []string{"output of second1"}},
 	// The shell that runs the chain is killed, as by a lack of memory.
 	"second chain killed": {
 		do:         map[string]string{"second1": "kill -9 $(ps -o pgid= -p $$); exec sleep 1000"},
