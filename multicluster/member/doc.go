@@ -11,7 +11,7 @@
 //   - the status of the ClusterSet: status.go.
 //
 // core.go joins these decisions. bounds.go refuses what the leader may not send; objects made of the former content then stay. reach.go
-// leaves out addresses without a way, and memory.go notices a leader that has lost its objects. controller.go writes
+// leaves out addresses without a way, pods.go Pod networks that are not free, and memory.go notices a leader that has lost its objects. controller.go writes
 // to both APIs, link.go connects to the leader (package commonarea), view.go makes snapshots, servicecidr.go discovers the Service network.
 //
 // Differences from Antrea: the EndpointSlices of imported Services are written here, besides Endpoints that no other controller mirrors. A

@@ -20,9 +20,6 @@ import (
 	"github.com/antrea-oncache/antrea/multicluster/endpoints"
 )
 
-// maxPodCIDRs is the bound of the leader's webhook. Agents that connect Pods judge whether Pod networks overlap.
-const maxPodCIDRs = 64
-
 var errNetworkUnknown = errors.New("the Service network of this cluster is not known yet")
 
 // place is a network and whose it is.
@@ -73,14 +70,6 @@ func readClaim(info *v1alpha1.ClusterInfo) (c claim, err error) {
 	}
 	if c.gateway, err = endpoints.Unicast("gatewayIP", info.GatewayInfos[0].GatewayIP); err != nil {
 		return c, err
-	}
-	if len(info.PodCIDRs) > maxPodCIDRs {
-		return c, fmt.Errorf("it has %d podCIDRs, allowed: %d", len(info.PodCIDRs), maxPodCIDRs)
-	}
-	for _, text := range info.PodCIDRs {
-		if _, err := network(text); err != nil && text != "" {
-			return c, fmt.Errorf("podCIDRs: %w", err)
-		}
 	}
 	if c.service.Contains(c.gateway) {
 		return c, fmt.Errorf("gatewayIP %s belongs to its own Service network", c.gateway)
@@ -154,6 +143,7 @@ func (s *snapshot) acceptInfos(a *accepted, imports []*v1alpha1.ResourceImport) 
 			s.keep(a, others, existing[r.Name])
 		}
 	}
+	s.acceptPods(a, imports, own, others)
 }
 
 func (s *snapshot) judgeInfo(r *v1alpha1.ResourceImport, own, others *territory) (c claim, err error) {
@@ -172,7 +162,7 @@ func (s *snapshot) judgeInfo(r *v1alpha1.ResourceImport, own, others *territory)
 	return c, cmp.Or(own.refuses(c), others.refuses(c))
 }
 
-// keep reserves what a cluster has whose new ClusterInfo is refused. If another one has got it, the ClusterInfoImport goes: agents would use one of both.
+// keep accepts what a cluster has whose new ClusterInfo is refused. If another one has got it, the ClusterInfoImport goes: agents would use one of both.
 func (s *snapshot) keep(a *accepted, others *territory, former *v1alpha1.ClusterInfoImport) {
 	if former == nil || !s.serviceCIDR.IsValid() {
 		return
@@ -181,11 +171,11 @@ func (s *snapshot) keep(a *accepted, others *territory, former *v1alpha1.Cluster
 	if err != nil {
 		return // No agent uses it.
 	}
-	if others.refuses(c) != nil {
-		delete(a.kept, former.Name)
-		return
+	delete(a.kept, former.Name)
+	if others.refuses(c) == nil {
+		a.infos[former.Name] = &former.Spec
+		others.add(former.Spec.ClusterID, c)
 	}
-	others.add(former.Spec.ClusterID, c)
 }
 
 // infoChanges writes ClusterInfoImports.

@@ -11,21 +11,28 @@ import (
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
 )
 
-// overlap refuses a ClusterInfo that takes a Service network or a Gateway's address of another member: the flows of the other clusters would lead to
-// one of both.
+// overlap refuses a ClusterInfo that takes a Service network, a Gateway's address or a Pod network of another member: the flows of the other clusters
+// would lead to one of both.
 func (c Config) overlap(r review[v1alpha1.ResourceExport]) (string, error) {
 	exports, err := c.Objects.ClusterInfos()
 	if err != nil {
 		return "", fmt.Errorf("reading the ResourceExports of kind ClusterInfo in Namespace %s: %w", c.Namespace, err)
 	}
-	own := r.wanted.Spec
+	own, former := r.wanted.Spec.ClusterInfo, &v1alpha1.ClusterInfo{}
+	if r.former != nil && r.former.Spec.ClusterInfo != nil {
+		former = r.former.Spec.ClusterInfo
+	}
 	for _, other := range exports {
-		if other.Spec.ClusterInfo == nil || other.Spec.ClusterID == own.ClusterID || other.DeletionTimestamp != nil {
+		theirs := other.Spec.ClusterInfo
+		if theirs == nil || other.Spec.ClusterID == r.wanted.Spec.ClusterID || other.DeletionTimestamp != nil {
 			continue
 		}
-		refusal := sharedNetwork(own.ClusterInfo, other.Spec.ClusterInfo)
-		if !isOlder(r.former, other) { // The younger one has taken it, before this member's Gateway got it.
-			refusal = cmp.Or(refusal, takenGateway(own.ClusterInfo, other.Spec.ClusterInfo))
+		refusal, older := sharedNetwork(own, theirs), isOlder(r.former, other)
+		if !older || own.ServiceCIDR != former.ServiceCIDR {
+			refusal = cmp.Or(refusal, aroundGateway(own, theirs))
+		}
+		if !older { // The younger one has taken it, before this member's Gateway or Pods got it.
+			refusal = cmp.Or(refusal, takenGateway(own, theirs), takenPods(own, former, theirs))
 		}
 		if refusal != "" {
 			return fmt.Sprintf("%s of member %q", refusal, other.Spec.ClusterID), nil
@@ -50,16 +57,23 @@ func sharedNetwork(own, other *v1alpha1.ClusterInfo) string {
 	return ""
 }
 
-// takenGateway compares the addresses of Gateways with one another, and with the Service networks.
-func takenGateway(own, other *v1alpha1.ClusterInfo) string {
+// aroundGateway compares the Service network with Gateways.
+func aroundGateway(own, other *v1alpha1.ClusterInfo) string {
 	mine, _ := netip.ParsePrefix(own.ServiceCIDR) // The zero value contains nothing.
-	theirs, _ := netip.ParsePrefix(other.ServiceCIDR)
+	for _, g := range other.GatewayInfos {
+		if addr, err := netip.ParseAddr(g.GatewayIP); err == nil && mine.Contains(addr) {
+			return fmt.Sprintf("spec.clusterInfo.serviceCIDR %s contains %s, a Gateway's address", mine, addr)
+		}
+	}
+	return ""
+}
+
+// takenGateway compares Gateways with one another, and with the Service network.
+func takenGateway(own, other *v1alpha1.ClusterInfo) string {
+	theirs, _ := netip.ParsePrefix(other.ServiceCIDR) // The zero value contains nothing.
 	taken := map[netip.Addr]bool{}
 	for _, g := range other.GatewayInfos {
 		addr, err := netip.ParseAddr(g.GatewayIP)
-		if err == nil && mine.Contains(addr) {
-			return fmt.Sprintf("spec.clusterInfo.serviceCIDR %s contains %s, a Gateway's address", mine, addr)
-		}
 		taken[addr] = err == nil
 	}
 	for i, g := range own.GatewayInfos {

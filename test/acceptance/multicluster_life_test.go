@@ -84,6 +84,7 @@ func (s *clusterSet) testLies(t *testing.T) {
 // testGatewayChange: another Node becomes the gateway when the first one is not a candidate any more, and new connections pass there.
 func (s *clusterSet) testGatewayChange(t *testing.T) {
 	m, first, second := s.b, s.b.nodes[0], s.b.nodes[1]
+	noLeaks := s.watchLeaks(t, m, first, second)
 	tr, within := s.begin(t, untilTimeout), s.streamWithin(t)
 	m.annotate(t, second, true)
 	m.annotate(t, first, false)
@@ -98,6 +99,7 @@ func (s *clusterSet) testGatewayChange(t *testing.T) {
 	}
 	tr.end(t, gatewayGap)
 	within()
+	noLeaks()
 	m.annotate(t, first, true)
 }
 
@@ -164,7 +166,7 @@ func (m *member) moveController(t *testing.T, node string) {
 func (s *clusterSet) testGatewayLost(t *testing.T) {
 	m, lost, other := s.b, s.b.nodes[1], s.b.nodes[0]
 	m.moveController(t, other)
-	noLeaks := s.watchLeaks(t, s.a)
+	noLeaks := s.watchLeaks(t, m, other) // Flows of a's Nodes are changed, not removed.
 	tr, within := s.begin(t, untilTimeout), s.streamWithin(t)
 	m.command(t, "exec", lost, "--", "sh", "-c", fmt.Sprintf(lose, m.router(t)))
 	begun := time.Now()

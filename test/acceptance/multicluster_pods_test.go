@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
+	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha2"
 )
 
 // Ports of the Pods of web.
@@ -89,11 +90,13 @@ func (s *clusterSet) testPods(t *testing.T) {
 	// A network that this cluster has itself: Services stay connected, Pods are not.
 	s.b.tellPods(t, s.a.podNetwork(t))
 	eventually(t, joinTimeout, func() error {
-		problems := s.a.antctl(t, s.a.agentOn(t, s.a.nodes[1]), "get", "problems")
-		if !strings.Contains(problems, "ClusterRefused") {
-			return fmt.Errorf("the overlap is not reported: %s", problems)
+		set, err := read[v1alpha2.ClusterSet](t, s.a, v1alpha2.ClusterSets, systemNamespace, setName)
+		if err == nil && !slices.ContainsFunc(set.Status.Conditions, func(c v1alpha2.ClusterSetCondition) bool {
+			return strings.Contains(c.Message, s.b.id+"-clusterinfo: its Pod networks have no effect: ")
+		}) {
+			err = fmt.Errorf("the overlap is not reported: %+v", set.Status)
 		}
-		return nil
+		return err
 	})
 	clients := s.mcClients(t, s.a)
 	s.a.expectAnswers(t, clients[0], s.webAddress(t, s.b), "west-0", "west-1")

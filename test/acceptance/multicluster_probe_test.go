@@ -109,13 +109,13 @@ func (s *clusterSet) streamWithin(t *testing.T) (end func()) {
 	}
 }
 
-// watchLeaks counts packets of a cluster's Pods that its Nodes would forward to the other cluster outside the tunnel. The returned function
+// watchLeaks counts packets of a cluster's Pods that some of its Nodes would forward to the other cluster outside the tunnel. The returned function
 // requires that there were none.
-func (s *clusterSet) watchLeaks(t *testing.T, m *member) (check func()) {
+func (s *clusterSet) watchLeaks(t *testing.T, m *member, nodes ...string) (check func()) {
 	t.Helper()
 	var checks []func()
 	for _, network := range []string{s.services(t, m), s.other(m).podNetwork(t)} {
-		for _, node := range m.nodes {
+		for _, node := range nodes {
 			agent := m.agentOn(t, node)
 			rule := []string{"FORWARD", "-i", gateway, "-d", network}
 			m.exec(t, agent, agentContainer, append([]string{"iptables", "-w", "-I"}, rule...)...)
