@@ -118,7 +118,5 @@ func (o *Off) statusOf(e *v1beta1.Egress) (status v1beta1.EgressStatus, changed 
 
 // isOff reports whether an Off has written the status.
 func isOff(e *v1beta1.Egress) bool {
-	return slices.ContainsFunc(e.Status.Conditions, func(c v1beta1.EgressCondition) bool {
-		return c.Type == v1beta1.IPAssigned && strings.HasPrefix(c.Message, offMessage)
-	})
+	return strings.HasPrefix(unassigned(e.Status), offMessage)
 }

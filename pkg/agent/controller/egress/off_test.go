@@ -94,8 +94,8 @@ func TestOff(t *testing.T) {
 	require.Len(t, status.Conditions, 1)
 	c := &Controller{Config: Config{NodeName: "node-1"}, taken: map[string]time.Time{}}
 	now := time.Unix(1, 0)
-	require.True(t, c.mayTake(read("former"), now))
-	require.False(t, c.mayTake(read("former"), now.Add(time.Second)), "a Node with the former mode may write again at once")
+	require.True(t, c.mayTake(read("former"), status, now))
+	require.False(t, c.mayTake(read("former"), status, now.Add(time.Second)), "a Node with the former mode may write again at once")
 }
 
 // TestOneNodeWrites: of the Nodes that are ready, one writes the status of an Egress: the one that it names, if it is among them.

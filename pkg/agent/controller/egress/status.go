@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/egress/assign"
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
 )
@@ -36,10 +38,14 @@ const (
 )
 
 // statusOf returns the status that an Egress should have as far as this Node knows: the Node with its address writes it, and the Node that had
-// it ends it. failure says why no Node has it, if this Node reports that. changed is false if that is the present one.
+// it ends it. failure says why no Node has it, if this Node reports that. changed is false if that is the present one. A Node that does not know the
+// members leaves the reason of one that does: that would write it again, without end.
 func statusOf(e *v1beta1.Egress, p *plan, w *world, node string, failure error) (status v1beta1.EgressStatus, changed bool) {
 	addr := addrOf(e)
 	here, refused := p.marks[addr] != 0, p.refused[addr]
+	if reason := unassigned(e.Status); errors.Is(failure, assign.ErrMembersUnknown) && reason != "" && !strings.Contains(reason, assign.ErrMembersUnknown.Error()) {
+		failure = nil
+	}
 	if !here && e.Status.EgressNode != node && failure == nil && (refused == nil || !w.local.Has(addr)) && !isOff(e) {
 		return e.Status, false
 	}
@@ -64,6 +70,16 @@ func statusOf(e *v1beta1.Egress, p *plan, w *world, node string, failure error) 
 		}))
 	}
 	return status, differs(e, status)
+}
+
+// unassigned returns the message of a status that says why no Node has the address; "" if it does not.
+func unassigned(status v1beta1.EgressStatus) string {
+	for _, c := range status.Conditions {
+		if c.Type == v1beta1.IPAssigned && c.Status == corev1.ConditionFalse {
+			return c.Message
+		}
+	}
+	return ""
 }
 
 // withoutAssigned returns the status of an Egress without Node, address and the conditions about them.
@@ -101,7 +117,7 @@ func (c *Controller) writeStatuses(ctx context.Context, w *world, p *plan) error
 	}
 	for _, e := range w.egresses {
 		status, changed := statusOf(e, p, w, c.NodeName, failures[e.Name])
-		if changed && c.mayTake(e, time.Now()) {
+		if changed && c.mayTake(e, status, time.Now()) {
 			written, err := writeStatus(ctx, c.Statuses, e, status)
 			if written {
 				c.counts.statusUpdates.Add(1)
@@ -112,10 +128,11 @@ func (c *Controller) writeStatuses(ctx context.Context, w *world, p *plan) error
 	return errors.Join(errs...)
 }
 
-// mayTake reports whether this Node may write the status now. Where two Nodes have an address, or some have another traffic mode, each writes over
-// the other now and then only.
-func (c *Controller) mayTake(e *v1beta1.Egress, now time.Time) bool {
-	if e.Status.EgressNode == "" && !isOff(e) || e.Status.EgressNode == c.NodeName {
+// mayTake reports whether this Node may write the status now. Where two Nodes have an address, see different reasons why none has it, or have different
+// traffic modes, each writes over the other now and then only.
+func (c *Controller) mayTake(e *v1beta1.Egress, status v1beta1.EgressStatus, now time.Time) bool {
+	contested := isOff(e) || unassigned(e.Status) != "" && unassigned(status) != ""
+	if e.Status.EgressNode == "" && !contested || e.Status.EgressNode == c.NodeName {
 		return true
 	}
 	if at, ok := c.taken[e.Name]; ok && now.Sub(at) < takeInterval {

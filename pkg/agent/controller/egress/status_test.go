@@ -5,6 +5,7 @@ package egress
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -13,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/egress/assign"
+	"github.com/antrea-oncache/antrea/pkg/agent/memberlist"
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
 
@@ -90,4 +93,62 @@ func TestStatusOfOthers(t *testing.T) {
 	status, changed = statusOf(e, p, w, "there", nil)
 	require.True(t, changed, "the Node that had the address ends it")
 	require.Empty(t, status.EgressNode)
+}
+
+// reporter is a Node with a reason why no Node has the address of an Egress.
+type reporter struct {
+	c      *Controller
+	reason error
+}
+
+func newReporter(node string, reason error) reporter {
+	return reporter{&Controller{Config: Config{NodeName: node}, taken: map[string]time.Time{}}, reason}
+}
+
+// writes lets reporters look at the Egress in turn, for ten rounds, and returns the number of statuses that they wrote. Rounds are pause apart.
+func writes(t *testing.T, e *v1beta1.Egress, pause time.Duration, reporters ...reporter) (count int) {
+	w, now := newTestWorld(), time.Unix(1000, 0)
+	p := decide(w, testNetworks, func(netip.Addr) (uint8, error) { return 1, nil })
+	for range 10 {
+		for _, r := range reporters {
+			if status, changed := statusOf(e, p, w, r.c.NodeName, r.reason); changed && r.c.mayTake(e, status, now) {
+				e.Status = status
+				count++
+				t.Logf("%s: %s writes %q", now.UTC().Format(time.TimeOnly), r.c.NodeName, unassigned(status))
+			}
+		}
+		now = now.Add(pause)
+	}
+	return count
+}
+
+// TestTwoReporters: a Node that does not know the members never writes over one that does, but over its own reason, and over the reason of another Node that does not
+// know them. Two Nodes that know, each in its part of a divided network, write over each other now and then only.
+func TestTwoReporters(t *testing.T) {
+	unknown := func(node, cause string) reporter {
+		return newReporter(node, fmt.Errorf("the agent of Node %s %w: %s", node, assign.ErrMembersUnknown, cause))
+	}
+	pooled := func() *v1beta1.Egress {
+		e := makeEgress("e", 0, "192.168.1.1")
+		e.Spec.ExternalIPPool = "pool"
+		return e
+	}
+	knows := func() reporter { return newReporter("knows", memberlist.ErrNoNode) }
+	const rests = 2 * takeInterval
+	for _, order := range [][]reporter{{knows(), unknown("a", "no key")}, {unknown("a", "no key"), knows()}} {
+		e := pooled()
+		require.LessOrEqual(t, writes(t, e, rests, order...), 2)
+		require.Equal(t, "Failed to assign the IP to EgressNode: no Node available", unassigned(e.Status))
+	}
+
+	e := pooled()
+	require.Equal(t, 1, writes(t, e, rests, unknown("a", "no key")))
+	require.Equal(t, 1, writes(t, e, rests, unknown("a", "the port is taken")))
+	require.Equal(t, 1, writes(t, e, rests, unknown("b", "the port is taken")))
+	require.Equal(t, "Failed to assign the IP to EgressNode: the agent of Node b does not know which Nodes are alive: the port is taken", unassigned(e.Status))
+	require.Equal(t, 1, writes(t, e, rests, knows()))
+
+	owner := func() reporter { return newReporter("owner", errors.New("192.168.1.1 is a next hop of the Node")) }
+	require.LessOrEqual(t, writes(t, pooled(), takeInterval/20, knows(), owner()), 3)
+	require.Greater(t, writes(t, pooled(), rests, knows(), owner()), 3, "they do not give up")
 }

@@ -276,6 +276,7 @@ func TestUnknownMembers(t *testing.T) {
 		in.now = began.Add(unknownPatience)
 		for name, err := range decide(in).failures {
 			reported[name]++
+			require.ErrorIs(t, err, ErrMembersUnknown)
 			require.EqualError(t, err, "the agent of Node "+node+" does not know which Nodes are alive: there is no key")
 		}
 		in.ready = nil

@@ -21,6 +21,9 @@ import (
 // unknownPatience is the time for which the members may be unknown before Egresses without a Node say so: agents that start do not know them at first.
 const unknownPatience = 15 * time.Second
 
+// ErrMembersUnknown is the reason of a Node that does not know who could have an address. The reason of a Node that knows takes precedence.
+var ErrMembersUnknown = errors.New("does not know which Nodes are alive")
+
 // handover is the time for which a Node waits for another one that is alive to give up an address.
 const handover = 700 * time.Millisecond
 
@@ -123,7 +126,7 @@ func decide(in input) *decision {
 }
 
 // reportUnknown records that Egresses have no Node because the members are unknown, for those that this Node reports. Nodes that know them give
-// addresses Nodes, or report themselves.
+// addresses Nodes, or report themselves; their reason stays.
 func (d *decision) reportUnknown(in input) {
 	if left := in.unknownSince.Add(unknownPatience).Sub(in.now); left > 0 {
 		d.again = left
@@ -131,7 +134,7 @@ func (d *decision) reportUnknown(in input) {
 	}
 	for _, e := range in.egresses {
 		if pooled(e).IsValid() && e.Status.EgressNode == "" && Reporter(in.ready, e.Name) == in.node {
-			d.failures[e.Name] = fmt.Errorf("the agent of Node %s does not know which Nodes are alive: %w", in.node, in.members.Unknown)
+			d.failures[e.Name] = fmt.Errorf("the agent of Node %s %w: %w", in.node, ErrMembersUnknown, in.members.Unknown)
 		}
 	}
 }
