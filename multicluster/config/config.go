@@ -12,11 +12,9 @@ import (
 	"net"
 	"net/netip"
 
+	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
 	"github.com/antrea-oncache/antrea/pkg/config"
 )
-
-// maxPodNetworks is the number of networks that the leader and other members accept.
-const maxPodNetworks = 64
 
 // MultiClusterConfig is the file.
 type MultiClusterConfig struct {
@@ -71,8 +69,8 @@ func (c *MultiClusterConfig) validate() error {
 	if _, err := c.ServiceNetwork(); err != nil {
 		refuse("serviceCIDR", c.ServiceCIDR, "a network of IPv4 such as 10.96.0.0/12")
 	}
-	if n := len(c.PodNetworks()); n > maxPodNetworks {
-		refuse("podCIDRs", fmt.Sprintf("%d networks", n), fmt.Sprintf("at most %d", maxPodNetworks))
+	if n := len(c.PodNetworks()); n > v1alpha1.MaxPodCIDRs {
+		refuse("podCIDRs", fmt.Sprintf("%d networks", n), fmt.Sprintf("at most %d", v1alpha1.MaxPodCIDRs))
 	}
 	for _, text := range c.PodNetworks() {
 		if prefix, err := netip.ParsePrefix(text); err != nil || !prefix.Addr().Is4() || prefix.Bits() < 8 || prefix.Bits() > 31 {

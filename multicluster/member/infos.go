@@ -124,7 +124,7 @@ func (s *snapshot) acceptInfos(a *accepted, imports []*v1alpha1.ResourceImport) 
 		return 1
 	}
 	slices.SortStableFunc(imports, func(x, y *v1alpha1.ResourceImport) int {
-		return cmp.Or(rank(x)-rank(y), x.CreationTimestamp.Compare(y.CreationTimestamp.Time), cmp.Compare(x.Name, y.Name))
+		return cmp.Or(rank(x)-rank(y), byAge(x, y))
 	})
 	own, others := s.own(), &territory{gateways: map[netip.Addr]string{}}
 	for _, name := range s.leader.unreadable {
@@ -144,6 +144,11 @@ func (s *snapshot) acceptInfos(a *accepted, imports []*v1alpha1.ResourceImport) 
 		}
 	}
 	s.acceptPods(a, imports, own, others)
+}
+
+// byAge compares the times for which the leader has had two imports.
+func byAge(x, y *v1alpha1.ResourceImport) int {
+	return cmp.Or(x.CreationTimestamp.Compare(y.CreationTimestamp.Time), cmp.Compare(x.Name, y.Name))
 }
 
 func (s *snapshot) judgeInfo(r *v1alpha1.ResourceImport, own, others *territory) (c claim, err error) {

@@ -4,7 +4,6 @@
 package member
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -13,16 +12,11 @@ import (
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
 )
 
-// maxPodCIDRs is the bound of the leader's webhook.
-const maxPodCIDRs = 64
-
 // acceptPods leaves out Pod networks that are not free; their clusters keep their Services. As in agents, the Service networks and Gateways of all clusters
 // come first. Of two clusters with Pod networks that overlap, the one that the leader has had for longer keeps them, whichever this member knew first.
 // Agents cannot decide that: all ClusterInfoImports of a member that has just joined are of one second.
 func (s *snapshot) acceptPods(a *accepted, imports []*v1alpha1.ResourceImport, own, others *territory) {
-	slices.SortFunc(imports, func(x, y *v1alpha1.ResourceImport) int {
-		return cmp.Or(x.CreationTimestamp.Compare(y.CreationTimestamp.Time), cmp.Compare(x.Name, y.Name))
-	})
+	slices.SortFunc(imports, byAge)
 	names := slices.Clone(s.leader.unreadable) // They have no age, and keep what they have.
 	for _, r := range imports {
 		names = append(names, r.Name)
@@ -51,8 +45,8 @@ func (s *snapshot) acceptPods(a *accepted, imports []*v1alpha1.ResourceImport, o
 
 // podNetworks returns the Pod networks of one cluster, or why they have no effect. Host bits do not count: agents would refuse them. Empty texts are none.
 func podNetworks(texts []string, taken []place) (networks []netip.Prefix, err error) {
-	if len(texts) > maxPodCIDRs {
-		return nil, fmt.Errorf("it has %d podCIDRs, allowed: %d", len(texts), maxPodCIDRs)
+	if len(texts) > v1alpha1.MaxPodCIDRs {
+		return nil, fmt.Errorf("it has %d podCIDRs, allowed: %d", len(texts), v1alpha1.MaxPodCIDRs)
 	}
 	for _, text := range texts {
 		if text == "" {

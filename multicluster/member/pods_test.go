@@ -94,7 +94,7 @@ func TestSquattedPods(t *testing.T) {
 
 // TestPodNetworks: Pod networks that are not free are left out, all of one cluster, which keeps its Services, and no other cluster's.
 func TestPodNetworks(t *testing.T) {
-	many := make([]string, maxPodCIDRs)
+	many := make([]string, v1alpha1.MaxPodCIDRs)
 	for i := range many {
 		many[i] = fmt.Sprintf("10.60.%d.0/24", i)
 	}

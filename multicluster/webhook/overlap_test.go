@@ -80,17 +80,17 @@ func (c takeover) check(t *testing.T, west func(*v1alpha1.ClusterInfo)) {
 // address the Gateway would move. Service networks do not move.
 func TestGatewaysOfOthers(t *testing.T) {
 	around := withServiceCIDR("172.20.0.0/16")
-	const contains = `serviceCIDR 172.20.0.0/16 contains 172.20.0.2, a Gateway's address of member "west"`
+	const surrounds = `serviceCIDR 172.20.0.0/16 overlaps 172.20.0.2, a Gateway's address of member "west"`
 	moved := info(func(i *v1alpha1.ClusterInfo) {
 		i.ServiceCIDR, i.GatewayInfos[0].GatewayIP = "172.20.0.0/16", "192.0.2.8"
 	})
 	for _, c := range []takeover{
-		{name: "its Gateway", wanted: withGateway("192.0.2.1"), want: `spec.clusterInfo.gatewayInfos[0].gatewayIP 192.0.2.1 is the address of a Gateway of member "west"`},
-		{name: "its second Gateway", wanted: withGateway("172.20.0.2"), want: `gatewayIP 172.20.0.2 is the address of a Gateway of member "west"`},
-		{name: "in its Service network", wanted: withGateway("10.100.3.4"), want: `gatewayIP 10.100.3.4 is in 10.100.0.0/16, the Service network of member "west"`},
-		{name: "around its Gateway", wanted: around, want: contains, always: true},
-		{name: "around its Gateway as before", wanted: moved, former: around, want: contains},
-		{name: "without Service network", wanted: info(func(i *v1alpha1.ClusterInfo) { i.ServiceCIDR, i.GatewayInfos[0].GatewayIP = "", "192.0.2.1" }), want: "192.0.2.1 is the address of a Gateway"},
+		{name: "its Gateway", wanted: withGateway("192.0.2.1"), want: `spec.clusterInfo.gatewayInfos[0].gatewayIP 192.0.2.1 overlaps 192.0.2.1, a Gateway's address of member "west"`},
+		{name: "its second Gateway", wanted: withGateway("172.20.0.2"), want: `gatewayIP 172.20.0.2 overlaps 172.20.0.2, a Gateway's address of member "west"`},
+		{name: "in its Service network", wanted: withGateway("10.100.3.4"), want: `gatewayIP 10.100.3.4 overlaps 10.100.0.0/16, the Service network of member "west"`},
+		{name: "around its Gateway", wanted: around, want: surrounds, always: true},
+		{name: "around its Gateway as before", wanted: moved, former: around, want: surrounds},
+		{name: "without Service network", wanted: info(func(i *v1alpha1.ClusterInfo) { i.ServiceCIDR, i.GatewayInfos[0].GatewayIP = "", "192.0.2.1" }), want: "192.0.2.1 overlaps 192.0.2.1, a Gateway's address"},
 		{name: "another one", wanted: withGateway("192.0.2.2")},
 	} {
 		c.check(t, func(west *v1alpha1.ClusterInfo) {

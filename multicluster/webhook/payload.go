@@ -22,7 +22,6 @@ const (
 	maxObject   = 256 << 10
 	maxSubsets  = 100
 	maxGateways = 16
-	maxNetworks = 64
 	maxLabel    = 16 << 10
 )
 
@@ -99,7 +98,7 @@ func clusterInfo(info *v1alpha1.ClusterInfo) string {
 	const field = "spec.clusterInfo"
 	if refusal := first(
 		count("Gateways", field+".gatewayInfos", len(info.GatewayInfos), maxGateways),
-		count("networks", field+".podCIDRs", len(info.PodCIDRs), maxNetworks),
+		count("networks", field+".podCIDRs", len(info.PodCIDRs), v1alpha1.MaxPodCIDRs),
 		network(field+".serviceCIDR", info.ServiceCIDR),
 	); refusal != "" {
 		return refusal

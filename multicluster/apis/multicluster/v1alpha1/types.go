@@ -68,6 +68,9 @@ type ClusterInfo struct {
 	WireGuard    *WireGuardInfo `json:"wireGuard,omitempty"`
 }
 
+// MaxPodCIDRs is the number of podCIDRs that leaders and other members accept.
+const MaxPodCIDRs = 64
+
 // GatewayInfo is the address of a Gateway.
 type GatewayInfo struct {
 	GatewayIP string `json:"gatewayIP,omitempty"`

@@ -78,7 +78,7 @@ func (w *world) list(p *plan) []apis.Egress {
 // stateOf returns whether packets of Pods can leave with the address of an Egress, and why not.
 func stateOf(e *v1beta1.Egress, p *plan) (state, reason string) {
 	addr := addrOf(e)
-	unallocated := failureOf(e, v1beta1.IPAllocated)
+	unallocated := failureOf(e.Status, v1beta1.IPAllocated)
 	switch {
 	case unallocated != "":
 		return apis.EgressNoAddress, unallocated
@@ -89,9 +89,9 @@ func stateOf(e *v1beta1.Egress, p *plan) (state, reason string) {
 	case p.refused[addr] != nil:
 		return apis.EgressRefused, "packets of its Pods to outside the cluster are dropped: " + p.refused[addr].Error()
 	case e.Status.EgressNode != "":
-		return apis.EgressAssigned, failureOf(e, v1beta1.BandwidthLimited)
+		return apis.EgressAssigned, failureOf(e.Status, v1beta1.BandwidthLimited)
 	}
-	if reason = failureOf(e, v1beta1.IPAssigned); reason != "" {
+	if reason = unassigned(e.Status); reason != "" {
 		return apis.EgressNoNode, reason
 	}
 	if e.Spec.ExternalIPPool != "" {
@@ -101,8 +101,8 @@ func stateOf(e *v1beta1.Egress, p *plan) (state, reason string) {
 }
 
 // failureOf returns the message of a condition that is false; empty if it is not.
-func failureOf(e *v1beta1.Egress, kind v1beta1.EgressConditionType) string {
-	for _, c := range e.Status.Conditions {
+func failureOf(status v1beta1.EgressStatus, kind v1beta1.EgressConditionType) string {
+	for _, c := range status.Conditions {
 		if c.Type == kind && c.Status == corev1.ConditionFalse {
 			return c.Message
 		}

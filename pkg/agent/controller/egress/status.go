@@ -72,15 +72,8 @@ func statusOf(e *v1beta1.Egress, p *plan, w *world, node string, failure error) 
 	return status, differs(e, status)
 }
 
-// unassigned returns the message of a status that says why no Node has the address; "" if it does not.
-func unassigned(status v1beta1.EgressStatus) string {
-	for _, c := range status.Conditions {
-		if c.Type == v1beta1.IPAssigned && c.Status == corev1.ConditionFalse {
-			return c.Message
-		}
-	}
-	return ""
-}
+// unassigned returns the reason for which no Node has the address, as a status says; "" if it does not.
+func unassigned(status v1beta1.EgressStatus) string { return failureOf(status, v1beta1.IPAssigned) }
 
 // withoutAssigned returns the status of an Egress without Node, address and the conditions about them.
 func withoutAssigned(e *v1beta1.Egress) v1beta1.EgressStatus {

@@ -13,9 +13,6 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 )
 
-// maxPodNetworks is the number of Pod networks of one cluster, as for members.
-const maxPodNetworks = 64
-
 // place is a network or an address, and whose it is.
 type place struct {
 	network netip.Prefix
@@ -76,8 +73,8 @@ func (in *input) places(own *gateway, clusters []openflow.Cluster) (taken []plac
 
 // podNetworks returns the Pod networks of one cluster: all of them, or why none can be used. Empty texts are none.
 func podNetworks(texts []string, taken []place) (networks []netip.Prefix, err error) {
-	if len(texts) > maxPodNetworks {
-		return nil, fmt.Errorf("spec.podCIDRs has %d items, allowed: %d", len(texts), maxPodNetworks)
+	if len(texts) > v1alpha1.MaxPodCIDRs {
+		return nil, fmt.Errorf("spec.podCIDRs has %d items, allowed: %d", len(texts), v1alpha1.MaxPodCIDRs)
 	}
 	var errs []error
 	for i, text := range texts {

@@ -88,7 +88,7 @@ func TestDecidePods(t *testing.T) {
 // A cluster whose Pod networks cannot be used keeps its Services, loses all of its Pod networks, and harms no other cluster.
 func TestDecideRefusesPods(t *testing.T) {
 	const good = "10.50.0.0/16"
-	many := make([]string, maxPodNetworks+1)
+	many := make([]string, v1alpha1.MaxPodCIDRs+1)
 	for i := range many {
 		many[i] = fmt.Sprintf("10.51.%d.0/24", i)
 	}

@@ -45,14 +45,18 @@ func added(claims, former []claim) []claim {
 	})
 }
 
-// waysOf returns the Service network and the Gateways.
-func waysOf(info *v1alpha1.ClusterInfo) []claim {
-	claims := claimOf("serviceCIDR", info.ServiceCIDR, "the Service network")
+func servicesOf(info *v1alpha1.ClusterInfo) []claim {
+	return claimOf("serviceCIDR", info.ServiceCIDR, "the Service network")
+}
+
+func gatewaysOf(info *v1alpha1.ClusterInfo) (claims []claim) {
 	for i, g := range info.GatewayInfos {
 		claims = append(claims, claimOf(fmt.Sprintf("gatewayInfos[%d].gatewayIP", i), g.GatewayIP, "a Gateway's address")...)
 	}
 	return claims
 }
+
+func waysOf(info *v1alpha1.ClusterInfo) []claim { return append(servicesOf(info), gatewaysOf(info)...) }
 
 func podsOf(info *v1alpha1.ClusterInfo) (claims []claim) {
 	for i, text := range info.PodCIDRs {
