@@ -162,7 +162,7 @@ func (c *cluster) testEgressCRUD(t *testing.T, p poolCase) {
 	c.expectUsage(t, pool, 1)
 	c.deleteEgress(t, name, p.first)
 	c.expectUsage(t, pool, 0)
-	c.expectEvents(t, name, events...) // none more, and none of the end
+	c.expectEvents(t, name, events...) // none of the end, as far as they are written when the usage is
 }
 
 // testEgressUpdate changes the address and the pool of an Egress together, which moves it from the first Node to another one, or leaves it there.

@@ -36,6 +36,15 @@ func (s *clusterSet) cut(t *testing.T, m *member) (restore func()) {
 	host, port, err := net.SplitHostPort(server.Host)
 	require.NoError(t, err, "%s", server)
 	var restores []func()
+	var restored sync.Once
+	restore = func() {
+		restored.Do(func() {
+			for _, restore := range restores {
+				restore()
+			}
+		})
+	}
+	t.Cleanup(restore)
 	for _, node := range m.nodes {
 		agent := m.agentOn(t, node)
 		change := func(how string) {
@@ -46,12 +55,6 @@ func (s *clusterSet) cut(t *testing.T, m *member) (restore func()) {
 		change("-I")
 		restores = append(restores, func() { change("-D") })
 	}
-	restore = sync.OnceFunc(func() {
-		for _, restore := range restores {
-			restore()
-		}
-	})
-	t.Cleanup(restore)
 	return restore
 }
 

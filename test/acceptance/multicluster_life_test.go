@@ -110,7 +110,7 @@ func (s *clusterSet) testDrain(t *testing.T) {
 	tr := s.begin(t, untilTimeout)
 	t.Cleanup(func() { m.command(t, "kubectl", "uncordon", drained) })
 	m.command(t, "kubectl", "drain", drained, "--ignore-daemonsets", "--force", "--pod-selector", "component="+mcController, "--timeout=120s")
-	m.command(t, "kubectl", "-n", systemNamespace, "rollout", "status", "deployment/"+mcController, "--timeout=120s")
+	m.waitController(t, systemNamespace)
 	eventually(t, joinTimeout, func() error { return s.readyClusters(t, 2) })
 	s.waitForGateway(t, m, drained, exchangeTimeout)
 	tr.endWhole(t)
@@ -124,7 +124,7 @@ func (m *member) scale(t *testing.T, namespace string, replicas int) {
 		m.command(t, "kubectl", "-n", namespace, "wait", "--for=delete", "pod", "-l", "component="+mcController, "--timeout=60s")
 		return
 	}
-	m.command(t, "kubectl", "-n", namespace, "rollout", "status", "deployment/"+mcController, "--timeout=120s")
+	m.waitController(t, namespace)
 }
 
 // testLeaderAway: without the leader traffic continues; what happens in the members is exchanged when it is back.
@@ -156,8 +156,7 @@ const lose = `device=$(ip -o route show default | awk '{print $5}')
 func (m *member) moveController(t *testing.T, node string) {
 	t.Helper()
 	m.command(t, "kubectl", "cordon", node)
-	m.command(t, "kubectl", "-n", systemNamespace, "rollout", "restart", "deployment/"+mcController)
-	m.command(t, "kubectl", "-n", systemNamespace, "rollout", "status", "deployment/"+mcController, "--timeout=120s")
+	m.restartController(t)
 	m.command(t, "kubectl", "uncordon", node)
 }
 
@@ -251,4 +250,16 @@ func (m *member) none(t *testing.T, resource schema.GroupVersionResource, namesp
 		err = fmt.Errorf("%d %s are left in %s: %s", len(list.Items), resource.Resource, m.name, list.Items[0].GetName())
 	}
 	return err
+}
+
+// restartController lets the member's controller read its configuration again.
+func (m *member) restartController(t *testing.T) {
+	t.Helper()
+	m.command(t, "kubectl", "-n", systemNamespace, "rollout", "restart", "deployment/"+mcController)
+	m.waitController(t, systemNamespace)
+}
+
+func (m *member) waitController(t *testing.T, namespace string) {
+	t.Helper()
+	m.command(t, "kubectl", "-n", namespace, "rollout", "status", "deployment/"+mcController, "--timeout=120s")
 }

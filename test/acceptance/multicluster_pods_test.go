@@ -59,8 +59,7 @@ func (m *member) tellPods(t *testing.T, network string) {
 		_, err = configMaps.Update(t.Context(), found, metav1.UpdateOptions{})
 		return err
 	}))
-	m.command(t, "kubectl", "-n", systemNamespace, "rollout", "restart", "deployment/"+mcController)
-	m.command(t, "kubectl", "-n", systemNamespace, "rollout", "status", "deployment/"+mcController, "--timeout=120s")
+	m.restartController(t)
 }
 
 // waitForPods waits until a cluster knows the other cluster's Pod network, and its Nodes send there what is for it.

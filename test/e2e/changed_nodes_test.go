@@ -6,7 +6,6 @@ package e2e
 import (
 	"context"
 	"net/netip"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,7 +23,7 @@ func (s *suite) createNode(t *testing.T, name string, address netip.Addr, cidrs 
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{PodCIDR: cidrs[0], PodCIDRs: cidrs},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	remove = sync.OnceFunc(func() { require.NoError(t, nodes.Delete(ctx, name, metav1.DeleteOptions{})) })
+	remove = once(func() { require.NoError(t, nodes.Delete(ctx, name, metav1.DeleteOptions{})) })
 	t.Cleanup(remove)
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address.String()}}
 	_, err = nodes.UpdateStatus(ctx, node, metav1.UpdateOptions{})

@@ -6,7 +6,6 @@ package e2e
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,7 +54,7 @@ func testCoexistence(t *testing.T, s *suite) {
 	comesAndGoes := func(t *testing.T, r *stream, c foreign) {
 		r.waitFastIfGate(t)
 		c.begin(t)
-		end := sync.OnceFunc(func() { c.end(t) })
+		end := once(func() { c.end(t) })
 		defer end() // also if this fails, for the areas that follow
 		s.waitOnOVS(t, s.client, c.reason)
 		before := oncacheStatus(t, s.node1)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,7 +46,7 @@ func testHostRules(t *testing.T, s *suite) {
 				succeeds(t, n.Space, append([]string{s.iptables(), operation, "FORWARD"}, rule...)...)
 			}
 			firewall("-I")
-			remove := sync.OnceFunc(func() { firewall("-D") })
+			remove := once(func() { firewall("-D") })
 			defer remove()
 			wait(2 * lease)
 			received, dropped := lastReceived(forbidden), s.droppedByFirst(t, n)
@@ -84,7 +83,7 @@ func testPausedRevalidators(t *testing.T, s *suite) {
 	s.waitFast(t, f)
 	s.waitPossible(t, s.client, 4650) // its megaflows stay
 	succeeds(t, s.server.Node.Space, "ovs-appctl", "revalidator/pause")
-	resume := sync.OnceFunc(func() { succeeds(t, s.server.Node.Space, "ovs-appctl", "revalidator/resume") })
+	resume := once(func() { succeeds(t, s.server.Node.Space, "ovs-appctl", "revalidator/resume") })
 	defer resume()
 	remove := s.applyPolicy(t, ingressTo("deny", "server"))
 	for port := uint16(4620); port < 4625; port++ {

@@ -64,11 +64,18 @@ func testEgressBandwidth(t *testing.T, s *suite) {
 		require.NoError(t, err)
 	}
 	// The meter itself stays until the agent's next start.
-	limited := func() bool {
-		return strings.Contains(succeeds(t, s.node2.Space, "ovs-ofctl", "-O", "OpenFlow15", "dump-flows", "br-int"), "/0xff actions=meter:")
+	waitMeter := func(want bool) {
+		t.Helper()
+		eventually(t, fmt.Sprintf("a flow of %s that leads to a meter: %t", s.node2.Name, want), func() error {
+			flows := succeeds(t, s.node2.Space, "ovs-ofctl", "-O", "OpenFlow15", "dump-flows", "br-int")
+			if strings.Contains(flows, "/0xff actions=meter:") != want {
+				return notYet("not so")
+			}
+			return nil
+		})
 	}
 	limit(fmt.Sprintf(`{"rate":"%dk","burst":"%dk"}`, shapedRate, shapedBurst))
-	require.Eventually(t, limited, patience, 50*time.Millisecond, "a flow of %s leads to a meter", s.node2.Name)
+	waitMeter(true)
 	answers, sent, allowed, lost := offer()
 	t.Logf("%d of %d datagrams passed, %.0f kbit of %.0f", answers, sent, shapedFrame*float64(answers), allowed)
 	require.Zero(t, lost, "of a Pod without the Egress")
@@ -76,7 +83,7 @@ func testEgressBandwidth(t *testing.T, s *suite) {
 	require.Greater(t, shapedFrame*float64(answers), 0.6*allowed, "the time contains the programs' start and end")
 
 	limit("null")
-	require.Eventually(t, func() bool { return !limited() }, patience, 50*time.Millisecond, "no flow of %s leads to a meter", s.node2.Name)
+	waitMeter(false)
 	answers, sent, _, _ = offer()
 	require.Equal(t, sent, answers, "without the limit again")
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -50,7 +49,7 @@ func (s *suite) createStaticEgress(t *testing.T, name, label string, addr netip.
 	object.Object["status"] = nil
 	_, err = e.egresses.Create(t.Context(), object, metav1.CreateOptions{})
 	require.NoError(t, err)
-	e.delete = sync.OnceFunc(func() { require.NoError(t, e.egresses.Delete(context.Background(), name, metav1.DeleteOptions{})) })
+	e.delete = once(func() { require.NoError(t, e.egresses.Delete(context.Background(), name, metav1.DeleteOptions{})) })
 	t.Cleanup(e.delete)
 	return e
 }
@@ -80,7 +79,7 @@ func addAddress(t *testing.T, node *cluster.Node, addr netip.Addr) (remove func(
 		where[2], options = cluster.Uplink, []string{"nodad", "preferred_lft", "0"}
 	}
 	succeeds(t, node.Space, slices.Concat([]string{"ip", "address", "add"}, where, options)...)
-	remove = sync.OnceFunc(func() { succeeds(t, node.Space, slices.Concat([]string{"ip", "address", "del"}, where)...) })
+	remove = once(func() { succeeds(t, node.Space, slices.Concat([]string{"ip", "address", "del"}, where)...) })
 	t.Cleanup(remove)
 	return remove
 }

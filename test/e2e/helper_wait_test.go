@@ -6,6 +6,7 @@ package e2e
 import (
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -100,4 +101,10 @@ func containsAll(text string, words []string) bool {
 func lastLines(text string, n int) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+// once is sync.OnceFunc for functions with checks: after a check that fails, that one ends the whole program.
+func once(f func()) func() {
+	var o sync.Once
+	return func() { o.Do(f) }
 }

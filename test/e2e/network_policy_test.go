@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -278,7 +277,7 @@ func testStaleMegaflows(t *testing.T, s *suite) {
 	before := refused()
 	// Megaflows of before the change survive as long as nothing revalidates them.
 	succeeds(t, s.node2.Space, "ovs-appctl", "revalidator/pause")
-	resume := sync.OnceFunc(func() { succeeds(t, s.node2.Space, "ovs-appctl", "revalidator/resume") })
+	resume := once(func() { succeeds(t, s.node2.Space, "ovs-appctl", "revalidator/resume") })
 	defer resume()
 	s.applyPolicy(t, ingressTo("change", "server"))()
 	eventually(t, "packets with a former epoch behind Open vSwitch", func() error {

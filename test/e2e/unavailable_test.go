@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,7 +42,7 @@ func testUnavailable(t *testing.T, s *suite) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			require.NoError(t, s.node1.StopAgent())
-			undo := sync.OnceFunc(c.prepare(t))
+			undo := once(c.prepare(t))
 			defer undo()
 			log := followLog(t, s.node1)
 			s.startAgent(t, s.node1)
