@@ -198,7 +198,7 @@ test-images: image-programs ### Make the images that a test cluster needs into b
 
 # The images of a test cluster change only with these files.
 cluster_images := $(addprefix bin/images/,$(addsuffix _$(shell $(GO) env GOARCH).tar,node kube-proxy coredns pause agnhost toolbox nginx))
-$(firstword $(cluster_images)): build/images/cmd/images/catalog.go test/env/kubecluster/images/images.go build/images/base/packages hack/controlplane/go.mod hack/coredns/go.mod hack/containerd/go.mod
+$(firstword $(cluster_images)): build/images/cmd/images/catalog.go test/env/kubecluster/images/images.go build/images/base/packages build/images/base/release hack/controlplane/go.mod hack/coredns/go.mod hack/containerd/go.mod
 	$(MAKE) --no-print-directory test-images
 
 # With PROXY_ALL=1 the cluster has no kube-proxy.
@@ -220,7 +220,6 @@ acceptance: ### Test the installed plugin from outside, gate off and on, on the 
 	$(GO) test -c -o bin/acceptance.test ./test/acceptance
 	hack/acceptance.sh $(if $(SMOKE),-test.run '$(smoke)') $(ACCEPTANCE_ARGS)
 
-# Both stages of make test make the same files, in whichever order they get to it.
 .PHONY: cluster-parts
 cluster-parts: IMAGE_ARCHS := $(shell $(GO) env GOARCH)
 cluster-parts: build cluster-programs bin/helm images $(firstword $(cluster_images))
@@ -231,9 +230,7 @@ cluster-programs: build
 	bin/lab prepare --kubelets
 
 .PHONY: prepare-acceptance
-prepare-acceptance: ### Build what test-acceptance needs and the cache does not have: programs of Kubernetes, and images
-	@mkdir -p bin
-	flock bin/cluster-parts.lock $(MAKE) --no-print-directory cluster-parts
+prepare-acceptance: cluster-parts ### Build what test-acceptance needs and the cache does not have: programs of Kubernetes, and images
 
 .PHONY: test-acceptance
 test-acceptance: export CLUSTER_NAME := test
@@ -426,7 +423,7 @@ test: export POLICY_SEED := 4711
 test: export FAULTS_SEED := 119019
 test: export EVENTS := 10
 test: export FAULTS_ARGS := -load=0.2
-# Only the rows with bands. All of `make cost` takes twice as long.
+# Only the rows with bands. All of `make cost` takes several times as long.
 test: export COUNT_ARGS := -quick -out=.testbed/instructions.json
 test: before-test deps ## Run everything that CI runs, with the time of each stage
 	hack/run-stages.sh $(stages_alone) -- $(stages_ordinary) -- $(stages_second) -- $(stages_low) -- $(stages_idle) -- $(stages_fuzz)

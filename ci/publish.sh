@@ -13,7 +13,7 @@
 #   1.2.3-dev    images latest, chart 1.2.3-dev; the former ones are replaced
 #
 # REF is the ref for which a CI system runs. A release is published for its tag: for a branch nothing is done then, and
-# another tag is refused. With REGISTRY_USER and REGISTRY_PASSWORD in the environment it logs in for this run only;
+# another tag is refused. With REGISTRY_USER and REGISTRY_PASSWORD in the environment it logs in for this run only (not with --build docker, which refuses them);
 # without, the login of `docker login` is used. A registry on a loopback address (for tests) is asked with HTTP.
 #
 # Without --build docker, `make images` makes the images, on Debian 12. With it, docker builds the Dockerfiles on any system, and pushes each image when
