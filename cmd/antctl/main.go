@@ -21,6 +21,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := antctl.NewCommand(antctl.DetectEnvironment(os.Getenv("POD_NAME")), tokenFile)
+	antctl.SetUpLog(root)
 	antctl.AsPlugin(root, os.Args[0], os.Args[1:])
 	if err := root.ExecuteContext(ctx); err != nil {
 		os.Exit(1) // cobra has printed the error

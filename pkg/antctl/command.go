@@ -7,14 +7,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"net/url"
 	"slices"
 
 	"github.com/spf13/cobra"
-	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/antctl/nodefacts"
 	"github.com/antrea-oncache/antrea/pkg/antctl/performance/peer"
@@ -26,10 +23,9 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 	s := &session{env: env, tokenFile: tokenFile}
 	conn := &s.conn
 	root := &cobra.Command{
-		Use:               "antctl",
-		Short:             "antctl inspects a running Antrea component",
-		SilenceUsage:      true,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return setUpLog(conn.verbose) },
+		Use:          "antctl",
+		Short:        "antctl inspects a running Antrea component",
+		SilenceUsage: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	flags := root.PersistentFlags()
@@ -54,17 +50,6 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 		root.AddCommand(newStatus(s), newMulticluster(s), peer.NewCommand(), nodefacts.NewCommand())
 	}
 	return root
-}
-
-// setUpLog makes libraries log errors only, such as not what they think of a cluster's feature gates, unless the user asks for more.
-func setUpLog(verbose bool) error {
-	fs := flag.NewFlagSet("klog", flag.ContinueOnError)
-	klog.InitFlags(fs)
-	if verbose {
-		return fs.Set("v", "2")
-	}
-	klog.SetOutput(io.Discard)
-	return errors.Join(fs.Set("logtostderr", "false"), fs.Set("stderrthreshold", "ERROR"))
 }
 
 // outside reports whether antctl runs outside the Pods of Antrea.

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/klog/v2"
 
 	antreaversion "github.com/antrea-oncache/antrea/pkg/version"
 )
@@ -195,17 +194,6 @@ func TestErrors(t *testing.T) {
 	_, stderr, err := run(inAgent, tokenFile, "version", "-s", "127.0.0.1:1")
 	require.Error(t, err)
 	require.Contains(t, stderr, "connection refused")
-}
-
-func TestVerbose(t *testing.T) {
-	defer func() {
-		var level klog.Level
-		_ = level.Set("0")
-	}()
-	address, tokenFile, _ := server(t)
-	_, _, err := run(inAgent, tokenFile, "-s", address, "-v", "version")
-	require.NoError(t, err)
-	require.True(t, klog.V(2).Enabled())
 }
 
 func TestControllerModeThroughKubernetes(t *testing.T) {

@@ -16,22 +16,23 @@ import (
 func TestLog(t *testing.T) {
 	const child = "ANTCTL_TEST_LOGS"
 	if verbose := os.Getenv(child); verbose != "" {
-		require.NoError(t, setUpLog(verbose == "true"))
+		root := NewCommand(Environment{Mode: ModeController}, "")
+		SetUpLog(root)
+		root.SetArgs([]string{"version", "--verbose=" + verbose, "--server", "127.0.0.1:1"})
+		require.Error(t, root.Execute())
 		klog.Warning("a gate is deprecated")
 		klog.ErrorS(nil, "no route")
+		klog.V(2).InfoS("Sending request")
 		klog.Flush()
 		return
 	}
-	for verbose, warns := range map[string]bool{"true": true, "false": false} {
+	for verbose, assert := range map[string]func(require.TestingT, any, any, ...any){"true": require.Contains, "false": require.NotContains} {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestLog$")
 		cmd.Env = append(os.Environ(), child+"="+verbose)
 		output, err := cmd.CombinedOutput()
 		require.NoError(t, err, string(output))
 		require.Contains(t, string(output), "no route")
-		if warns {
-			require.Contains(t, string(output), "a gate is deprecated")
-		} else {
-			require.NotContains(t, string(output), "a gate is deprecated")
-		}
+		assert(t, string(output), "a gate is deprecated")
+		assert(t, string(output), "Sending request")
 	}
 }
