@@ -95,12 +95,13 @@ build_images() {
 	local image name digest
 	for image in "${images[@]}" "${others[@]}"; do
 		name=$registry/$image:$tag
-		if [ -z "$development" ] && digest=$(docker buildx imagetools inspect "$name" --format '{{.Manifest.Digest}}' 2>/dev/null); then
+		if [ -z "$development" ] && digest=$(docker buildx imagetools inspect "$name" --format '{{.Manifest.Digest}}' 2>"$work/error"); then
 			is_ours "$digest" "$name" || die "$name exists with digest $digest, and this checkout has not pushed it: a release is never replaced, raise the version"
 			say "$name is in the registry already"
 			note "$digest" "$name"
 			continue
 		fi
+		[ -n "$development" ] || require_absent "$name" "$(cat "$work/error")"
 		say "building and pushing $name"
 		image=${image#antrea-}
 		docker buildx build --platform "linux/${archs// /,linux/}" -t "$name" -f "build/images/${image%-ubuntu}/Dockerfile" \
@@ -122,7 +123,10 @@ push_images() {
 check_chart() {
 	local out
 	[ -z "$development" ] || return 0
-	out=$("$helm" pull "oci://${chart_name%:*}" --version "$version" --destination "$work/pulled" ${http[@]+"${http[@]}"} 2>&1) || return 0
+	out=$("$helm" pull "oci://${chart_name%:*}" --version "$version" --destination "$work/pulled" ${http[@]+"${http[@]}"} 2>&1) || {
+		require_absent "$chart_name" "$out"
+		return 0
+	}
 	chart_digest=$(digest_of "$out")
 	if ! is_ours "$chart_digest" "$chart_name"; then
 		# The same package is pushed again: the manifest in the registry can contain more than it.
@@ -139,6 +143,13 @@ push_chart() {
 		chart_digest=$(digest_of "$out")
 	fi
 	note "$chart_digest" "$chart_name"
+}
+
+# require_absent NAME ERROR refuses a release unless ERROR, of a look-up of NAME, says that the registry does not have it. The codes are of the OCI
+# distribution specification, "Error Codes"; the tools print codes 404 in words.
+require_absent() {
+	grep -qiE 'not found|name[ _]unknown|manifest[ _]unknown' <<<"$2" ||
+		die "whether the registry has $1 is not known, and a release is never replaced: ${2:-the look-up failed without a message}"
 }
 
 # digest_of prints the digest that Helm has printed.

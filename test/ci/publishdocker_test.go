@@ -29,7 +29,10 @@ func withDocker(t *testing.T, version string) *publisher {
 	p.write("bin/there", "")
 	p.write("bin/after", digest("c"))
 	p.standIn("standins/docker", `case "$2 $3" in
-"imagetools inspect") sed -n "s#^$4 #sha256:#p" bin/there | tail -n 1 | grep . ;;
+"imagetools inspect")
+	[ ! -e bin/refuses ] || { echo "ERROR: unexpected status from HEAD request: 503 Service Unavailable" >&2 && exit 1; }
+	sed -n "s#^$4 #sha256:#p" bin/there | tail -n 1 | grep . || { echo "ERROR: $4: not found" >&2 && exit 1; }
+	;;
 "build --platform")
 	[ "$6" != "$(cat bin/fails 2>/dev/null)" ] || exit 1
 	echo "$6 $(cat bin/after)" >>bin/there
@@ -38,7 +41,11 @@ func withDocker(t *testing.T, version string) *publisher {
 esac`)
 	p.standIn("standins/helm", `case $1 in
 push) cp "$2" bin/chart && echo "Digest: sha256:`+digest("b")+`" >&2 ;;
-pull) [ -e bin/chart ] && cp bin/chart "$6/antrea-$4.tgz" && echo "Digest: sha256:`+digest("b")+`" >&2 ;;
+pull)
+	[ ! -e bin/refuses-chart ] || { echo "Error: 503 Service Unavailable" >&2 && exit 1; }
+	[ -e bin/chart ] || { echo "Error: registry.example.com/network/charts/antrea:$4: not found" >&2 && exit 1; }
+	cp bin/chart "$6/antrea-$4.tgz" && echo "Digest: sha256:`+digest("b")+`" >&2
+	;;
 *) exec `+p.helm+` "$@" ;;
 esac`)
 	return p
@@ -172,6 +179,25 @@ func TestPublishForeignReleaseWithDocker(t *testing.T) {
 			require.True(t, err == nil || os.IsNotExist(err), err)
 			require.NotContains(t, string(list), digest("c"))
 			require.NotContains(t, string(list), "charts/antrea")
+		})
+	}
+}
+
+// TestPublishUnknownReleaseWithDocker: what the registry does not say is not taken for absent.
+func TestPublishUnknownReleaseWithDocker(t *testing.T) {
+	for file, want := range map[string]string{
+		"bin/refuses":       "network/antrea-agent-ubuntu:v7.8.9 is not known, and a release is never replaced: ERROR: unexpected status from HEAD request: 503",
+		"bin/refuses-chart": "network/charts/antrea:7.8.9 is not known, and a release is never replaced: Error: 503 Service Unavailable",
+	} {
+		t.Run(file, func(t *testing.T) {
+			p := withDocker(t, "7.8.9")
+			p.git("tag", "v7.8.9")
+			p.write(file, "")
+			out, err := p.run("ci/publish.sh", "registry.example.com/network", "--build", "docker")
+			require.Error(t, err)
+			require.Contains(t, out, "whether the registry has registry.example.com/"+want)
+			require.Empty(t, dockerBuilds(p.calls()))
+			require.False(t, pushesChart(p.calls()))
 		})
 	}
 }
