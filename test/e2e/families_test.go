@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -109,6 +110,11 @@ func (s *suite) useIPv6(t *testing.T) {
 			require.True(t, p.IP.Is6(), "Pod %s has no IPv6 address: %v", p.Name, p.IPs)
 		}
 	}
+}
+
+// hasFamily reports whether Pods have addresses of an IP version.
+func (s *suite) hasFamily(ipv6 bool) bool {
+	return slices.ContainsFunc(s.node1.PodCIDRs, func(cidr netip.Prefix) bool { return cidr.Addr().Is6() == ipv6 })
 }
 
 // ipHeader is the length of the IP header of Pods' packets, outerHeaders the length of all headers in front of them in

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -203,6 +204,11 @@ func (f *field) attempt(p *policy.Probe) *attempt {
 			return &attempt{Probe: p, id: f.lastID, sourcePort: port}
 		}
 	}
+}
+
+// probes returns probes of a world, only of IP versions that its Pods have.
+func (f *field) probes(generator *policy.Generator, world *policy.World) []*policy.Probe {
+	return slices.DeleteFunc(generator.Probes(world), func(p *policy.Probe) bool { return !f.s.hasFamily(p.IPv6) })
 }
 
 func (f *field) place(p *policy.Pod) *place {

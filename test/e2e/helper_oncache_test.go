@@ -189,8 +189,11 @@ func (s *suite) waitFast(t *testing.T, flows ...flow) {
 }
 
 // isCached reports whether the cache carries a flow once it knows it.
-func (s *suite) isCached(f flow) bool {
-	return s.oncache && (s.mode == "" || s.directHits || s.isWithin(f))
+func (s *suite) isCached(f flow) bool { return s.carries(s.isWithin(f)) }
+
+// carries reports whether the cache carries flows within a Node, or between Nodes.
+func (s *suite) carries(within bool) bool {
+	return s.oncache && (s.mode == "" || s.directHits || within)
 }
 
 // waitFastIfGate waits for the fast path where there is one.

@@ -14,10 +14,12 @@ import (
 //
 //   - what is about the tunnel, or about packets that are rewritten instead of encapsulated: Forgery, NeighborDiscovery, Rewritten, Openings.
 //   - Egress.
-//   - NodeToPod: there the host's packets to another Node's Pods do not pass Open vSwitch of their Node.
+//   - NodeToPod: there the host's packets to another Node's Pods do not pass Open vSwitch of their Node. Packets to its own Pods do, so
+//     StampsOfTheHostsPackets, a part of NodeToPod, is an area here.
 //   - SamePacket: captures at the gateway, which it needs, keep packets on Open vSwitch.
 //
-// WireGuard has hits within a Node only, and IPv4 only: the random worlds of PolicyTruthTable and PolicyChurn have both IP versions. Areas about
+// WireGuard has hits within a Node only, and IPv4 only, also in the random worlds of PolicyTruthTable and PolicyChurn. All packets between Nodes come
+// from the host there, so with the gate on these show whether its packets have stamps. Areas about
 // programs and their input (Controller, CommandLine, CNIInput, Refusals, Unavailable) do not depend on the mode.
 
 func TestNoEncapMatrixGateOff(t *testing.T) {
@@ -48,6 +50,7 @@ func TestWireGuardMatrixGateOff(t *testing.T) {
 func TestWireGuardMatrixGateOn(t *testing.T) {
 	s := newModeSuite(t, wireGuardMode, true)
 	s.runEveryMode(t)
+	s.run(t, randomPolicies...)
 	s.runMatrixOn(t)
 }
 
@@ -77,7 +80,7 @@ func netkitPods(o *cluster.Options) {
 	}
 }
 
-// randomPolicies need Pods of both IP versions.
+// randomPolicies have the IP versions of the suite's Pods.
 var randomPolicies = []area{
 	{"PolicyTruthTable", testPolicyTruthTable},
 	{"PolicyChurn", testPolicyChurn},
@@ -101,6 +104,7 @@ func (s *suite) runEveryMode(t *testing.T) {
 func (s *suite) runMatrixOn(t *testing.T) {
 	s.over(t, []*path{sameNode}, area{"FastPath", testFastPath}, area{"PolicyOfEither", testPolicyOfEither})
 	s.run(t,
+		area{"StampsOfTheHostsPackets", testStampsOfTheHostsPackets},
 		area{"Mode", testMode},
 		area{"AgentRestart", testAgentRestart},
 		area{"Coexistence", testCoexistence},

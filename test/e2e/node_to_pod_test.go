@@ -30,7 +30,7 @@ func testNodeToPod(t *testing.T, s *suite) {
 	t.Run("Service", func(t *testing.T) { testNodeToService(t, s) })
 	t.Run("PolicyOfTheRemotePod", func(t *testing.T) { testNodeAndPolicy(t, s) })
 	if s.oncache {
-		t.Run("StampsOfTheHostsPackets", func(t *testing.T) { testNodeAndOwnPod(t, s) })
+		t.Run("StampsOfTheHostsPackets", func(t *testing.T) { testStampsOfTheHostsPackets(t, s) })
 	}
 }
 
@@ -134,9 +134,11 @@ func testNodeAndPolicy(t *testing.T, s *suite) {
 	requireNoLoss(t, stop[report.Ping](t, open))
 }
 
-// testNodeAndOwnPod: packets that come from the host have a stamp, which changes with the rules of the Pod that they are sent to. So a policy
+// testStampsOfTheHostsPackets: packets that come from the host have a stamp, which changes with the rules of the Pod that they are sent to. So a policy
 // holds for them as soon as it is realized, although megaflows from before it are still in the kernel.
-func testNodeAndOwnPod(t *testing.T, s *suite) {
+func testStampsOfTheHostsPackets(t *testing.T, s *suite) {
+	s.label(t, s.client, map[string]string{"app": "client"})
+	defer s.label(t, s.client, nil)
 	startEcho(t, s.client.Space, s.client.IP)
 	before := marksOfHost(t, s)
 	s.applyPolicy(t, ingressTo("any-policy", "client", networkingv1.NetworkPolicyIngressRule{}))

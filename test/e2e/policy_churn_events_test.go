@@ -64,7 +64,8 @@ func (c *churn) toggleNode(t *testing.T) {
 	}
 	address := c.f.s.node1.IPv4.As4()
 	address[3] = 200
-	c.removeNode = c.f.s.createNode(t, "churn", netip.AddrFrom4(address), "10.10.200.0/24", "fd00:10:10:200::/64")
+	networks := []string{"10.10.200.0/24", "fd00:10:10:200::/64"}[:len(c.f.s.node1.PodCIDRs)]
+	c.removeNode = c.f.s.createNode(t, "churn", netip.AddrFrom4(address), networks...)
 }
 
 // kill kills agents of random Nodes and starts them again. The agents of one Node are killed one after the other, with a

@@ -90,7 +90,7 @@ func (c *churn) establish(t *testing.T, world *policy.World) {
 	var attempts []*attempt
 	for i, ends := range [][2]int{{0, 1}, {1, 2}, {3, 4}, {0, 4}, {5, 1}, {6, 7}} {
 		attempts = append(attempts, c.f.attempt(&policy.Probe{
-			From: world.Pods[ends[0]], To: world.Pods[ends[1]], IPv6: i%2 == 1, Protocol: corev1.ProtocolUDP, Port: 8080,
+			From: world.Pods[ends[0]], To: world.Pods[ends[1]], IPv6: i%2 == 1 && c.f.s.hasFamily(true), Protocol: corev1.ProtocolUDP, Port: 8080,
 		}))
 	}
 	c.f.throughServices(t, 0, slices.Concat(attempts[:2], attempts[3:5]))
@@ -217,7 +217,7 @@ func (c *churn) nextWorld(before *policy.World) (next *policy.World, what string
 // prepare attempts connections that the change forbids, and some others, and returns when the former have megaflows.
 func (c *churn) prepare(before, next *policy.World) {
 	var forbidden, others []*policy.Probe
-	for _, p := range c.generator.Probes(before) {
+	for _, p := range c.f.probes(c.generator, before) {
 		switch {
 		case before.Allowed(p) && !next.Allowed(p):
 			forbidden = append(forbidden, p)

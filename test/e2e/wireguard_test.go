@@ -40,6 +40,11 @@ func testWireGuardSuite(t *testing.T, oncache bool) {
 		area{"EncryptionKeys", testEncryptionKeys},
 		area{"VanishedNode", testVanishedNode},
 		area{"MovingEndpoint", testMovingEndpoint},
+	)
+	if oncache {
+		s.run(t, area{"PausedRevalidators", testPausedRevalidators})
+	}
+	s.run(t,
 		area{"EncryptionOff", testEncryptionOff},
 		area{"ModeChanges", testModeChanges},
 		area{"ProxyAll", testProxyAll},
