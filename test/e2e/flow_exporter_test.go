@@ -215,21 +215,35 @@ func (s *suite) openUDP(t *testing.T, f flow) {
 	requireNoLoss(t, runTraffic[report.Ping](t, s.client.Space, execTimeout, "udp-ping", f.from(), f.to(), "--rate=1000", "--count=1"))
 }
 
-// requireRecords waits until the records of both Nodes have all packets of the flow, and checks who the records say it is between.
-// The Pod may still acknowledge the end of the connection when this begins.
+// tcpHeaders is the number of bytes of the headers of a TCP packet over IPv4, with timestamps.
+const tcpHeaders = 52
+
+// sameTraffic reports whether the records of the Node with this index have counted what the Pod has. WireGuard divides the packets that the kernel takes
+// for several, and the receiving Node may join them in another way, which changes the number of headers.
+func (s *suite) sameTraffic(node int, f flow, got, want carried) bool {
+	if s.mode == wireGuardMode && node == 1 && f.proto == "TCP" {
+		for i := range got.Packets {
+			got.Bytes[i] -= tcpHeaders * (got.Packets[i] - want.Packets[i])
+		}
+		got.Packets = want.Packets
+	}
+	return got == want
+}
+
+// requireRecords waits until the records of both Nodes have all packets of the flow, in two records at least, a start and an end or an interval, and
+// checks who the records say it is between. The Pod may still acknowledge the end of the connection when this begins.
 func (s *suite) requireRecords(t *testing.T, sinks [2]*flowSink, f flow, counted func() carried) {
 	t.Helper()
 	for i, sink := range sinks {
 		eventually(t, fmt.Sprintf("all packets of %s in records of Node %d", f, i+1), func() error {
 			want := counted()
-			if got, _, records := sink.of(f.client.Port()); got != want {
+			if got, _, records := sink.of(f.client.Port()); !s.sameTraffic(i, f, got, want) || len(records) < 2 {
 				return notYet(fmt.Sprintf("%+v; the Pod has counted %+v; records:\n%s", got, want, strings.Join(records, "\n")))
 			}
 			return nil
 		})
 	}
-	_, source, records := sinks[0].of(f.client.Port())
-	require.Greater(t, len(records), 1, "a start, and an end or an interval")
+	_, source, _ := sinks[0].of(f.client.Port())
 	_, destination, _ := sinks[1].of(f.client.Port())
 	require.Equal(t, []any{namespace, "client", "", "", uint8(2)}, []any{source["sourcePodNamespace"], source["sourcePodName"], source["destinationPodNamespace"],
 		source["destinationPodName"], source["flowType"]})
