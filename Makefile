@@ -12,7 +12,8 @@ GO ?= go
 # Kubernetes. make vet vets everything, so go test need not (-vet=off).
 export CGO_ENABLED := 0
 export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
-race := CGO_ENABLED=1 $(GO) test -race -vet=off
+# The budget of its stage bounds a package: ten minutes, the default, are too few for those that start Open vSwitch a hundred times.
+race := CGO_ENABLED=1 $(GO) test -race -vet=off -timeout=30m
 
 version := v$(shell cat VERSION)
 commit := $(shell git rev-parse --short HEAD 2>/dev/null)

@@ -19,6 +19,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/util/exec"
+
+	"github.com/antrea-oncache/antrea/pkg/ovs/ofctl"
 )
 
 // podOptions say how a Pod differs from a toolbox.
@@ -162,7 +164,7 @@ func (c *cluster) run(ctx context.Context, pod *corev1.Pod, container string, co
 	return c.runUntil(ctx, pod, container, command...)
 }
 
-// runUntil is run with the time limit of ctx only.
+// runUntil is run with the time limit of ctx only. It runs ovs-ofctl again if that has sent nothing.
 func (c *cluster) runUntil(ctx context.Context, pod *corev1.Pod, container string, command ...string) (stdout, stderr string, err error) {
 	if container == "" {
 		container = pod.Spec.Containers[0].Name
@@ -173,9 +175,13 @@ func (c *cluster) runUntil(ctx context.Context, pod *corev1.Pod, container strin
 	if err != nil {
 		return "", "", err
 	}
-	var out, errs bytes.Buffer
-	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &errs})
-	return out.String(), errs.String(), err
+	for {
+		var out, errs bytes.Buffer
+		err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &errs})
+		if err == nil || ctx.Err() != nil || !ofctl.NothingSent(errs.String()) {
+			return out.String(), errs.String(), err
+		}
+	}
 }
 
 // exitCode returns the exit code of a command that run has run, and whether it ended with one.

@@ -40,13 +40,13 @@ func (w *wire) affinities() (flows []string) {
 // learn makes clients connect through the gateway until the switch has learned want flows.
 func (w *wire) learn(want int, connections ...segment) []string {
 	w.T.Helper()
-	require.Eventually(w.T, func() bool {
+	await(w.T, func() bool {
 		for _, c := range connections {
 			w.send(oftest.GWPort, c)
 			w.settle()
 		}
 		return len(w.affinities()) >= want
-	}, 30*time.Second, 50*time.Millisecond, "want %d affinities", want)
+	}, "want %d affinities", want)
 	require.Len(w.T, w.affinities(), want)
 	return w.affinities()
 }

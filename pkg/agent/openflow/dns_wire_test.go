@@ -158,13 +158,13 @@ var pastMarks = regexp.MustCompile(`n_packets=(\d+),.*reg10=0x10000/0x10000`)
 // packetsPastMarks returns the number of resumed packets that ONCache's mark flows have not seen.
 func (h *holder) packetsPastMarks() (n int) {
 	h.T.Helper()
-	require.Eventually(h.T, func() bool {
+	await(h.T, func() bool {
 		h.settle()
 		m := pastMarks.FindStringSubmatch(h.Ofctl("dump-flows", oftest.BridgeName))
 		require.NotNil(h.T, m)
 		_, err := fmt.Sscan(m[1], &n)
 		return err == nil && n > 0
-	}, 20*time.Second, time.Millisecond)
+	}, "a resumed packet past the marks")
 	return n
 }
 

@@ -60,7 +60,7 @@ func (s shaped) send(n int) {
 	// One call for all: each starts a program. vswitchd takes one frame of a port at a time: a frame of another port would overtake the rest.
 	want := s.received() + n
 	s.Appctl(append([]string{"netdev-dummy/receive", portNames[s.port]}, slices.Repeat([]string{hex.EncodeToString(frame)}, n)...)...)
-	require.Eventually(s.T, func() bool { return s.received() == want }, settleTimeout, time.Millisecond)
+	await(s.T, func() bool { return s.received() == want }, "%d frames received", want)
 }
 
 // received returns the number of frames of the port that vswitchd has taken. The port is of type dummy.

@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
@@ -257,10 +256,10 @@ func TestWireNestedService(t *testing.T) {
 	c.install("own", own, false)
 	c.gateway.send(oftest.PodAPort, segment{client, imported, "S"})
 	rejected := regexp.MustCompile(`n_packets=[1-9].*reg0=0x4000/0x4000 actions=controller`)
-	require.Eventually(t, func() bool {
+	await(t, func() bool {
 		c.gateway.settle()
 		return rejected.MatchString(c.gateway.Ofctl("dump-flows", oftest.BridgeName))
-	}, 20*time.Second, time.Millisecond)
+	}, "a rejected packet")
 
 	c.install("own", own, false, far)
 	hops := []hop{{at: c.gateway, from: oftest.PodAPort, to: oftest.TunnelPort}}

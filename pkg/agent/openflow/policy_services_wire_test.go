@@ -27,7 +27,7 @@ func TestWireRuleToServices(t *testing.T) {
 			through := func(port string) segment { return segment{"10.10.0.12:" + port, "10.96.0.10:80", "S"} }
 			w.pass(oftest.PodBPort, through("5000"), oftest.TunnelPort, segment{"10.10.0.12:5000", "10.10.1.20:8080", "S"})
 			if affinity > 0 {
-				require.Eventually(t, func() bool { w.settle(); return len(w.affinities()) == 1 }, 20*time.Second, 10*time.Millisecond)
+				await(t, func() bool { w.settle(); return len(w.affinities()) == 1 }, "one client with affinity")
 			}
 			rule := oftest.Egress(2, oftest.PolicyPodB, nil)
 			rule.PeerServices = w.C.GroupsOf(of.IPProtoTCP, netip.MustParseAddrPort("10.96.0.10:80"))

@@ -32,14 +32,14 @@ func TestCountersOfRules(t *testing.T) {
 		for range packets {
 			w.send(oftest.PodAPort, segment{src: fmt.Sprintf("%v:1000", oftest.PodAIP), dst: fmt.Sprintf("%v:%d", oftest.RemotePodIP, port)})
 		}
-		require.Eventually(t, func() bool {
+		await(t, func() bool {
 			tables, err := w.C.GetFlowTableStatus(t.Context())
 			require.NoError(t, err)
 			all, err := openflow.ReadPolicyStats(t.Context(), tables, ovsctl.New(w.RunDir, oftest.BridgeName))
 			require.NoError(t, err)
 			stats = all[id]
 			return stats.Packets == want
-		}, 20*time.Second, 50*time.Millisecond, "%d packets of %+v", want, &stats)
+		}, "%d packets of %+v", want, &stats)
 		return stats
 	}
 	first := pass(3, 3)

@@ -120,6 +120,14 @@ func (w *wire) install(p openflow.ServicePort) {
 // settleTimeout bounds a wait for the revalidators. They never answer once the bridge is gone.
 const settleTimeout = 20 * time.Second
 
+// await waits until condition is true. It runs in the test's goroutine: its functions may end the test, which the condition of require.Eventually may not.
+func await(t testing.TB, condition func() bool, message ...any) {
+	t.Helper()
+	for deadline := time.Now().Add(settleTimeout); !condition(); time.Sleep(time.Millisecond) {
+		require.True(t, time.Now().Before(deadline), message...)
+	}
+}
+
 // settle waits until the datapath has no flows of before the last change.
 func (w *wire) settle() {
 	w.T.Helper()
@@ -268,7 +276,7 @@ func (w *wire) drop(from uint32, s segment) {
 	w.T.Helper()
 	before := w.drops()
 	w.send(from, s)
-	require.Eventually(w.T, func() bool { return w.drops() > before }, 20*time.Second, time.Millisecond, "no flow has dropped %v from %s", s, portNames[from])
+	await(w.T, func() bool { return w.drops() > before }, "no flow has dropped %v from %s", s, portNames[from])
 }
 
 var packetsDropped = regexp.MustCompile(`(?m)n_packets=(\d+),.* actions=drop$`)

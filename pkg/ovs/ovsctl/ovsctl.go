@@ -12,6 +12,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/antrea-oncache/antrea/pkg/ovs/ofctl"
 )
 
 // Client runs ovs-ofctl (OpenFlow 1.5) over a bridge's management socket.
@@ -42,14 +44,18 @@ func (c *Client) dumpFlows(ctx context.Context, filter string, without ...string
 	if filter != "" {
 		args = append(args, filter)
 	}
-	cmd := exec.CommandContext(ctx, "ovs-ofctl", args...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	stdout, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("ovs-ofctl dump-flows %s %q: %w: %s", c.target, filter, err, strings.TrimSpace(stderr.String()))
+	for {
+		var stderr bytes.Buffer
+		cmd := exec.CommandContext(ctx, "ovs-ofctl", args...)
+		cmd.Stderr = &stderr
+		stdout, err := cmd.Output()
+		if err == nil {
+			return parseFlows(string(stdout), without...), nil
+		}
+		if ctx.Err() != nil || !ofctl.NothingSent(stderr.String()) {
+			return nil, fmt.Errorf("ovs-ofctl dump-flows %s %q: %w: %s", c.target, filter, err, strings.TrimSpace(stderr.String()))
+		}
 	}
-	return parseFlows(string(stdout), without...), nil
 }
 
 // parseFlows drops the header line and the unwanted fields.

@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/pkg/ovs/ofctl"
 )
 
 // readyTimeout bounds every wait for a daemon.
@@ -265,11 +267,16 @@ func (o *OVS) env() []string {
 
 func (o *OVS) run(name string, args ...string) string {
 	o.t.Helper()
-	out, err := o.try(name, args...)
-	if err != nil {
-		o.t.Fatalf("ovstest: %v", err)
+	deadline := time.Now().Add(readyTimeout)
+	for {
+		out, err := o.try(name, args...)
+		if err == nil {
+			return out
+		}
+		if time.Now().After(deadline) || !ofctl.NothingSent(err.Error()) {
+			o.t.Fatalf("ovstest: %v", err)
+		}
 	}
-	return out
 }
 
 func (o *OVS) try(name string, args ...string) (string, error) {

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/antrea-oncache/antrea/pkg/ovs/ofctl"
 	"github.com/antrea-oncache/antrea/test/env/testbed/proc"
 )
 
@@ -142,13 +143,17 @@ func (s *Space) Start(args ...string) (*Process, error) {
 }
 
 // Exec runs a program to its end and returns what it wrote to stdout. The error is an *ExitError if it ended with an exit
-// code other than 0. When ctx ends first, the program is ended.
+// code other than 0. When ctx ends first, the program is ended. ovs-ofctl is run again if it has sent nothing.
 func (s *Space) Exec(ctx context.Context, args ...string) (string, error) {
-	p, err := s.run(ctx, invocation{args: args})
-	if p == nil {
-		return "", err
+	for {
+		p, err := s.run(ctx, invocation{args: args})
+		if p == nil {
+			return "", err
+		}
+		if err == nil || ctx.Err() != nil || !ofctl.NothingSent(err.Error()) {
+			return p.Stdout(), err
+		}
 	}
-	return p.Stdout(), err
 }
 
 func (s *Space) run(ctx context.Context, in invocation) (*Process, error) {
