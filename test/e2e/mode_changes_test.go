@@ -14,14 +14,8 @@ import (
 // setTrafficMode restarts the agents of Nodes with another traffic mode, or with encryption.
 func (s *suite) setTrafficMode(t *testing.T, mode string, nodes ...*cluster.Node) {
 	t.Helper()
-	encap, encryption := mode, "none"
-	if mode == wireGuardMode {
-		encap, encryption = "encap", mode
-	}
 	for _, n := range nodes {
-		require.NoError(t, n.WriteAgentConfig(func(conf map[string]any) {
-			conf["trafficEncapMode"], conf["trafficEncryptionMode"] = encap, encryption
-		}))
+		require.NoError(t, n.WriteAgentConfig(cluster.Mode(mode).Configure))
 		require.NoError(t, n.StopAgent())
 	}
 	for _, n := range nodes {

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -47,16 +46,12 @@ func newModeSuite(t *testing.T, mode string, oncache bool, change ...func(*clust
 		former := o.AgentConfig
 		o.AgentConfig = func(node int, conf map[string]any) {
 			former(node, conf)
-			if mode == wireGuardMode {
-				conf["trafficEncryptionMode"] = mode
-			} else {
-				conf["trafficEncapMode"] = mode
-				conf["oncache"].(map[string]any)["direct"] = true
-			}
+			cluster.Mode(mode).Configure(conf)
+			conf["oncache"].(map[string]any)["direct"] = cluster.Mode(mode).Direct()
 			conf["antreaProxy"] = map[string]any{"proxyAll": true}
 		}
 	})...)
-	s.mode, s.directHits = mode, oncache && mode != wireGuardMode
+	s.mode, s.directHits = mode, oncache && cluster.Mode(mode).Direct()
 	return s
 }
 
@@ -305,30 +300,12 @@ func (s *suite) secondSubnet(t *testing.T) (address, router netip.Addr) {
 // moveNode2 gives the second Node another address, which it reaches the others from through the gateway.
 func (s *suite) moveNode2(t *testing.T, to, gateway netip.Addr) {
 	t.Helper()
-	former := s.node2.IP
 	require.NoError(t, s.node2.StopAgent())
-	succeeds(t, s.node2.Space, "ip", "address", "add", to.String()+"/24", "dev", cluster.Uplink)
-	succeeds(t, s.node2.Space, "ip", "route", "replace", "default", "via", gateway.String())
-	s.setNodeAddress(t, s.node2, to)
-	succeeds(t, s.node2.Space, "ip", "address", "del", former.String()+"/24", "dev", cluster.Uplink)
-	s.node2.IP, s.node2.IPv4, s.node2.IPs[0] = to, to, to
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), setupTimeout) // cleanups call it
+	defer cancel()
+	require.NoError(t, s.node2.Move(ctx, to, gateway))
 	s.startAgent(t, s.node2)
 	s.waitRoundsComplete(t)
-}
-
-func (s *suite) setNodeAddress(t *testing.T, n *cluster.Node, address netip.Addr) {
-	t.Helper()
-	nodes := s.Client.CoreV1().Nodes()
-	ctx := context.WithoutCancel(t.Context()) // cleanups call it
-	object, err := nodes.Get(ctx, n.Name, metav1.GetOptions{})
-	require.NoError(t, err)
-	for i, a := range object.Status.Addresses {
-		if a.Type == corev1.NodeInternalIP && strings.Contains(a.Address, ".") {
-			object.Status.Addresses[i].Address = address.String()
-		}
-	}
-	_, err = nodes.UpdateStatus(ctx, object, metav1.UpdateOptions{})
-	require.NoError(t, err)
 }
 
 // noRoute stands for no route in requireOwnRoutes.

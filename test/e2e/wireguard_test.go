@@ -25,7 +25,7 @@ func TestWireGuardGateOff(t *testing.T) { testWireGuardSuite(t, false) }
 func TestWireGuardGateOn(t *testing.T)  { testWireGuardSuite(t, true) }
 
 const (
-	wireGuardMode = "wireGuard"
+	wireGuardMode = string(cluster.WireGuard)
 	wireGuardPort = 51820
 	keyAnnotation = "node.antrea.io/wireguard-public-key"
 )

@@ -46,6 +46,11 @@ var actions = map[string]action{
 	"egress-owner-kill": killEgressOwner,
 	"gossip-cut":        cutGossip,
 
+	"route-deleted":     deleteRoute,
+	"node-moves":        moveNode,
+	"wireguard-deleted": deleteWireGuard,
+	"wireguard-key":     rotateKey,
+
 	"policy-elsewhere":         changePolicyElsewhere,
 	"policy-same-verdicts":     changePolicyWithoutEffect,
 	"policy-forbids-or-allows": togglePolicy,
@@ -57,6 +62,7 @@ var actions = map[string]action{
 	"lose":         loseDatagrams,
 	"open":         openServers,
 	"wrong-source": giveWrongSource,
+	"in-clear":     sendInClear,
 }
 
 // last lets an event last.

@@ -106,9 +106,9 @@ func (w *world) addressThirdNode(ctx context.Context, lastByte byte) error {
 	return err
 }
 
-// waitRoutes waits until all Nodes have a route to a Pod network of the third one, or none has.
+// waitRoutes waits until all Nodes have a route to a Pod network, or none has.
 func (w *world) waitRoutes(ctx context.Context, pods string, want bool) error {
-	return eventually(ctx, fmt.Sprintf("routes to %s of %s: %t", pods, thirdNode, want), func() error {
+	return eventually(ctx, fmt.Sprintf("routes to %s: %t", pods, want), func() error {
 		for _, n := range w.Nodes {
 			out, err := n.Exec(ctx, "ip", "route", "show", pods)
 			if err != nil {

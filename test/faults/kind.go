@@ -3,7 +3,11 @@
 
 package main
 
-import "time"
+import (
+	"time"
+
+	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
+)
 
 // kind is a kind of event: how it is drawn, and what it may do to traffic.
 type kind struct {
@@ -25,6 +29,8 @@ type kind struct {
 	bound time.Duration
 	// hits is the least part of the event during which hits continue, with the gate on, if they did before.
 	hits float64
+	// without has reasons not to draw the kind in some modes.
+	without map[cluster.Mode]string
 }
 
 // withTakeover reports whether it matters for events of this kind if an agent takes the cache over.
@@ -50,6 +56,11 @@ const moment = 14 * time.Second
 
 // hitsInRestart is less than what the end-to-end area AgentRestart demands, which waits for a cluster at rest before it restarts an agent.
 const hitsInRestart = 0.5
+
+var (
+	noEgress    = only("Egress is for mode encap", cluster.Encap)
+	noWireGuard = only("nothing is encrypted", cluster.WireGuard)
+)
 
 // kinds are all kinds of events.
 var kinds = []kind{
@@ -82,15 +93,23 @@ var kinds = []kind{
 	{name: "controller-restart", weight: 1, pause: time.Second, length: seconds(0, 5), concerns: none},
 	{name: "controller-kill", weight: 1, pause: time.Second, length: seconds(0, 5), concerns: none},
 	// The Egress of unrelated Pods; all other kinds also allow its connections to fail for a while, none another source.
-	{name: "egress-moves", weight: 2, pause: time.Second, concerns: none},
-	{name: "egress-owner-kill", weight: 2, pause: moment, length: seconds(0, 10), concerns: none},
-	{name: "gossip-cut", weight: 1, pause: time.Second, length: seconds(5, 25), concerns: none},
+	{name: "egress-moves", weight: 2, pause: time.Second, concerns: none, without: noEgress},
+	{name: "egress-owner-kill", weight: 2, pause: moment, length: seconds(0, 10), concerns: none, without: noEgress},
+	{name: "gossip-cut", weight: 1, pause: time.Second, length: seconds(5, 25), concerns: none, without: noEgress},
+	// Ways between Nodes other than the tunnel.
+	{name: "route-deleted", weight: 2, pause: time.Second, concerns: between, bound: 20 * time.Second,
+		without: except("only packets of the host take the route", cluster.Encap)},
+	{name: "node-moves", weight: 2, pause: moment, concerns: between, bound: time.Minute,
+		without: except("the tunnel's ends stay where they are", cluster.Encap)},
+	{name: "wireguard-deleted", weight: 2, pause: time.Second, concerns: between, bound: 30 * time.Second, without: noWireGuard},
+	{name: "wireguard-key", weight: 2, pause: time.Second, concerns: between, bound: time.Minute, without: noWireGuard},
 	// NetworkPolicies.
 	{name: "policy-elsewhere", weight: 2, pause: time.Second, concerns: none},
 	{name: "policy-same-verdicts", weight: 2, pause: time.Second, concerns: none},
 	{name: "policy-forbids-or-allows", weight: 3, pause: time.Second, concerns: none},
 	// The machine.
-	{name: "clock-step", weight: 1, pause: time.Second, length: seconds(1, 4), concerns: none},
+	{name: "clock-step", weight: 1, pause: time.Second, length: seconds(1, 4), concerns: none,
+		without: except("a peer refuses handshakes that are earlier by the clock than the last one, for the hour that the clock was ahead", cluster.WireGuard)},
 	{name: "conntrack-full", weight: 1, pause: time.Second, length: seconds(1, 4), concerns: opening, bound: 10 * time.Second},
 	{name: "memory-full", weight: 1, pause: time.Second, length: seconds(1, 4), concerns: none},
 }
@@ -99,7 +118,8 @@ var kinds = []kind{
 var sabotage = []kind{
 	{name: "lose", weight: 1, concerns: none},
 	{name: "open", weight: 1, concerns: none},
-	{name: "wrong-source", weight: 1, length: seconds(2, 2), concerns: none},
+	{name: "wrong-source", weight: 1, length: seconds(2, 2), concerns: none, without: noEgress},
+	{name: "in-clear", weight: 1, concerns: none, without: noWireGuard},
 }
 
 func seconds(least, most int) [2]time.Duration {

@@ -32,8 +32,10 @@ type ledger struct {
 	lostEstablished, delivered uint64
 	// wrongSource are packets that left without the source of their Egress.
 	wrongSource uint64
-	complaints  []string
-	kinds       map[string]*tally
+	// clearText are packets that were not encrypted, in mode WireGuard.
+	clearText  uint64
+	complaints []string
+	kinds      map[string]*tally
 }
 
 func newLedger() *ledger { return &ledger{kinds: map[string]*tally{}} }
@@ -113,6 +115,6 @@ func (l *ledger) print(to io.Writer) {
 
 // summary is the last line of the output.
 func (l *ledger) summary(seed uint64) string {
-	return fmt.Sprintf("faults: events=%d packets=%d lost_established=%d forbidden_delivered=%d wrong_source=%d seed=%d",
-		l.events, l.packets, l.lostEstablished, l.delivered, l.wrongSource, seed)
+	return fmt.Sprintf("faults: events=%d packets=%d lost_established=%d forbidden_delivered=%d wrong_source=%d clear_text=%d seed=%d",
+		l.events, l.packets, l.lostEstablished, l.delivered, l.wrongSource, l.clearText, seed)
 }

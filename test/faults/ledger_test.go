@@ -20,7 +20,7 @@ func TestLedger(t *testing.T) {
 	require.Empty(t, l.add(flap, []observation{{flow: far, sent: 1000, lost: 300, still: time.Second}}, 0))
 	require.Empty(t, l.addProbe(restart, "a probe", forbidden, 100, 0))
 	require.Empty(t, l.complaints)
-	require.Equal(t, "faults: events=2 packets=2010 lost_established=0 forbidden_delivered=0 wrong_source=0 seed=5", l.summary(5))
+	require.Equal(t, "faults: events=2 packets=2010 lost_established=0 forbidden_delivered=0 wrong_source=0 clear_text=0 seed=5", l.summary(5))
 
 	require.Len(t, l.add(restart, []observation{{flow: far, sent: 1000, lost: 3}}, 0.95), 1)
 	require.Len(t, l.addProbe(restart, "a probe", forbidden, 100, 2), 1)
@@ -31,7 +31,7 @@ func TestLedger(t *testing.T) {
 	require.Len(t, l.addAftermath(restart, []observation{{flow: far, lost: 1}}), 1)
 	require.Len(t, l.complaints, 5)
 	require.Empty(t, l.addAftermath(flap, []observation{{flow: far, lost: 5}}))
-	require.Equal(t, "faults: events=5 packets=3020 lost_established=4 forbidden_delivered=2 wrong_source=0 seed=5", l.summary(5))
+	require.Equal(t, "faults: events=5 packets=3020 lost_established=4 forbidden_delivered=2 wrong_source=0 clear_text=0 seed=5", l.summary(5))
 	var table strings.Builder
 	l.print(&table)
 	require.Regexp(t, `agent-restart +4 +2020 +0 +7 +1 +0.0 s +0.0 s +80 %`, table.String())

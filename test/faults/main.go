@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 	"github.com/antrea-oncache/antrea/test/env/testbed/progress"
 )
 
@@ -27,16 +28,25 @@ func main() {
 	flag.BoolVar(&o.gateOn, "gate", true, "the feature gate ONCache")
 	flag.StringVar(&o.tunnel, "tunnel", tunnelEncap, "oncache.tunnel: how hits travel, encap or rewrite")
 	flag.Float64Var(&o.load, "load", 1, "part of the traffic, for a machine that has no time for all")
+	o.mode = cluster.Encap
+	flag.Func("mode", "traffic mode: encap (default), noEncap, hybrid or wireGuard", func(text string) (err error) {
+		o.mode, err = cluster.ParseMode(text)
+		return err
+	})
 	o.flows = regexp.MustCompile("")
 	flag.Func("flows", "regular expression: only flows whose names match", func(text string) (err error) {
 		o.flows, err = regexp.Compile(text)
 		return err
 	})
-	sabotaged := flag.Bool("sabotage", false, "draw faults that the run must find, instead of events: lose, open, wrong-source")
+	sabotaged := flag.Bool("sabotage", false, "draw faults that the run must find, instead of events: lose, open, wrong-source, in-clear")
 	keepGoing := flag.Bool("keep-going", false, "continue after a failure")
 	flag.Parse()
 	if o.tunnel != tunnelEncap && o.tunnel != tunnelRewrite {
 		fmt.Fprintf(os.Stderr, "faults: -tunnel is %q, must be %s or %s\n", o.tunnel, tunnelEncap, tunnelRewrite)
+		os.Exit(2)
+	}
+	if o.tunnel == tunnelRewrite && o.mode != cluster.Encap {
+		fmt.Fprintf(os.Stderr, "faults: -tunnel=%s is for -mode=%s, but that is %s\n", o.tunnel, cluster.Encap, o.mode)
 		os.Exit(2)
 	}
 	if *seed == 0 {
@@ -71,16 +81,17 @@ func play(ctx context.Context, events int, length time.Duration, seed uint64, ta
 	if err != nil {
 		return err
 	}
+	table, leftOut := fit(table, o)
 	p, err := newPlan(seed, table, pattern)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w\n%s", err, leftOut)
 	}
 	// Programs that are started on a Node are looked up here.
 	if err := os.Setenv("PATH", os.Getenv("TESTBED_BIN")+":"+os.Getenv("PATH")); err != nil {
 		return err
 	}
 	progress := progress.New(os.Stderr)
-	progress.Printf("faults: seed %d", seed)
+	progress.Printf("faults: seed %d, mode %s\n%s", seed, o.mode, leftOut)
 	w, err := newWorld(ctx, progress, o)
 	if w != nil {
 		defer func() { err = errors.Join(err, w.close()) }()

@@ -74,13 +74,3 @@ func (l *ledger) addOutward(e event, from string, still time.Duration, broken st
 	l.complaints = append(l.complaints, complaints...)
 	return complaints
 }
-
-// addSources judges packets that came to outside during an event with another source than the Egress's: no event allows any.
-func (l *ledger) addSources(e event, wrong map[netip.Addr]uint64) (complaints []string) {
-	for source, packets := range wrong {
-		l.wrongSource += packets
-		complaints = append(complaints, fmt.Sprintf("%d packets of Egress %s had the source %s instead of %s during %s", packets, egressName, source, egressAddress, e))
-	}
-	l.complaints = append(l.complaints, complaints...)
-	return complaints
-}

@@ -51,7 +51,7 @@ func (r *run) over() bool {
 
 // all runs one round after the other.
 func (r *run) all(ctx context.Context) error {
-	r.hits = hitrate.Start(r.w.Nodes, tunnelDevice)
+	r.hits = hitrate.Start(r.w.Nodes, r.w.slowDevices()...)
 	for number := 0; !r.over(); number++ {
 		if err := r.round(ctx, number); err != nil {
 			return err
@@ -83,6 +83,7 @@ func (r *run) round(ctx context.Context, number int) (err error) {
 		before = e
 	}
 	complaints, caught, err := r.traffic.end()
+	complaints = append(complaints, r.ledger.addClearText(before, r.w.clearText.take())...)
 	if caught > 0 {
 		r.ledger.delivered = max(r.ledger.delivered, caught) // those that were answered have been counted
 		complaints = append(complaints, fmt.Sprintf("servers that no Pod may reach have received %d packets", caught))
@@ -101,7 +102,7 @@ func (r *run) event(ctx context.Context, e, before event) error {
 		return err
 	}
 	complaints := r.ledger.addAftermath(before, r.observe())
-	complaints = slices.Concat(complaints, r.judgeProbes(before, nil), r.judgeOutward(before))
+	complaints = slices.Concat(complaints, r.judgeProbes(before, nil), r.judgeOutward(before), r.ledger.addClearText(before, r.w.clearText.take()))
 
 	act := actions[e.kind.name]
 	e, err := r.meet(ctx, e)
@@ -123,10 +124,10 @@ func (r *run) event(ctx context.Context, e, before event) error {
 	probed := r.judgeProbes(e, verdicts)
 	seen := r.observe()
 	going := rate.Part()
-	if !r.w.gateOn {
+	if !r.w.hits() {
 		going = 1
 	}
-	complaints = slices.Concat(complaints, r.ledger.add(e, seen, going), probed, r.judgeOutward(e))
+	complaints = slices.Concat(complaints, r.ledger.add(e, seen, going), probed, r.judgeOutward(e), r.ledger.addClearText(e, r.w.clearText.take()))
 	r.w.progress.Printf("event %d: %s: %s; took %.1f s, hits continued for %.0f %%", e.number, e, describe(seen), time.Since(begun).Seconds(), 100*rate.Part())
 	r.complain(complaints)
 	return nil
@@ -216,11 +217,12 @@ func (r *run) judgeProbes(e event, verdicts map[string]verdict) (complaints []st
 
 // judgeOutward judges the connections to outside since the last call.
 func (r *run) judgeOutward(e event) (complaints []string) {
-	wrong := r.w.sources.takeOther(egressAddress)
+	right := r.w.rightSources()
+	wrong := r.w.sources.takeOther(right)
 	for i, p := range r.traffic.outward {
 		complaints = append(complaints, r.ledger.addOutward(e, r.w.strangers[i].Name, p.longestStill(), p.broken())...)
 	}
-	return append(complaints, r.ledger.addSources(e, wrong)...)
+	return append(complaints, r.ledger.addSources(e, wrong, right)...)
 }
 
 // describe says what was lost, in a line.
@@ -273,7 +275,7 @@ func (r *run) recover(ctx context.Context, e event) error {
 
 // waitFast waits until most packets between Nodes are hits, with the gate on.
 func (r *run) waitFast(ctx context.Context) error {
-	if !r.w.gateOn {
+	if !r.w.hits() {
 		return nil
 	}
 	begun := time.Now()

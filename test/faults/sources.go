@@ -4,12 +4,11 @@
 package main
 
 import (
-	"encoding/binary"
 	"fmt"
-	"net"
 	"net/netip"
+	"slices"
+	"strings"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -19,10 +18,8 @@ import (
 
 // sources counts the packets that arrive at a server, by their sources: also packets that no connection comes of.
 type sources struct {
-	server netip.AddrPort
-	socket *afpacket.Socket
-	ended  atomic.Bool
-	failed chan error
+	server    netip.AddrPort
+	recording *recording
 
 	mu sync.Mutex
 	// total is the number of all packets; packets has the ones since the last call of takeOther.
@@ -31,57 +28,38 @@ type sources struct {
 }
 
 // recordSources counts the packets that arrive in a space from now on.
-func recordSources(at *cluster.Space, server netip.AddrPort) (*sources, error) {
-	s := &sources{server: server, failed: make(chan error, 1), packets: map[netip.Addr]uint64{}}
-	err := at.Do(func() error {
-		device, err := net.InterfaceByName(cluster.Uplink)
-		if err == nil {
-			s.socket, err = afpacket.Open(device.Index, false)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	go func() { s.failed <- s.read() }()
-	return s, nil
+func recordSources(at *cluster.Space, server netip.AddrPort) (s *sources, err error) {
+	s = &sources{server: server, packets: map[netip.Addr]uint64{}}
+	s.recording, err = record(at, cluster.Uplink, s.see)
+	return s, err
 }
 
-// read counts until the end.
-func (s *sources) read() error {
-	defer s.socket.Close()
-	for !s.ended.Load() {
-		frame, ok, err := s.socket.Receive(watchInterval)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			continue
-		}
-		if source, ok := sourceOf(frame.Data, s.server); ok {
-			s.mu.Lock()
-			s.total++
-			s.packets[source]++
-			s.mu.Unlock()
-		}
+func (s *sources) see(frame afpacket.Frame) {
+	source, ok := sourceOf(frame.Data, s.server)
+	if !ok {
+		return
 	}
-	return nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.total++
+	s.packets[source]++
 }
 
-// takeOther returns the packets since the last call that had other sources than the right one.
-func (s *sources) takeOther(right netip.Addr) map[netip.Addr]uint64 {
+// takeOther returns the packets since the last call that had other sources than the right ones.
+func (s *sources) takeOther(right []netip.Addr) map[netip.Addr]uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	taken := s.packets
 	s.packets = map[netip.Addr]uint64{}
-	delete(taken, right)
+	for _, source := range right {
+		delete(taken, source)
+	}
 	return taken
 }
 
 // end ends the counting, and returns why it ended before, or that there was nothing to count.
 func (s *sources) end() error {
-	s.ended.Store(true)
-	if err := <-s.failed; err != nil {
+	if err := s.recording.end(); err != nil {
 		return err
 	}
 	if s.total == 0 {
@@ -90,20 +68,35 @@ func (s *sources) end() error {
 	return nil
 }
 
-const (
-	ethernetLength = 14
-	ipv4Length     = 20
-)
-
 // sourceOf returns the source of a TCP packet to an address and port of IPv4; ok is false for other frames.
 func sourceOf(frame []byte, to netip.AddrPort) (source netip.Addr, ok bool) {
-	if len(frame) < ethernetLength+ipv4Length || binary.BigEndian.Uint16(frame[12:]) != unix.ETH_P_IP {
-		return source, false
+	p, ok := packetOf(frame)
+	return p.source, ok && p.protocol == unix.IPPROTO_TCP && p.destination == to.Addr() && p.port == to.Port()
+}
+
+// rightSources are the sources that packets of Pods may have outside: the Egress address or, in a mode without Egress, an address of a Node.
+func (w *world) rightSources() []netip.Addr {
+	if w.mode == cluster.Encap {
+		return []netip.Addr{egressAddress}
 	}
-	ip := frame[ethernetLength:]
-	tcp := ip[min(int(ip[0]&0xf)*4, len(ip)):]
-	if ip[9] != unix.IPPROTO_TCP || len(tcp) < 4 || netip.AddrFrom4([4]byte(ip[16:20])) != to.Addr() || binary.BigEndian.Uint16(tcp[2:]) != to.Port() {
-		return source, false
+	return []netip.Addr{w.Nodes[0].IPv4, w.homes[0].address, w.homes[1].address}
+}
+
+// addSources judges packets that came to outside during an event with other sources than the right ones: no event allows any.
+func (l *ledger) addSources(e event, wrong map[netip.Addr]uint64, right []netip.Addr) (complaints []string) {
+	for source, packets := range wrong {
+		l.wrongSource += packets
+		complaints = append(complaints, fmt.Sprintf("%d packets of Pods to outside had the source %s instead of %s during %s", packets, source, listed(right), e))
 	}
-	return netip.AddrFrom4([4]byte(ip[12:16])), true
+	slices.Sort(complaints)
+	l.complaints = append(l.complaints, complaints...)
+	return complaints
+}
+
+func listed(addresses []netip.Addr) string {
+	var texts []string
+	for _, a := range addresses {
+		texts = append(texts, a.String())
+	}
+	return strings.Join(texts, " or ")
 }

@@ -83,6 +83,10 @@ type world struct {
 	// objects reaches custom resources. sources are the packets of unrelated Pods outside the cluster, where Egress gives them their address.
 	objects dynamic.Interface
 	sources *sources
+	// clearText counts packets that were not encrypted; it is nil in other modes than WireGuard.
+	clearText *clearText
+	// homes are the addresses of the second Node, the first one at the start.
+	homes [2]home
 
 	// upgraded are the Nodes whose agents have maps of another size than at the start.
 	upgraded [2]bool
@@ -104,6 +108,7 @@ type probed struct {
 
 // options are the options of a world.
 type options struct {
+	mode cluster.Mode
 	// gateOn is the feature gate ONCache.
 	gateOn bool
 	// tunnel is oncache.tunnel.
@@ -125,22 +130,28 @@ const maxFlows = 65536
 
 // cache is the part of an agent's configuration about the cache.
 func (o options) cache(maxFlows int) map[string]any {
-	return map[string]any{"maxFlows": maxFlows, "tunnel": o.tunnel}
+	return map[string]any{"maxFlows": maxFlows, "tunnel": o.tunnel, "direct": o.mode.Direct()}
 }
 
 // args returns the options that a replay by make test-faults needs.
 func (o options) args() string {
-	if o.tunnel == tunnelEncap {
-		return ""
+	switch {
+	case o.mode != cluster.Encap:
+		return " FAULTS_ARGS=-mode=" + string(o.mode)
+	case o.tunnel != tunnelEncap:
+		return " FAULTS_ARGS=-tunnel=" + o.tunnel
 	}
-	return " FAULTS_ARGS=-tunnel=" + o.tunnel
+	return ""
 }
 
 func newWorld(ctx context.Context, p *progress.Printer, o options) (_ *world, err error) {
 	w := &world{progress: p, options: o}
 	w.Cluster, err = cluster.New(ctx, cluster.Options{
 		TunnelType: "geneve", FeatureGates: map[string]bool{gate: o.gateOn}, Progress: p, AgentArgs: []string{"-v=2"},
-		AgentConfig: func(_ int, conf map[string]any) { conf["oncache"] = o.cache(maxFlows) },
+		AgentConfig: func(_ int, conf map[string]any) {
+			o.mode.Configure(conf)
+			conf["oncache"] = o.cache(maxFlows)
+		},
 	})
 	if err != nil {
 		return nil, err
@@ -148,6 +159,38 @@ func newWorld(ctx context.Context, p *progress.Printer, o options) (_ *world, er
 	if err := w.StartAgents(ctx); err != nil {
 		return w, err
 	}
+	w.homes = homesOf(o.mode, w.Nodes[1].IPv4)
+	if o.mode == cluster.WireGuard {
+		if w.clearText, err = recordClearText(w.Cluster); err != nil {
+			return w, err
+		}
+	}
+	if err := w.makePods(ctx); err != nil {
+		return w, err
+	}
+	if err := w.makePolicies(ctx); err != nil {
+		return w, err
+	}
+	if o.mode == cluster.Encap {
+		if err := w.makeEgress(ctx); err != nil {
+			return w, err
+		}
+	}
+	if w.sources, err = recordSources(w.Internet, outside); err != nil {
+		return w, err
+	}
+	for _, n := range w.Nodes {
+		// Routers do this when their MAC address changes; see next-hop-mac.
+		if err := n.WriteFile("/proc/sys/net/ipv4/conf/eth0/arp_notify", []byte("1")); err != nil {
+			return w, err
+		}
+	}
+	return w, nil
+}
+
+// makePods makes the Pods that stay, and the Services in front of the servers.
+func (w *world) makePods(ctx context.Context) error {
+	var err error
 	n1, n2 := w.Nodes[0], w.Nodes[1]
 	for _, make := range []struct {
 		pod  **cluster.Pod
@@ -161,31 +204,14 @@ func newWorld(ctx context.Context, p *progress.Printer, o options) (_ *world, er
 		{&w.elsewhere[0], n1, "elsewhere-1", "elsewhere"}, {&w.elsewhere[1], n2, "elsewhere-2", "elsewhere"},
 	} {
 		if *make.pod, err = w.createPod(ctx, make.node, make.name, make.app); err != nil {
-			return w, err
+			return err
 		}
 	}
 	if w.farService, err = w.makeService(ctx, "far", w.far); err != nil {
-		return w, err
+		return err
 	}
-	if w.nearService, err = w.makeService(ctx, "near", w.near); err != nil {
-		return w, err
-	}
-	if err := w.makePolicies(ctx); err != nil {
-		return w, err
-	}
-	if err := w.makeEgress(ctx); err != nil {
-		return w, err
-	}
-	if w.sources, err = recordSources(w.Internet, outside); err != nil {
-		return w, err
-	}
-	for _, n := range w.Nodes {
-		// Routers do this when their MAC address changes; see next-hop-mac.
-		if err := n.WriteFile("/proc/sys/net/ipv4/conf/eth0/arp_notify", []byte("1")); err != nil {
-			return w, err
-		}
-	}
-	return w, nil
+	w.nearService, err = w.makeService(ctx, "near", w.near)
+	return err
 }
 
 func (w *world) createPod(ctx context.Context, n *cluster.Node, name, app string) (*cluster.Pod, error) {
@@ -224,6 +250,9 @@ func (w *world) close() error {
 	}
 	if w.sources != nil {
 		err = errors.Join(err, w.sources.end())
+	}
+	if w.clearText != nil {
+		err = errors.Join(err, w.clearText.end())
 	}
 	return errors.Join(err, w.Close())
 }

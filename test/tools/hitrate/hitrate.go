@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package hitrate measures, second by second, which part of the packets between Nodes are hits: those that the uplinks have carried and the
-// tunnel devices have not.
+// devices of the slow path have not.
 package hitrate
 
 import (
@@ -26,11 +26,11 @@ type Node interface {
 // uplinkDevice is the device between a Node and the others.
 const uplinkDevice = "eth0"
 
-// packets counts packets between Nodes, of both directions on all Nodes. slow counts packets that passed a tunnel
-// device, which hits do not.
+// packets counts packets between Nodes, of both directions on all Nodes. slow counts packets that passed a
+// device of the slow path, which hits do not.
 type packets struct{ all, slow uint64 }
 
-// since counts the packets since then. A recreated tunnel device counts from 0 again.
+// since counts the packets since then. A recreated device counts from 0 again.
 func (p packets) since(then packets) packets {
 	d := packets{p.all - then.all, p.slow - then.slow}
 	if p.slow < then.slow {
@@ -49,11 +49,11 @@ func (p packets) hits() float64 {
 
 // Watch reads the counters every second.
 type Watch[N Node] struct {
-	nodes  []N
-	tunnel string
-	stop   chan struct{}
-	done   sync.WaitGroup
-	began  time.Time
+	nodes []N
+	slow  []string
+	stop  chan struct{}
+	done  sync.WaitGroup
+	began time.Time
 
 	mu      sync.Mutex
 	samples []packets
@@ -61,9 +61,9 @@ type Watch[N Node] struct {
 	err     error
 }
 
-// Start begins to watch.
-func Start[N Node](nodes []N, tunnelDevice string) *Watch[N] {
-	w := &Watch[N]{nodes: nodes, tunnel: tunnelDevice, stop: make(chan struct{}), began: time.Now()}
+// Start begins to watch. Each packet of the slow path passes one of the slow devices, such as the tunnel's, on each Node.
+func Start[N Node](nodes []N, slow ...string) *Watch[N] {
+	w := &Watch[N]{nodes: nodes, slow: slow, stop: make(chan struct{}), began: time.Now()}
 	w.sample()
 	w.done.Go(func() {
 		tick := time.NewTicker(time.Second)
@@ -83,7 +83,7 @@ func Start[N Node](nodes []N, tunnelDevice string) *Watch[N] {
 
 func (w *Watch[N]) sample() bool {
 	at := time.Since(w.began)
-	now, err := count(w.nodes, w.tunnel)
+	now, err := count(w.nodes, w.slow)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
@@ -94,9 +94,13 @@ func (w *Watch[N]) sample() bool {
 	return true
 }
 
-func count[N Node](nodes []N, tunnelDevice string) (now packets, err error) {
+func count[N Node](nodes []N, slow []string) (now packets, err error) {
 	for _, n := range nodes {
-		for device, count := range map[string]*uint64{uplinkDevice: &now.all, tunnelDevice: &now.slow} {
+		for i, device := range append([]string{uplinkDevice}, slow...) {
+			count := &now.slow
+			if i == 0 {
+				count = &now.all
+			}
 			for _, direction := range []string{"tx_packets", "rx_packets"} {
 				text, err := n.ReadFile("/sys/class/net/" + device + "/statistics/" + direction)
 				// Open vSwitch recreates its tunnel device. The kernel refuses to read a device that it is removing

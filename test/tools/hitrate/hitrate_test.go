@@ -46,12 +46,18 @@ func (f files) ReadFile(path string) ([]byte, error) {
 // TestTunnelDeviceGoes: a device that is being removed, or is gone, counts nothing. Other errors end the watch.
 func TestTunnelDeviceGoes(t *testing.T) {
 	for _, err := range []error{unix.EINVAL, unix.ENOENT} {
-		now, err := count([]files{{"/eth0/": "7\n", "/tunnel/": err}}, "tunnel")
+		now, err := count([]files{{"/eth0/": "7\n", "/tunnel/": err}}, []string{"tunnel"})
 		require.NoError(t, err)
 		require.Equal(t, packets{all: 14}, now)
 	}
-	_, err := count([]files{{"/eth0/": "7\n", "/tunnel/": unix.EACCES}}, "tunnel")
+	_, err := count([]files{{"/eth0/": "7\n", "/tunnel/": unix.EACCES}}, []string{"tunnel"})
 	require.ErrorIs(t, err, unix.EACCES)
+}
+
+func TestSeveralSlowDevices(t *testing.T) {
+	now, err := count([]files{{"/eth0/": "9\n", "/tunnel/": "2\n", "/gateway/": "3\n"}}, []string{"tunnel", "gateway"})
+	require.NoError(t, err)
+	require.Equal(t, packets{all: 18, slow: 10}, now)
 }
 
 func TestSilenceIsNoHit(t *testing.T) {
