@@ -82,7 +82,8 @@ func TestFailureHoldsUpNoOthers(t *testing.T) {
 			again, err := w.Write(t.Context(), changes)
 			require.ErrorContains(t, err, "create ClusterInfoImport kube-system/bad: ")
 			require.Positive(t, again)
-			require.Equal(t, map[string]string{"bad": err.Error()}, w.Refused())
+			require.Equal(t, map[string]string{"bad": err.Error()}, w.Refused(infos))
+			require.Empty(t, w.Refused(Type{Resource: v1alpha1.Gateways}), "an object of another type may have the name")
 			_, err = client.Resource(v1alpha1.ClusterInfoImports).Namespace("kube-system").Get(t.Context(), "good", metav1.GetOptions{})
 			require.NoError(t, err)
 			changes = []Change{bad}
@@ -95,7 +96,7 @@ func TestFailureHoldsUpNoOthers(t *testing.T) {
 		again, err := w.Write(t.Context(), changes)
 		require.NoError(t, err)
 		require.Zero(t, again)
-		require.Empty(t, w.Refused())
+		require.Empty(t, w.Refused(infos))
 	})
 }
 
@@ -112,7 +113,7 @@ func TestUnreachableAPI(t *testing.T) {
 		_, err := w.Write(t.Context(), changes)
 		require.ErrorIs(t, err, syscall.ECONNREFUSED)
 		require.Equal(t, 1, asked)
-		require.Empty(t, w.Refused())
+		require.Empty(t, w.Refused(infos))
 		_, err = w.Write(t.Context(), changes)
 		require.ErrorContains(t, err, "kube-system/b: ", "the failure of a does not keep b from being tried")
 		require.Equal(t, 2, asked)

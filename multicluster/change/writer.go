@@ -140,10 +140,13 @@ func (w *Writer) report(changes []Change) (again time.Duration, err error) {
 	return again, errors.Join(errs...)
 }
 
-// Refused returns why the API refuses changes, by the names of the objects. Changes that have no answer, or come too late, are not refused.
-func (w *Writer) Refused() map[string]string {
+// Refused returns why the API refuses changes of a type's objects, by their names. Changes that have no answer, or come too late, are not refused.
+func (w *Writer) Refused(t Type) map[string]string {
 	refused := map[string]string{}
 	for id, f := range w.failed {
+		if id.resource != t.Resource.String() {
+			continue
+		}
 		if apierrors.IsForbidden(f.err) || apierrors.IsInvalid(f.err) || apierrors.IsBadRequest(f.err) {
 			refused[id.name] = f.err.Error()
 		}

@@ -25,7 +25,7 @@ func (s *snapshot) leaving() map[string]bool {
 // removals deletes the exports of members that leave.
 func (s *snapshot) removals(leaving map[string]bool) (changes []change.Change) {
 	for _, e := range s.exports {
-		if leaving[e.Spec.ClusterID] && e.DeletionTimestamp == nil {
+		if ofMember(e) && leaving[e.Spec.ClusterID] && e.DeletionTimestamp == nil {
 			changes = append(changes, change.ToDelete(resourceExports, e))
 		}
 	}
@@ -36,7 +36,7 @@ func (s *snapshot) removals(leaving map[string]bool) (changes []change.Change) {
 func (c *core) announceChanges(s *snapshot, leaving map[string]bool) (changes []change.Change) {
 	exporting := map[string]bool{}
 	for _, e := range s.exports {
-		exporting[e.Spec.ClusterID] = true
+		exporting[e.Spec.ClusterID] = exporting[e.Spec.ClusterID] || ofMember(e)
 	}
 	for _, a := range s.announces {
 		finalizer := v1alpha1.AnnounceFinalizer(a.ClusterID)

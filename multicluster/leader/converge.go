@@ -17,6 +17,7 @@ import (
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
 	"github.com/antrea-oncache/antrea/multicluster/change"
 	"github.com/antrea-oncache/antrea/multicluster/endpoints"
+	"github.com/antrea-oncache/antrea/multicluster/policy"
 )
 
 // origin is the object that several clusters export.
@@ -40,8 +41,11 @@ func originOf(e *v1alpha1.ResourceExport) origin {
 
 // nameOf is the name of the ResourceImport of an origin; a ClusterInfo has one for each cluster.
 func nameOf(o origin, clusterID string) string {
-	if o.kind == v1alpha1.ClusterInfoKind {
+	switch o.kind {
+	case v1alpha1.ClusterInfoKind:
 		return v1alpha1.ClusterInfoName(clusterID)
+	case v1alpha1.ClusterNetworkPolicyKind:
+		return v1alpha1.PolicyImportName(o.name)
 	}
 	return v1alpha1.ImportName(o.namespace, o.name, o.kind)
 }
@@ -93,6 +97,7 @@ func (s *snapshot) converge(leaving map[string]bool) *wanted {
 		w.imports[name] = s.merge(w, name, existing[name], groups[name])
 	}
 	maps.DeleteFunc(w.imports, func(_ string, i *v1alpha1.ResourceImport) bool { return i == nil })
+	s.holdPolicies(w, existing)
 	return w
 }
 
@@ -104,12 +109,19 @@ func (s *snapshot) live(leaving map[string]bool, v verdicts) (live []*v1alpha1.R
 	byAge := slices.SortedStableFunc(slices.Values(s.exports), func(a, b *v1alpha1.ResourceExport) int {
 		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
 	})
-	number := map[string]int{}
+	number, policies := map[string]int{}, 0
 	for _, e := range byAge {
-		if !converges(e.Spec.Kind) || e.DeletionTimestamp != nil || leaving[e.Spec.ClusterID] {
+		if !converges(e.Spec.Kind) || e.DeletionTimestamp != nil || ofMember(e) && leaving[e.Spec.ClusterID] {
 			continue
 		}
-		if e.Spec.Kind != v1alpha1.ClusterInfoKind {
+		switch e.Spec.Kind {
+		case v1alpha1.ClusterInfoKind:
+		case v1alpha1.ClusterNetworkPolicyKind:
+			if policies++; policies > policy.Most {
+				v[e.Name] = fmt.Errorf("there are more than %d exports of policies", policy.Most)
+				continue
+			}
+		default:
 			if number[e.Spec.ClusterID]++; number[e.Spec.ClusterID] > mostExports {
 				v[e.Name] = fmt.Errorf("cluster %.100s exports more than %d Services", e.Spec.ClusterID, mostExports/2)
 				continue
@@ -129,6 +141,9 @@ func (s *snapshot) merge(w *wanted, name string, existing *v1alpha1.ResourceImpo
 	switch o.kind {
 	case v1alpha1.ClusterInfoKind:
 		out.Spec.ClusterInfo = exports[0].Spec.ClusterInfo
+		return out
+	case v1alpha1.ClusterNetworkPolicyKind:
+		out.Spec.ClusterNetworkPolicy = w.choosePolicy(existing, exports)
 		return out
 	case v1alpha1.ServiceKind:
 		out.Spec.Kind = v1alpha1.ServiceImportKind

@@ -105,7 +105,7 @@ func (c *core) expect(s *snapshot) {
 	}
 	for _, e := range s.exports {
 		id := e.Spec.ClusterID
-		if announced[id] || !converges(e.Spec.Kind) {
+		if announced[id] || !converges(e.Spec.Kind) || !ofMember(e) {
 			continue
 		}
 		if until[id] = s.now.Add(grace); !c.until[id].IsZero() {

@@ -205,6 +205,7 @@ func TestBadExports(t *testing.T) {
 	info.Name = v1alpha1.ClusterInfoName("east")
 	w.api.Put(resourceExports, info, nil)
 	w.api.Put(resourceExports, export("admin", "", "policy", v1alpha1.ClusterNetworkPolicyKind), nil)
+	w.api.Put(resourceExports, export("admin", "", "label", v1alpha1.LabelIdentityKind), nil)
 	w.settle()
 	require.Equal(t, []string{"10.100.7.9"}, w.addresses("default", "nginx"))
 	require.Equal(t, 2, w.api.Len(resourceImports))
@@ -309,7 +310,11 @@ func randomExports(t *testing.T, r *rand.Rand) {
 	for range 60 {
 		cluster, name := clusters[r.IntN(len(clusters))], names[r.IntN(len(names))]
 		w.api.Now = w.api.Now.Add(time.Duration(r.IntN(5)) * time.Second)
-		switch r.IntN(9) {
+		switch r.IntN(12) {
+		case 9, 10:
+			w.exportPolicy(fmt.Sprint("admin-", r.IntN(3)), cluster, fmt.Sprint("policy-", r.IntN(2)), r.IntN(4))
+		case 11:
+			w.api.Remove(resourceExports, area, fmt.Sprint("admin-", r.IntN(3)))
 		case 0, 1, 2, 3:
 			w.exportService(cluster, name[0], name[1], int32(80+r.IntN(2)), fmt.Sprintf("10.%d.0.%d", slices.Index(clusters, cluster), r.IntN(5)))
 		case 4:
@@ -341,6 +346,12 @@ func randomExports(t *testing.T, r *rand.Rand) {
 		w.api.Remove(announces, area, v1alpha1.AnnounceName(cluster))
 	}
 	w.settle()
+	policies := requirePolicies(t, w)
+	require.Equal(t, policies, w.api.Len(resourceImports), "policies go with no member")
+	for i := range 3 {
+		w.api.Remove(resourceExports, area, fmt.Sprint("admin-", i))
+	}
+	w.settle()
 	require.Zero(t, w.api.Len(announces)+w.api.Len(resourceExports)+w.api.Len(resourceImports))
 }
 
@@ -351,7 +362,7 @@ func requireConverged(t *testing.T, w *world) {
 	services := map[string]bool{}
 	for _, e := range changetest.List[v1alpha1.ResourceExport](w.api, resourceExports) {
 		require.Nil(t, e.DeletionTimestamp, "%s: nothing waits for ever", e.Name)
-		if w.condition(e.Name).Type != v1alpha1.ResourceExportSucceeded {
+		if w.condition(e.Name).Type != v1alpha1.ResourceExportSucceeded || !ofMember(e) {
 			continue
 		}
 		i := w.imported(v1alpha1.ImportName(e.Spec.Namespace, e.Spec.Name, e.Spec.Kind))
@@ -365,7 +376,7 @@ func requireConverged(t *testing.T, w *world) {
 			require.Equal(t, "Succeeded", w.condition(v1alpha1.ExportName(e.Spec.ClusterID, e.Spec.Namespace, e.Spec.Name, v1alpha1.ServiceKind)).Type)
 		}
 	}
-	require.Equal(t, len(want)+len(services), w.api.Len(resourceImports))
+	require.Equal(t, len(want)+len(services)+requirePolicies(t, w), w.api.Len(resourceImports))
 	for _, i := range changetest.List[v1alpha1.ResourceImport](w.api, resourceImports) {
 		if i.Spec.Kind == v1alpha1.EndpointsKind {
 			got := w.addresses(i.Spec.Namespace, i.Spec.Name)

@@ -5,6 +5,7 @@ package leader
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,7 +51,7 @@ func isWritten(i, want *v1alpha1.ResourceImport, o origin) bool {
 		return false
 	}
 	return equality.Semantic.DeepEqual(i.Spec.ServiceImport, want.Spec.ServiceImport) && equality.Semantic.DeepEqual(i.Spec.Endpoints, want.Spec.Endpoints) &&
-		equality.Semantic.DeepEqual(i.Spec.ClusterInfo, want.Spec.ClusterInfo)
+		equality.Semantic.DeepEqual(i.Spec.ClusterInfo, want.Spec.ClusterInfo) && reflect.DeepEqual(i.Spec.ClusterNetworkPolicy, want.Spec.ClusterNetworkPolicy)
 }
 
 // release removes finalizers.

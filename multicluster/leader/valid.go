@@ -9,18 +9,26 @@ import (
 
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
 	"github.com/antrea-oncache/antrea/multicluster/endpoints"
+	"github.com/antrea-oncache/antrea/multicluster/policy"
 )
 
 var errNoPayload = errors.New("it has no payload of its kind")
 
 // converges reports whether exports of a kind are imported here. Others are left as they are.
 func converges(kind string) bool {
-	return kind == v1alpha1.ServiceKind || kind == v1alpha1.EndpointsKind || kind == v1alpha1.ClusterInfoKind
+	switch kind {
+	case v1alpha1.ServiceKind, v1alpha1.EndpointsKind, v1alpha1.ClusterInfoKind, v1alpha1.ClusterNetworkPolicyKind:
+		return true
+	}
+	return false
 }
 
 // check refuses an export that cannot be imported, or that members would refuse: what it is merged with would be lost with it. The webhook
 // refuses most of it, and more; an export may be older than the webhook.
 func check(e *v1alpha1.ResourceExport) error {
+	if !ofMember(e) {
+		return policy.CheckExport(&e.Spec)
+	}
 	want := v1alpha1.ExportName(e.Spec.ClusterID, e.Spec.Namespace, e.Spec.Name, e.Spec.Kind)
 	if e.Spec.Kind == v1alpha1.ClusterInfoKind {
 		want = v1alpha1.ClusterInfoName(e.Spec.ClusterID)

@@ -143,7 +143,18 @@ func (c *Controller) sync(ctx context.Context) (again time.Duration, err error) 
 	if connecting != nil && s.connection.message == "" {
 		s.connection.message = connecting.Error()
 	}
-	again, err = c.writer.Write(ctx, s.localChanges())
+	s.policies.refused = c.writer.Refused(clusterPolicies)
+	changes, refusals := s.localChanges()
+	again, err = c.writer.Write(ctx, changes)
+	if !maps.Equal(s.policies.refused, c.writer.Refused(clusterPolicies)) {
+		c.local.Wake()
+	}
+	if l := c.link.Load(); l != nil && s.leader.ready {
+		if failures := policyFailures(refusals); !maps.Equal(failures, *l.failures.Load()) {
+			l.failures.Store(&failures)
+			c.remote.Wake()
+		}
+	}
 	return again, errors.Join(connecting, err)
 }
 
@@ -170,7 +181,8 @@ func membershipOf(set *v1alpha2.ClusterSet) commonarea.Membership {
 }
 
 // export writes to the leader until ctx ends.
-func (c *Controller) export(ctx context.Context, area *commonarea.Area, refused *atomic.Pointer[map[string]string]) {
+func (c *Controller) export(ctx context.Context, l *link) {
+	area, told := l.area, map[string]string{}
 	writer := change.NewWriter(area.Client)
 	task := retry.NewTask("The export to the leader", checkInterval, backoff, "server", area.Server, "namespace", area.Namespace)
 	for {
@@ -178,10 +190,11 @@ func (c *Controller) export(ctx context.Context, area *commonarea.Area, refused 
 		set, err := c.view.clusterSet()
 		if err == nil && set != nil && membershipOf(set) == area.Membership {
 			again, err = writer.Write(ctx, c.snapshot(set).exportChanges())
-			if now := writer.Refused(); !maps.Equal(now, *refused.Load()) {
-				refused.Store(&now)
+			if now := writer.Refused(resourceExports); !maps.Equal(now, *l.refused.Load()) {
+				l.refused.Store(&now)
 				c.local.Wake()
 			}
+			err = errors.Join(err, tell(ctx, area, told, *l.failures.Load()))
 		}
 		if ctx.Err() != nil {
 			return

@@ -14,6 +14,8 @@ import (
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha2"
 	"github.com/antrea-oncache/antrea/multicluster/change"
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+	"github.com/antrea-oncache/antrea/pkg/client/crd"
 )
 
 // The objects that are written.
@@ -26,14 +28,16 @@ var (
 	serviceImports  = change.Type{Resource: mcs.ServiceImports, Kind: mcs.ServiceImportKind}
 	coreServices    = change.Type{Resource: corev1.SchemeGroupVersion.WithResource("services"), Kind: "Service"}
 	coreEndpoints   = change.Type{Resource: corev1.SchemeGroupVersion.WithResource("endpoints"), Kind: "Endpoints"}
+	clusterPolicies = change.Type{Resource: crd.ClusterNetworkPolicies, Kind: v1beta1.ClusterNetworkPolicyKind}
+	events          = change.Type{Resource: corev1.SchemeGroupVersion.WithResource("events"), Kind: "Event"}
 	endpointSlices  = change.Type{Resource: discoveryv1.SchemeGroupVersion.WithResource("endpointslices"), Kind: "EndpointSlice"}
 )
 
-// localChanges returns what has to be written to this cluster, in this order.
-func (s *snapshot) localChanges() []change.Change {
+// localChanges returns what has to be written to this cluster, in this order, and what is not imported or exported.
+func (s *snapshot) localChanges() ([]change.Change, []refusal) {
 	imports, refusals := s.importChanges()
 	refusals = append(s.infoRefusal(), refusals...)
-	return slices.Concat(s.gatewayChanges(), s.statusChanges(refusals), s.serviceExportChanges(), imports)
+	return slices.Concat(s.gatewayChanges(), s.statusChanges(refusals), s.serviceExportChanges(), imports), refusals
 }
 
 func sortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

@@ -45,6 +45,9 @@ type world struct {
 	refused    map[string]string
 	recovering bool
 	settings   Settings
+	// refusedPolicies and unreadPolicies are refused and unread of policies.
+	refusedPolicies map[string]string
+	unreadPolicies  error
 }
 
 func newWorld(t *testing.T) *world {
@@ -74,6 +77,7 @@ func (w *world) shown(local, far *changetest.API) *snapshot {
 			serviceImports: changetest.List[mcs.ServiceImport](local, serviceImports), infos: changetest.List[v1alpha1.ClusterInfoImport](local, infoImports),
 		},
 	}
+	s.policies = w.policies(local)
 	if sets := changetest.List[v1alpha2.ClusterSet](local, clusterSets); len(sets) > 0 {
 		s.set = sets[0]
 	}
@@ -113,7 +117,8 @@ func (w *world) settle() {
 	w.t.Helper()
 	for range 20 {
 		s := w.shown(w.local, w.far)
-		local, far := s.localChanges(), s.exportChanges()
+		local, _ := s.localChanges()
+		far := s.exportChanges()
 		if len(local)+len(far) == 0 {
 			return
 		}
@@ -121,7 +126,8 @@ func (w *world) settle() {
 		makeAll(w.far, far)
 	}
 	s := w.shown(w.local, w.far)
-	require.Fail(w.t, "changes do not end", "%v %v", s.localChanges(), s.exportChanges())
+	local, _ := s.localChanges()
+	require.Fail(w.t, "changes do not end", "%v %v", local, s.exportChanges())
 }
 
 func service(namespace, name, clusterIP string, port int32) *corev1.Service {
@@ -322,6 +328,7 @@ func (w *world) requireNothingImported() {
 	s := w.shown(w.local, w.far)
 	require.Empty(w.t, s.imported.services)
 	require.Empty(w.t, s.imported.slices)
+	require.Zero(w.t, w.local.Len(clusterPolicies))
 	require.Zero(w.t, w.local.Len(coreEndpoints)+w.local.Len(serviceImports)+w.local.Len(infoImports)+w.local.Len(gatewayObjects))
 }
 

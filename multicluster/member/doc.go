@@ -7,6 +7,7 @@
 // The core has no I/O. It reads a snapshot of the watches (snapshot.go), and decides about
 //   - ResourceExports and conditions of ServiceExports: exports.go;
 //   - objects that are made from imports: imports.go, services.go, endpoints.go, infos.go;
+//   - copies of policies: policies.go; events.go tells the leader which fail;
 //   - the Gateway: gateway.go;
 //   - the status of the ClusterSet: status.go.
 //

@@ -57,7 +57,7 @@ func (s *snapshot) endpointsChanges(a *accepted) (changes []change.Change) {
 		case e == nil:
 			changes = append(changes, change.ToCreate(coreEndpoints, want))
 		case !ours(e):
-			a.refusals = append(a.refusals, refusal{"Endpoints " + keyOf(e).String(), errForeign})
+			a.refusals = append(a.refusals, refusal{object: "Endpoints " + keyOf(e).String(), err: errForeign})
 		case e.DeletionTimestamp == nil && !equality.Semantic.DeepEqual(e.Subsets, want.Subsets):
 			changed := *e
 			changed.Subsets = want.Subsets

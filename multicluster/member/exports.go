@@ -273,7 +273,7 @@ func (s *snapshot) infoRefusal() []refusal {
 	}
 	name := v1alpha1.ClusterInfoName(clusterID(s))
 	if why := s.leader.refused[name]; why != "" {
-		return []refusal{{"ResourceExport " + name, fmt.Errorf("%.1000s", why)}}
+		return []refusal{{object: "ResourceExport " + name, err: fmt.Errorf("%.1000s", why)}}
 	}
 	return nil
 }

@@ -211,11 +211,17 @@ func randomObjects(t *testing.T, r *rand.Rand) {
 	w := newWorld(t)
 	names := [][2]string{{"prod", "web-api"}, {"default", "nginx"}, {"default", "db"}}
 	local, far := w.local.Copy(), w.far.Copy()
-	wantExports, wantImports := map[string]bool{}, map[string][]string{}
+	wantExports, wantImports, wantPolicies := map[string]bool{}, map[string][]string{}, map[string]any{}
 	for range 60 {
 		name := names[r.IntN(len(names))]
 		id := name[0] + "/" + name[1]
-		switch r.IntN(8) {
+		switch r.IntN(10) {
+		case 8:
+			content := policyOf(1 + r.IntN(3))
+			w.importPolicy(name[1], content)
+			wantPolicies[name[1]] = content
+		case 9:
+			w.changePolicies(r, name[1], wantPolicies)
 		case 0:
 			ready := r.IntN(4) > 0
 			w.exportService(service(name[0], name[1], "10.100.7.9", int32(80+r.IntN(2))), ready)
@@ -243,7 +249,8 @@ func randomObjects(t *testing.T, r *rand.Rand) {
 		if r.IntN(3) == 0 {
 			seen = w.shown(local, far) // The watches are behind.
 		}
-		changes, exports := seen.localChanges(), seen.exportChanges()
+		changes, _ := seen.localChanges()
+		exports := seen.exportChanges()
 		makeAll(w.local, changes[:r.IntN(len(changes)+1)]) // The program may be killed.
 		makeAll(w.far, exports[:r.IntN(len(exports)+1)])
 		w.lettingGo()
@@ -265,6 +272,7 @@ func randomObjects(t *testing.T, r *rand.Rand) {
 		addresses := wantImports[name[0]+"/"+name[1]]
 		require.Equal(t, addresses, w.derivedAddresses(name[0], v1alpha1.ImportedName(name[1])))
 	}
+	w.requirePolicies(wantPolicies)
 	slices.Sort(exported)
 	slices.Sort(want)
 	require.Equal(t, want, exported)

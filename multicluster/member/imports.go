@@ -19,6 +19,8 @@ import (
 // refusal says why something is not imported.
 type refusal struct {
 	object string
+	// policy is the name of the ResourceImport if that is a policy's, whose failures the leader is told.
+	policy string
 	err    error
 }
 
@@ -27,6 +29,8 @@ type accepted struct {
 	services  map[key]mcs.ServiceImportSpec
 	endpoints map[key][]v1alpha1.EndpointSubset
 	infos     map[string]*v1alpha1.ClusterInfo
+	// policies are the specs of policies, by the names that they have at the leader.
+	policies map[string]any
 	// kept are names of ResourceImports that are refused: what was made of their former content stays.
 	kept     map[string]bool
 	refusals []refusal
@@ -35,19 +39,24 @@ type accepted struct {
 // accept reads what the leader sends.
 func (s *snapshot) accept() *accepted {
 	a := &accepted{
-		services: map[key]mcs.ServiceImportSpec{}, endpoints: map[key][]v1alpha1.EndpointSubset{}, infos: map[string]*v1alpha1.ClusterInfo{}, kept: map[string]bool{},
+		services: map[key]mcs.ServiceImportSpec{}, endpoints: map[key][]v1alpha1.EndpointSubset{}, infos: map[string]*v1alpha1.ClusterInfo{}, policies: map[string]any{},
+		kept: map[string]bool{},
 	}
 	for _, name := range s.leader.unreadable {
 		a.refuse(name, errors.New("it does not have the form of a ResourceImport"))
 	}
-	var infos []*v1alpha1.ResourceImport
+	var infos, policies []*v1alpha1.ResourceImport
 	counted := 0
 	for _, r := range s.leader.imports {
 		if r.DeletionTimestamp != nil || len(r.Spec.ClusterIDs) > 0 && !slices.Contains(r.Spec.ClusterIDs, clusterID(s)) {
 			continue
 		}
-		if r.Spec.Kind == v1alpha1.ClusterInfoKind {
+		switch r.Spec.Kind {
+		case v1alpha1.ClusterInfoKind:
 			infos = append(infos, r)
+			continue
+		case v1alpha1.ClusterNetworkPolicyKind:
+			policies = append(policies, r)
 			continue
 		}
 		if counted++; counted > maxImports {
@@ -68,6 +77,7 @@ func (s *snapshot) accept() *accepted {
 	}
 	s.acceptInfos(a, infos)
 	s.leaveOutUnreachable(a)
+	s.acceptPolicies(a, policies)
 	return a
 }
 
@@ -75,7 +85,7 @@ func (s *snapshot) accept() *accepted {
 func (a *accepted) refuse(name string, err error) bool {
 	if err != nil {
 		a.kept[name] = true
-		a.refusals = append(a.refusals, refusal{"ResourceImport " + name, err})
+		a.refusals = append(a.refusals, refusal{object: "ResourceImport " + name, err: err})
 	}
 	return err == nil
 }
@@ -95,7 +105,7 @@ func (s *snapshot) importChanges() ([]change.Change, []refusal) {
 		}
 		a = s.accept()
 	}
-	changes := slices.Concat(s.serviceChanges(a), s.serviceImportChanges(a), s.endpointsChanges(a), s.sliceChanges(a), s.infoChanges(a))
+	changes := slices.Concat(s.serviceChanges(a), s.serviceImportChanges(a), s.endpointsChanges(a), s.sliceChanges(a), s.infoChanges(a), s.policyChanges(a))
 	if s.leader.recovering {
 		changes = slices.DeleteFunc(changes, func(c change.Change) bool { return c.Verb == change.Delete })
 	}

@@ -23,9 +23,9 @@ type link struct {
 	credentials commonarea.Credentials
 	// checked is the time at which the Secret was read.
 	checked time.Time
-	// refused is leader.refused.
-	refused *atomic.Pointer[map[string]string]
-	stop    func()
+	// refused is leader.refused, failures what the leader is told: see policyFailures.
+	refused, failures *atomic.Pointer[map[string]string]
+	stop              func()
 }
 
 // connect makes the connection that the ClusterSet asks for, and ends a different one.
@@ -46,7 +46,7 @@ func (c *Controller) connect(ctx context.Context, set *v1alpha2.ClusterSet) erro
 		return err
 	}
 	if l != nil && l.credentials == credentials {
-		c.link.Store(&link{l.area, credentials, time.Now(), l.refused, l.stop})
+		c.link.Store(&link{l.area, credentials, time.Now(), l.refused, l.failures, l.stop})
 		return nil
 	}
 	c.disconnect()
@@ -58,11 +58,12 @@ func (c *Controller) connect(ctx context.Context, set *v1alpha2.ClusterSet) erro
 	klog.InfoS("Connecting to the leader", "clusterSet", set.Name, "server", area.Server, "namespace", area.Namespace)
 	running, cancel := context.WithCancel(ctx)
 	var parts sync.WaitGroup
-	refused := &atomic.Pointer[map[string]string]{}
-	refused.Store(&map[string]string{})
+	l = &link{area, credentials, time.Now(), &atomic.Pointer[map[string]string]{}, &atomic.Pointer[map[string]string]{}, func() { cancel(); parts.Wait() }}
+	l.refused.Store(&map[string]string{})
+	l.failures.Store(&map[string]string{})
 	parts.Go(func() { area.Run(running) })
-	parts.Go(func() { c.export(running, area, refused) })
-	c.link.Store(&link{area, credentials, time.Now(), refused, func() { cancel(); parts.Wait() }})
+	parts.Go(func() { c.export(running, l) })
+	c.link.Store(l)
 	return nil
 }
 

@@ -119,7 +119,7 @@ func TestReplacedToken(t *testing.T) {
 	_, err = kube.CoreV1().Secrets("kube-system").Update(t.Context(), secret, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	former := c.link.Load()
-	c.link.Store(&link{former.area, former.credentials, time.Time{}, former.refused, former.stop}) // It is time to read the Secret.
+	c.link.Store(&link{former.area, former.credentials, time.Time{}, former.refused, former.failures, former.stop}) // It is time to read the Secret.
 	require.NoError(t, c.connect(t.Context(), set))
 	require.Eventually(t, state(func() bool { return up }), time.Minute, time.Millisecond)
 	require.Empty(t, c.leaving, "it stays the member")

@@ -32,7 +32,7 @@ func (s *snapshot) acceptPods(a *accepted, imports []*v1alpha1.ResourceImport, o
 		info := *a.infos[name]
 		networks, err := podNetworks(info.PodCIDRs, taken)
 		if err != nil {
-			a.refusals = append(a.refusals, refusal{"ResourceImport " + name, fmt.Errorf("its Pod networks have no effect: %w", err)})
+			a.refusals = append(a.refusals, refusal{object: "ResourceImport " + name, err: fmt.Errorf("its Pod networks have no effect: %w", err)})
 		}
 		info.PodCIDRs = nil
 		for _, n := range networks {

@@ -24,7 +24,7 @@ func (s *snapshot) leaveOutUnreachable(a *accepted) {
 		}
 		subsets, lost := within(networks, a.endpoints[k])
 		if lost != "" {
-			a.refusals = append(a.refusals, refusal{"ResourceImport " + name, fmt.Errorf("%s is left out: no cluster with a Gateway has it in its Service network", lost)})
+			a.refusals = append(a.refusals, refusal{object: "ResourceImport " + name, err: fmt.Errorf("%s is left out: no cluster with a Gateway has it in its Service network", lost)})
 		}
 		if a.endpoints[k] = subsets; len(subsets) == 0 {
 			delete(a.endpoints, k)

@@ -34,7 +34,7 @@ func (s *snapshot) serviceChanges(a *accepted) (changes []change.Change) {
 			}))
 		case existing == nil || existing.DeletionTimestamp != nil:
 		case !ours(existing):
-			a.refusals = append(a.refusals, refusal{"Service " + name.String(), errForeign})
+			a.refusals = append(a.refusals, refusal{object: "Service " + name.String(), err: errForeign})
 		case !slices.EqualFunc(existing.Spec.Ports, ports, samePort):
 			changed := existing.DeepCopy()
 			changed.Spec.Ports = ports
@@ -87,7 +87,7 @@ func (s *snapshot) serviceImportChanges(a *accepted) (changes []change.Change) {
 		case i == nil:
 			changes = append(changes, change.ToCreate(serviceImports, want))
 		case !ours(i):
-			a.refusals = append(a.refusals, refusal{"ServiceImport " + k.String(), errForeign})
+			a.refusals = append(a.refusals, refusal{object: "ServiceImport " + k.String(), err: errForeign})
 		case i.DeletionTimestamp == nil && !equality.Semantic.DeepEqual(i.Spec, want.Spec):
 			changed := *i
 			changed.Spec = want.Spec

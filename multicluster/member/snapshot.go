@@ -47,6 +47,7 @@ type snapshot struct {
 	namespaces map[string]bool
 
 	imported imported
+	policies policies
 }
 
 // connection reports whether the leader has accepted this member's announce lately.

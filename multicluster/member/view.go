@@ -17,6 +17,7 @@ import (
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha2"
 	"github.com/antrea-oncache/antrea/multicluster/source"
+	"github.com/antrea-oncache/antrea/pkg/client/crd"
 )
 
 // Indexes.
@@ -37,12 +38,15 @@ type view struct {
 	slices         *source.Source[discoveryv1.EndpointSlice]
 	nodes          *source.Source[corev1.Node]
 	namespaces     *source.Source[corev1.Namespace]
+
+	policies      *source.Source[Policy]
+	tiers, groups *source.Source[metav1.PartialObjectMetadata]
 }
 
 func newView(config Config, changed func()) (*view, error) {
 	v, own := &view{}, source.Selection{Namespace: config.Namespace}
 	core := informers.NewSharedInformerFactory(config.Kube, 0)
-	var errs [10]error
+	var errs [13]error
 	v.clusterSets, errs[0] = source.New[v1alpha2.ClusterSet](config.Dynamic, v1alpha2.ClusterSets, own, changed)
 	v.gateways, errs[1] = source.New[v1alpha1.Gateway](config.Dynamic, v1alpha1.Gateways, own, changed)
 	v.infos, errs[2] = source.New[v1alpha1.ClusterInfoImport](config.Dynamic, v1alpha1.ClusterInfoImports, own, changed)
@@ -54,6 +58,9 @@ func newView(config Config, changed func()) (*view, error) {
 	v.slices, errs[7] = source.Of[discoveryv1.EndpointSlice](core.Discovery().V1().EndpointSlices().Informer(), endpointSlices.Resource, withoutManagers, changed)
 	v.nodes, errs[8] = source.Of[corev1.Node](core.Core().V1().Nodes().Informer(), corev1.SchemeGroupVersion.WithResource("nodes"), onlyReach, changed)
 	v.namespaces, errs[9] = source.Of[corev1.Namespace](core.Core().V1().Namespaces().Informer(), corev1.SchemeGroupVersion.WithResource("namespaces"), withoutManagers, changed)
+	v.policies, errs[10] = source.New[Policy](config.Dynamic, clusterPolicies.Resource, source.Selection{}, changed)
+	v.tiers, errs[11] = source.New[metav1.PartialObjectMetadata](config.Dynamic, crd.Tiers, source.Selection{}, changed)
+	v.groups, errs[12] = source.New[metav1.PartialObjectMetadata](config.Dynamic, crd.ClusterGroups, source.Selection{}, changed)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
@@ -107,14 +114,21 @@ func onlyReach(object any) (any, error) {
 }
 
 func (v *view) sources() []source.Runner {
-	return []source.Runner{
+	return append([]source.Runner{
 		v.clusterSets, v.gateways, v.infos, v.serviceExports, v.serviceImports, v.endpoints, v.services, v.slices, v.nodes, v.namespaces,
-	}
+	}, v.policySources()...)
 }
+
+// policySources are read for policies only: a cluster without their CRDs has Services nevertheless.
+func (v *view) policySources() []source.Runner { return []source.Runner{v.policies, v.tiers, v.groups} }
 
 // synced returns an error that names what is not read yet.
 func (v *view) synced() error {
-	for _, s := range v.sources() {
+	return syncedAll(slices.DeleteFunc(v.sources(), func(s source.Runner) bool { return slices.Contains(v.policySources(), s) }))
+}
+
+func syncedAll(sources []source.Runner) error {
+	for _, s := range sources {
 		if err := s.Synced(); err != nil {
 			return err
 		}
@@ -170,7 +184,23 @@ func (v *view) snapshot(set *v1alpha2.ClusterSet) *snapshot {
 	for _, n := range v.namespaces.List() {
 		s.namespaces[n.Name] = n.DeletionTimestamp == nil
 	}
+	s.policies = v.policySnapshot()
 	return s
+}
+
+func (v *view) policySnapshot() policies {
+	if err := syncedAll(v.policySources()); err != nil {
+		return policies{unread: fmt.Errorf("%w; is their CRD installed?", err)}
+	}
+	return policies{all: v.policies.List(), tiers: namesOf(v.tiers), groups: namesOf(v.groups)}
+}
+
+func namesOf(s *source.Source[metav1.PartialObjectMetadata]) map[string]bool {
+	names := map[string]bool{}
+	for _, o := range s.List() {
+		names[o.Name] = o.DeletionTimestamp == nil
+	}
+	return names
 }
 
 // addNamesakes adds Services that have the names of Services to derive, whoever made them.

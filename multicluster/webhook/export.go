@@ -63,9 +63,9 @@ func (c Config) member(r review[v1alpha1.ResourceExport]) (member identity, refu
 	return id, "", nil
 }
 
-// ownExport refuses what is not a member's own. The messages contain no member's ID.
+// ownExport refuses what is not a member's own: a policy never is, whatever its ClusterID. The messages contain no member's ID.
 func ownExport(r review[v1alpha1.ResourceExport], clusterID string) string {
-	if r.former != nil && r.former.Spec.ClusterID != clusterID {
+	if r.former != nil && (r.former.Spec.ClusterID != clusterID || r.former.Spec.Kind == v1alpha1.ClusterNetworkPolicyKind) {
 		return "Member cluster is not authorized to modify or delete ResourceExports owned by another member"
 	}
 	if r.wanted == nil {

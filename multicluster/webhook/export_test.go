@@ -43,6 +43,11 @@ func exportOf(kind string, edits ...exportEdit) *v1alpha1.ResourceExport {
 			ClusterID: "east", ServiceCIDR: "10.96.0.0/16", GatewayInfos: []v1alpha1.GatewayInfo{{GatewayIP: "192.0.2.7"}}, PodCIDRs: []string{"10.10.0.0/16", ""},
 			WireGuard: &v1alpha1.WireGuardInfo{PublicKey: "xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg="},
 		}
+	case "AntreaClusterNetworkPolicy":
+		e.Name, e.Spec.Name = "isolation", "isolation"
+		e.Spec.ClusterNetworkPolicy = map[string]any{
+			"priority": int64(5), "appliedTo": []any{map[string]any{"podSelector": map[string]any{}}}, "ingress": []any{map[string]any{"action": "Drop"}},
+		}
 	case "LabelIdentity":
 		e.Name, e.Finalizers = "east-356a192b7913b04c", nil // SHA-1 of "1"
 		e.Spec.LabelIdentity = &v1alpha1.LabelIdentityExport{NormalizedLabel: "1"}
@@ -146,7 +151,14 @@ func TestExportsOfMembers(t *testing.T) {
 		{name: "by a strange name", user: "system:serviceaccount:", wanted: of("Service"), want: "has the beginning of the name of one"},
 		{name: "by an administrator", user: admin, wanted: of("Service", finalizers())},
 		{name: "without payload by an administrator", user: admin, wanted: of("Service", spec(func(s *v1alpha1.ResourceExportSpec) { s.Service = nil })), want: "spec.service is missing"},
-		{name: "a policy by an administrator", user: admin, wanted: of("AntreaClusterNetworkPolicy"), want: "this version does not exchange between clusters"},
+		{name: "a policy by an administrator", user: admin, wanted: of("AntreaClusterNetworkPolicy")},
+		{name: "an unreadable policy by an administrator", user: admin, wanted: of("AntreaClusterNetworkPolicy", spec(func(s *v1alpha1.ResourceExportSpec) { s.ClusterNetworkPolicy = "x" })), want: "want an object"},
+		{name: "an administrator's policy with the member's ID changed", user: east, wanted: of("AntreaClusterNetworkPolicy"), former: of("AntreaClusterNetworkPolicy"), want: anothers},
+		{name: "an administrator's policy with the member's ID made a Service", user: east, wanted: of("Service"), former: of("AntreaClusterNetworkPolicy"), want: anothers},
+		{name: "an administrator's policy with the member's ID deleted", user: east, former: of("AntreaClusterNetworkPolicy"), want: anothers},
+		{name: "a Service made a policy", user: east, wanted: of("AntreaClusterNetworkPolicy"), former: of("Service"), want: immutable},
+		{name: "a policy deleted by an administrator", user: admin, former: of("AntreaClusterNetworkPolicy")},
+		{name: "a policy by an account without an ID", user: plain, wanted: of("AntreaClusterNetworkPolicy"), want: unbound},
 		{name: "finalizer removed by the controller", user: controller, wanted: of("Service", finalizers()), former: of("Service")},
 		{name: "deleted by the controller", user: controller, former: of("Service")},
 	} {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
 	"github.com/antrea-oncache/antrea/multicluster/endpoints"
+	"github.com/antrea-oncache/antrea/multicluster/policy"
 )
 
 // Bounds of a payload, in addition to the bounds in package endpoints. An import contains the Endpoints of all members, and has to fit into one object.
@@ -28,8 +29,8 @@ const (
 // shortestNetwork is the smallest length of a prefix that a cluster can call its own: one of 0 would draw all traffic.
 const shortestNetwork = 8
 
-// payload says why the payload of a kind could not be imported. Policies and external entities are refused: nothing would act on them. Nothing
-// acts on label identities either, but members of Antrea send them and do not need an answer.
+// payload says why the payload of a kind could not be imported. External entities are refused: nothing would act on them. Nothing acts on label
+// identities either, but members of Antrea send them and do not need an answer.
 func payload(spec *v1alpha1.ResourceExportSpec) string {
 	missing := func(field string) string {
 		return fmt.Sprintf("spec.%s is missing: spec.kind is %s", field, spec.Kind)
@@ -50,13 +51,15 @@ func payload(spec *v1alpha1.ResourceExportSpec) string {
 			return missing("clusterInfo")
 		}
 		return clusterInfo(spec.ClusterInfo)
+	case v1alpha1.ClusterNetworkPolicyKind:
+		return refusal(policy.CheckExport(spec))
 	case v1alpha1.LabelIdentityKind:
 		if spec.LabelIdentity == nil {
 			return missing("labelIdentity")
 		}
 		return count("bytes", "spec.labelIdentity.normalizedLabel", len(spec.LabelIdentity.NormalizedLabel), maxLabel)
 	}
-	return fmt.Sprintf("spec.kind is %q, which this version does not exchange between clusters; it exchanges Service, Endpoints and ClusterInfo", spec.Kind)
+	return fmt.Sprintf("spec.kind is %q, which this version does not exchange between clusters; it exchanges Service, Endpoints, ClusterInfo and AntreaClusterNetworkPolicy", spec.Kind)
 }
 
 func count(what, field string, n, limit int) string {

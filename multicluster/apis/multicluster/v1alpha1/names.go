@@ -30,6 +30,8 @@ const (
 	ClusterUIDAnnotation = "multicluster.antrea.io/cluster-uid"
 	// ImportedServiceAnnotation is "true" on Services, Endpoints and EndpointSlices that a member derives from imports.
 	ImportedServiceAnnotation = "multicluster.antrea.io/imported-service"
+	// ImportedPolicyAnnotation is "true" on ClusterNetworkPolicies that a member derives from imports.
+	ImportedPolicyAnnotation = "multicluster.antrea.io/imported-acnp"
 	// GatewayAnnotation makes a Node a candidate, whatever its value. GatewayIPAnnotation overrides the Gateway's address.
 	GatewayAnnotation   = "multicluster.antrea.io/gateway"
 	GatewayIPAnnotation = "multicluster.antrea.io/gateway-ip"
@@ -66,5 +68,10 @@ func ImportName(namespace, name, kind string) string {
 	return namespace + "-" + name + "-" + strings.ToLower(kind)
 }
 
-// ImportedName is the name of the Service, Endpoints and EndpointSlice that a member derives.
+// PolicyImportName is the name of the ResourceImport of exports of ClusterNetworkPolicyKind.
+func PolicyImportName(name string) string {
+	return name + "-" + strings.ToLower(ClusterNetworkPolicyKind)
+}
+
+// ImportedName is the name of the Service, Endpoints, EndpointSlice or ClusterNetworkPolicy that a member derives.
 func ImportedName(name string) string { return ImportedPrefix + name }

@@ -16,12 +16,13 @@ const (
 	ServiceImportKind = "ServiceImport"
 	EndpointsKind     = "Endpoints"
 	ClusterInfoKind   = "ClusterInfo"
-	// LabelIdentityKind and ClusterNetworkPolicyKind are not built: both are left as they are.
-	LabelIdentityKind        = "LabelIdentity"
+	// LabelIdentityKind is not built: it is left as it is.
+	LabelIdentityKind = "LabelIdentity"
+	// ClusterNetworkPolicyKind is exported by an administrator of the leader, and no member's.
 	ClusterNetworkPolicyKind = "AntreaClusterNetworkPolicy"
 )
 
-// ResourceExport is something that one member gives to the others, in the leader's Namespace.
+// ResourceExport is something that one member, or an administrator, gives to the others, in the leader's Namespace.
 type ResourceExport struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -40,6 +41,8 @@ type ResourceExportSpec struct {
 	Service     *ServiceExport `json:"service,omitempty"`
 	Endpoints   *Endpoints     `json:"endpoints,omitempty"`
 	ClusterInfo *ClusterInfo   `json:"clusterInfo,omitempty"`
+	// ClusterNetworkPolicy is the spec of a ClusterNetworkPolicy of Antrea, of which no field may be lost: package policy reads it.
+	ClusterNetworkPolicy any `json:"clusterNetworkPolicy,omitempty"`
 	// LabelIdentity is not built; the field is known so that its absence is.
 	LabelIdentity *LabelIdentityExport `json:"labelIdentity,omitempty"`
 }
@@ -94,4 +97,6 @@ type ResourceImportSpec struct {
 	ServiceImport *mcs.ServiceImport `json:"serviceImport,omitempty"`
 	Endpoints     *Endpoints         `json:"endpoints,omitempty"`
 	ClusterInfo   *ClusterInfo       `json:"clusterinfo,omitempty"`
+	// ClusterNetworkPolicy is ClusterNetworkPolicy of ResourceExportSpec.
+	ClusterNetworkPolicy any `json:"clusternetworkpolicy,omitempty"`
 }

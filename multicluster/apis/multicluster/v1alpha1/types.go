@@ -5,7 +5,7 @@
 // ResourceImports and MemberClusterAnnounces in the leader's Namespace; Gateways and ClusterInfoImports are a member's own. Kinds, fields,
 // labels and names are Antrea's. The dynamic client reads and writes the objects (package pkg/client/crd), so they need no generated code.
 //
-// What this version does not use is in the schemas of the CRDs only: payloads of label identities, policies and external entities.
+// What this version does not use is in the schemas of the CRDs only: payloads of label identities and external entities.
 package v1alpha1
 
 import (

@@ -1,0 +1,49 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leader
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
+)
+
+// ofMember reports whether an export is a member's, and goes with it. Policies are the administrator's, whatever their cluster ID.
+func ofMember(e *v1alpha1.ResourceExport) bool {
+	return e.Spec.Kind != v1alpha1.ClusterNetworkPolicyKind
+}
+
+// choosePolicy returns the policy that is imported already if one of the exports, which are in the order of their age, has it, otherwise the one of
+// the oldest. Different ones are refused.
+func (w *wanted) choosePolicy(existing *v1alpha1.ResourceImport, exports []*v1alpha1.ResourceExport) any {
+	has := func(content any) func(*v1alpha1.ResourceExport) bool {
+		return func(e *v1alpha1.ResourceExport) bool { return reflect.DeepEqual(e.Spec.ClusterNetworkPolicy, content) }
+	}
+	chosen := 0
+	if existing != nil {
+		chosen = max(chosen, slices.IndexFunc(exports, has(existing.Spec.ClusterNetworkPolicy)))
+	}
+	content := exports[chosen].Spec.ClusterNetworkPolicy
+	for _, e := range exports {
+		if !has(content)(e) {
+			w.verdicts[e.Name] = fmt.Errorf("%s: ResourceExport %s has another policy of this name", v1alpha1.ConvergeFailureMessage, exports[chosen].Name)
+		}
+	}
+	return content
+}
+
+// holdPolicies keeps policies that are imported while an export of them is there, but refused: without them members would allow more than before.
+func (s *snapshot) holdPolicies(w *wanted, existing map[string]*v1alpha1.ResourceImport) {
+	for _, e := range s.exports {
+		if ofMember(e) || e.DeletionTimestamp != nil || w.verdicts[e.Name] == nil {
+			continue
+		}
+		name := v1alpha1.PolicyImportName(e.Spec.Name)
+		if i := existing[name]; i != nil && w.imports[name] == nil && originOfImport(i) == originOf(e) {
+			w.imports[name], w.origins[name] = i, originOf(e)
+		}
+	}
+}
