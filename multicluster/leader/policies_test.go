@@ -30,7 +30,7 @@ func (w *world) exportPolicy(export, cluster, name string, priority int) {
 	}}, nil)
 }
 
-// priority is that of the imported policy; 0 if there is none.
+// priority returns the priority of the imported policy, 0 if there is none.
 func (w *world) priority(name string) int {
 	i := w.imported(v1alpha1.PolicyImportName(name))
 	if i == nil {

@@ -24,7 +24,7 @@ type Policy struct {
 	Spec any `json:"spec,omitempty"`
 }
 
-// policies are what this cluster shows of its policies, and of what they refer to.
+// policies contains the policies of this cluster, and the names of objects that policies refer to.
 type policies struct {
 	// unread says why the rest is not known; nil if it is.
 	unread error

@@ -27,7 +27,7 @@ var (
 	groupObjects = change.Type{Resource: crd.ClusterGroups, Kind: v1beta1.ClusterGroupKind}
 )
 
-// policies is what an API shows of policies, whose default Tiers exist.
+// policies returns the policies of an API, in which the default Tiers exist.
 func (w *world) policies(local *changetest.API) policies {
 	p := policies{
 		unread: w.unreadPolicies, refused: w.refusedPolicies, all: changetest.List[Policy](local, clusterPolicies),
@@ -78,7 +78,7 @@ func (w *world) copied(name string) *Policy {
 	return nil
 }
 
-// failures is what the leader is told.
+// failures returns the messages for the leader.
 func (w *world) failures() map[string]string {
 	_, refusals := w.shown(w.local, w.far).localChanges()
 	return policyFailures(refusals)
@@ -118,7 +118,7 @@ func TestPolicyCopy(t *testing.T) {
 	require.Equal(t, map[string]string{"multicluster.antrea.io/imported-acnp": "true"}, p.Annotations)
 	w.requirePolicies(map[string]any{"isolation": policyOf(5)})
 
-	// What admission fills in is no change, what a user does is.
+	// Fields that admission fills in stay, changes of a user do not.
 	filled := withField("tier", "application")
 	filled["ingress"].([]any)[0].(map[string]any)["name"] = "ingress-drop-1"
 	p.Spec = filled

@@ -65,7 +65,7 @@ func TestImportName(t *testing.T) {
 	require.EqualError(t, err, "metadata.name must be x-antreaclusternetworkpolicy")
 }
 
-// TestSame: what admission fills in is no difference, anything else is.
+// TestSame: fields that admission fills in do not count as a difference, any other field does.
 func TestSame(t *testing.T) {
 	const sent = `{"priority": 5, "appliedTo": [{"podSelector": {}}], "egress": [{"action": "Drop"}, {"name": "b", "action": "Allow", "to": []}]}`
 	for have, want := range map[string]bool{

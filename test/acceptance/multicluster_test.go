@@ -77,6 +77,7 @@ func TestMulticluster(t *testing.T) {
 		{"testMCServiceConnectivity", s.testConnectivity, false},
 		{"both clusters export a Service", s.testBothExport, false},
 		{"policies", s.testPolicies, false},
+		{"testPolicyCopy", s.testPolicyCopy, false},
 		{"Pods", s.testPods, false},
 		{"testScaleDownMCServiceEndpoints", s.testScaleDown, false},
 		{"a member lies", s.testLies, false},
