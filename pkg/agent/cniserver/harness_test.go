@@ -198,7 +198,7 @@ func requireNoLink(t *testing.T, name string) {
 	require.Eventually(t, func() bool {
 		_, err := netlink.LinkByName(name)
 		return errors.As(err, &netlink.LinkNotFoundError{})
-	}, 5*time.Second, 5*time.Millisecond, "interface %s exists", name)
+	}, 20*time.Second, 5*time.Millisecond, "interface %s exists", name)
 }
 
 // newNetNS makes a network namespace and returns its path, a bind mount. deleteNetNS removes it, or else the end of the

@@ -114,7 +114,7 @@ func vethPair(t *testing.T) {
 		require.Eventually(t, func() bool {
 			link, err := netlink.LinkByName(name)
 			return err == nil && link.Attrs().OperState == netlink.OperUp
-		}, 5*time.Second, time.Millisecond, "carrier of %s", name)
+		}, 20*time.Second, time.Millisecond, "carrier of %s", name)
 	}
 }
 

@@ -182,9 +182,8 @@ func (n *node) state(p *pair, want conntrack.State) *conntrack.Connection {
 	require.Eventually(n.t, func() bool {
 		var err error
 		got, err = n.table.Get(zone, p.Original)
-		require.NoError(n.t, err)
-		return got != nil && got.TCP != nil && got.TCP.State == want
-	}, 5*time.Second, 10*time.Millisecond, "want %s, conntrack has %+v", want, &got)
+		return err == nil && got != nil && got.TCP != nil && got.TCP.State == want
+	}, 20*time.Second, 10*time.Millisecond, "want %s, conntrack has %+v", want, &got)
 	return got
 }
 

@@ -172,7 +172,7 @@ func withoutLiberal(t *testing.T, n *node) {
 	n.slow()
 	send(t, p.answerer, p.opener, 100)
 	go func() { _, _ = p.opener.Write(make([]byte, much)) }()
-	require.Eventually(t, func() bool { return n.dropped("INVALID") > 0 }, 5*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return n.dropped("INVALID") > 0 }, 20*time.Second, 10*time.Millisecond)
 }
 
 // withoutCloseInit shows why a half-closed connection says who closed it: the next one with its ports would escape the rules.

@@ -83,7 +83,7 @@ func (n *nestedTunnel) echo(t *testing.T) error {
 	return nil
 }
 
-// exchange sends datagrams from a socket, each as soon as the one before is answered, and returns how many were not answered at once.
+// exchange sends datagrams from a socket, each as soon as the one before is answered, and returns how many were not answered.
 func exchange(t *testing.T, in *proc.Thread, count int) (unanswered int) {
 	t.Helper()
 	var client *net.UDPConn
@@ -96,7 +96,7 @@ func exchange(t *testing.T, in *proc.Thread, count int) (unanswered int) {
 	for i := range count {
 		_, err := fmt.Fprintf(client, "%0200d", i)
 		require.NoError(t, err)
-		require.NoError(t, client.SetReadDeadline(time.Now().Add(2*time.Second)))
+		require.NoError(t, client.SetReadDeadline(time.Now().Add(20*time.Second)))
 		if _, err := client.Read(buffer); err != nil {
 			unanswered++
 		}
