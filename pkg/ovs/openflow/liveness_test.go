@@ -199,10 +199,9 @@ func TestSlowReaderIsAlive(t *testing.T) {
 // no call waits longer than it takes to detect the hang.
 func TestHungVswitchdOnOVS(t *testing.T) {
 	lines := logtest.Capture(t)
-	const interval = 500 * time.Millisecond
 	ovs := ovstest.Start(t)
 	socket := ovs.AddBridge(testBridge, "OpenFlow13")
-	s := newClient(socket, dialer{open: openUnix(socket), echoInterval: interval, version: version13})
+	s := newClient(socket, dialer{open: openUnix(socket), echoInterval: echoInterval, version: version13})
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	reconnected, err := s.Connect(t.Context())
 	require.NoError(t, err)
@@ -219,6 +218,12 @@ func TestHungVswitchdOnOVS(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool { return len(ovs.DumpFlows(testBridge)) >= 3*size }, waitTime, time.Millisecond)
 	ovs.HangVswitchd()
+	// Only from here on silence is short: before, a busy machine is not taken for a hang.
+	s.mu.Lock()
+	hung := s.conn
+	s.mu.Unlock()
+	hung.wg.Add(1)
+	go hung.echoLoop(500 * time.Millisecond)
 	began := time.Now()
 	require.ErrorIs(t, <-failed, ErrDisconnected)
 	require.Less(t, time.Since(began), waitTime)

@@ -32,8 +32,6 @@ var errConnectionClosed = errors.New("the OVSDB connection was closed")
 type Connection struct {
 	address string
 	model   model.ClientDBModel
-	// echoInterval is the constant's value; tests shorten it.
-	echoInterval time.Duration
 	// peer is used only by the goroutine that connects.
 	peer *retry.Peer
 
@@ -54,10 +52,6 @@ type Connection struct {
 // answer, or sends invalid messages, and one when it works again. ctx bounds only the first connection; Close ends the
 // connection.
 func NewOVSDBConnection(ctx context.Context, address string) (*Connection, error) {
-	return newConnection(ctx, address, echoInterval)
-}
-
-func newConnection(ctx context.Context, address string, echoInterval time.Duration) (*Connection, error) {
 	if path, ok := strings.CutPrefix(address, "unix:"); !ok || !strings.HasPrefix(path, "/") {
 		return nil, fmt.Errorf("OVSDB address %q: want unix: and an absolute path, such as unix:/var/run/openvswitch/db.sock", address)
 	}
@@ -66,7 +60,7 @@ func newConnection(ctx context.Context, address string, echoInterval time.Durati
 		return nil, err
 	}
 	c := &Connection{
-		address: address, model: m, echoInterval: echoInterval, done: make(chan struct{}), changed: make(chan struct{}),
+		address: address, model: m, done: make(chan struct{}), changed: make(chan struct{}),
 		peer: retry.NewPeer("OVSDB", backoff, "address", address),
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
@@ -75,7 +69,7 @@ func newConnection(ctx context.Context, address string, echoInterval time.Durati
 		c.cancel()
 		return nil, err
 	}
-	c.setCurrent(s.Client, nil)
+	c.setCurrent(s, nil)
 	go c.supervise(s)
 	return c, nil
 }
@@ -125,7 +119,7 @@ func (c *Connection) connect(ctx context.Context) (*guarded, error) {
 func (c *Connection) attempt(ctx context.Context) (*guarded, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	guard, socket, err := newGuard(ctx, strings.TrimPrefix(c.address, "unix:"), c.model, c.echoInterval)
+	guard, socket, err := newGuard(ctx, strings.TrimPrefix(c.address, "unix:"), c.model)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +176,7 @@ func (c *Connection) supervise(g *guarded) {
 			return
 		}
 		g = next
-		c.setCurrent(g.Client, nil)
+		c.setCurrent(g, nil)
 	}
 	c.setCurrent(nil, errConnectionClosed)
 	g.end(errConnectionClosed)

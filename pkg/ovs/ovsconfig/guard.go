@@ -65,7 +65,7 @@ type guard struct {
 
 // newGuard connects to ovsdb-server at path and returns the path at which libovsdb finds the guard. The guard lives until
 // close or an error, and stops listening when ctx ends.
-func newGuard(ctx context.Context, path string, m model.ClientDBModel, interval time.Duration) (*guard, string, error) {
+func newGuard(ctx context.Context, path string, m model.ClientDBModel) (*guard, string, error) {
 	server, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
 	if err != nil {
 		return nil, "", err
@@ -88,13 +88,13 @@ func newGuard(ctx context.Context, path string, m model.ClientDBModel, interval 
 		if closeErr := errors.Join(listener.Close(), os.RemoveAll(dir)); err == nil && !errors.Is(closeErr, net.ErrClosed) {
 			err = closeErr
 		}
-		g.run(library, err, interval)
+		g.run(library, err)
 	}()
 	return g, socket, nil
 }
 
 // run passes messages on once libovsdb has connected, or ends the guard if it could not.
-func (g *guard) run(library net.Conn, err error, interval time.Duration) {
+func (g *guard) run(library net.Conn, err error) {
 	if err != nil {
 		g.close(fmt.Errorf("wait for libovsdb: %w", err))
 		return
@@ -109,7 +109,7 @@ func (g *guard) run(library net.Conn, err error, interval time.Duration) {
 	}
 	go g.pass(library, g.toServer, errReadLibrary)
 	go g.pass(g.server, g.toLibrary, errReadServer)
-	go g.echo(interval)
+	go g.echo(echoInterval)
 }
 
 // close ends both connections because of err; only the first call counts.
