@@ -77,25 +77,26 @@ func (a *arrivals) clear(t testing.TB) {
 }
 
 // identifications returns the identifications of the packets that have arrived, in the order of arrival.
-func (a *arrivals) identifications(t testing.TB) []uint32 {
-	t.Helper()
+func (a *arrivals) identifications() ([]uint32, error) {
 	value := make([]byte, a.log.ValueSize())
-	require.NoError(t, a.log.Lookup(uint32(0), &value))
+	if err := a.log.Lookup(uint32(0), &value); err != nil {
+		return nil, err
+	}
 	ids := make([]uint32, binary.NativeEndian.Uint32(value))
 	for i := range ids {
 		ids[i] = binary.BigEndian.Uint32(value[4*(1+i):]) & a.mask
 	}
-	return ids
+	return ids, nil
 }
 
 // await waits until n packets have arrived and returns their identifications.
 func (a *arrivals) await(t testing.TB, n int) []uint32 {
 	t.Helper()
-	ids := a.identifications(t)
-	if len(ids) < n {
+	ids, err := a.identifications()
+	if err != nil || len(ids) < n {
 		require.Eventually(t, func() bool {
-			ids = a.identifications(t)
-			return len(ids) >= n
+			ids, err = a.identifications()
+			return err == nil && len(ids) >= n
 		}, time.Minute, time.Millisecond, "of %d packets %d have not arrived", n, n-len(ids))
 	}
 	require.Len(t, ids, n)

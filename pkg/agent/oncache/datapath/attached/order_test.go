@@ -186,7 +186,9 @@ func (o *ordering) burst(packets []sending) tally {
 	for i, id := range arrived {
 		places[i] = placeOf(id)
 	}
-	for _, id := range o.tunnel.identifications(o.t) {
+	toTunnel, err := o.tunnel.identifications()
+	require.NoError(o.t, err)
+	for _, id := range toTunnel {
 		slow[placeOf(id)] = true
 	}
 	got, fault := judge(packets, places, slow)
