@@ -47,6 +47,8 @@ func (connectionTracking) BaseFlows(g *pipeline.Generator) []of.Flow {
 // packet continues to Output, not to the next table, and is not recirculated: that would cost each connection one more lookup in the kernel's
 // flows, among more masks.
 //
+// No new packet is invalid; that is matched because established packets are compared with it: the first packet to a Service then has their mask.
+//
 // With ONCache, nearly all packets match the same fields as packets of established connections in ONCacheMark, so that the kernel's flows of both have
 // one mask.
 func commitFlows(g *pipeline.Generator, f pipeline.Family) []of.Flow {
@@ -58,7 +60,7 @@ func commitFlows(g *pipeline.Generator, f pipeline.Family) []of.Flow {
 		}}, pipeline.Committed.Load(),
 	}
 	flow := func(priority uint16, match ...of.Match) of.Flow {
-		return g.Flow(pipeline.CookiePodConnectivity, pipeline.TableConntrackCommit, priority, append(match, f.EthType, of.CTState("+new+trk")),
+		return g.Flow(pipeline.CookiePodConnectivity, pipeline.TableConntrackCommit, priority, append(match, f.EthType, of.CTState("+new-inv+trk")),
 			append(slices.Clone(commit), g.ToTable(pipeline.TableOutput))...)
 	}
 	if !g.Features.ONCache {

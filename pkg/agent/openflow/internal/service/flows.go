@@ -233,14 +233,22 @@ func (s serviceFlows) groupEntries() []of.GroupEntry {
 	var groups []of.GroupEntry
 	for to := range scopes {
 		if s.port.uses(to) {
-			buckets := s.buckets(s.port.endpoints(to))
-			if s.port.Nested {
-				buckets = hashedInUserSpace(buckets)
-			}
-			groups = append(groups, of.GroupEntry{ID: s.groups[to], Type: of.GroupSelect, Buckets: buckets})
+			groups = append(groups, s.groupOf(s.groups[to], s.buckets(s.port.endpoints(to))))
 		}
 	}
 	return groups
+}
+
+// groupOf returns the group of the buckets. Where there is only one, nothing has to be hashed: for a hash, the datapath recirculates each packet that opens
+// a connection.
+func (s serviceFlows) groupOf(id uint32, buckets []of.Bucket) of.GroupEntry {
+	switch {
+	case len(buckets) == 1:
+		return of.GroupEntry{ID: id, Type: of.GroupIndirect, Buckets: []of.Bucket{{Actions: buckets[0].Actions}}}
+	case s.port.Nested:
+		buckets = hashedInUserSpace(buckets)
+	}
+	return of.GroupEntry{ID: id, Type: of.GroupSelect, Buckets: buckets}
 }
 
 // hashedInUserSpace makes the choice of a nested Service's group independent of the group of the Service that it leads to. Both would use the same
@@ -319,12 +327,13 @@ func (k endpointKey) String() string {
 	return fmt.Sprintf("endpoint %d %v", k.protocol, k.address)
 }
 
-// endpointFlow returns the flow of the key.
+// endpointFlow returns the flow of the key. Without the mark of Services, Open vSwitch would compare the source of each packet that opens a connection to
+// an Endpoint, and the kernel's flows of such packets would need masks of their own.
 func endpointFlow(g *pipeline.Generator, f pipeline.Family, k endpointKey) of.Flow {
 	addr := k.address.Addr()
 	if k.protocol == 0 {
 		return g.Flow(pipeline.CookieService, pipeline.TableSNATMark, pipeline.PriorityLow,
-			pipeline.Matches(f.EthType, of.CTState("+new+trk"), f.Src(pipeline.Host(addr)), f.Dst(pipeline.Host(addr))), g.MarkSNAT(f, pipeline.HairpinCT))
+			pipeline.Matches(f.EthType, of.CTState("+new+trk"), pipeline.ServiceCT.Match(), f.Src(pipeline.Host(addr)), f.Dst(pipeline.Host(addr))), g.MarkSNAT(f, pipeline.HairpinCT))
 	}
 	match := append(pipeline.Matches(f.EthType, of.IPProto(k.protocol), pipeline.ServiceSelected.Match(), pipeline.EndpointPortField.Is(uint32(k.address.Port())).Match()),
 		matchEndpoint(addr)...)

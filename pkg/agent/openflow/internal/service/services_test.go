@@ -95,7 +95,7 @@ func TestEndpointsAreShared(t *testing.T) {
 		tcpLocal  = "table=EndpointDNAT,priority=200,tcp,reg3=0xa0a000b,reg4=0x21f90/0x7ffff"
 		tcpRemote = "table=EndpointDNAT,priority=200,tcp,reg3=0xa0a0114,reg4=0x21f90/0x7ffff"
 		udpLocal  = "table=EndpointDNAT,priority=200,udp,reg3=0xa0a000b,reg4=0x21f90/0x7ffff"
-		hairpin   = "table=SNATMark,priority=190,ct_state=+new+trk,ip,nw_src=10.10.0.11,nw_dst=10.10.0.11"
+		hairpin   = "table=SNATMark,priority=190,ct_state=+new+trk,ct_mark=0x10/0x10,ip,nw_src=10.10.0.11,nw_dst=10.10.0.11"
 	)
 	for _, step := range []struct {
 		name   string
