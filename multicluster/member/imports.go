@@ -114,9 +114,12 @@ func (s *snapshot) importChanges() ([]change.Change, []refusal) {
 }
 
 // turn orders changes: ways to other clusters come before Endpoints there and go after them, and Endpoints of a Service go before the Service.
+// Policies come before all that they can forbid.
 func turn(c change.Change) int {
 	switch {
-	case c.Type == infoImports && c.Verb == change.Delete:
+	case c.Type == clusterPolicies && c.Verb != change.Delete:
+		return -1
+	case c.Type == infoImports && c.Verb == change.Delete, c.Type == clusterPolicies:
 		return 3
 	case c.Type == infoImports:
 		return 0

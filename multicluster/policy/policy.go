@@ -99,7 +99,18 @@ func check(spec *v1beta1.ClusterNetworkPolicySpec) error {
 	if refusal := policycheck.Policy(v1beta1.ClusterNetworkPolicyKind, spec, true); refusal != "" {
 		return errors.New(refusal)
 	}
+	if isStretched(spec) {
+		return errors.New("scope ClusterSet is not supported")
+	}
 	return nil
+}
+
+// isStretched reports whether a rule is about Pods or Services of all clusters of the ClusterSet.
+func isStretched(spec *v1beta1.ClusterNetworkPolicySpec) bool {
+	return slices.ContainsFunc(slices.Concat(spec.Ingress, spec.Egress), func(r v1beta1.Rule) bool {
+		return slices.ContainsFunc(slices.Concat(r.From, r.To), func(p v1beta1.NetworkPolicyPeer) bool { return p.Scope == v1beta1.ScopeClusterSet }) ||
+			slices.ContainsFunc(r.ToServices, func(s v1beta1.PeerService) bool { return s.Scope == v1beta1.ScopeClusterSet })
+	})
 }
 
 // Groups returns the names of the ClusterGroups that a policy refers to.
