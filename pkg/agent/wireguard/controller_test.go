@@ -172,7 +172,8 @@ func (w *world) eventuallyPublished(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		s, _ := w.device.read()
-		return w.published(t) == s.private.PublicKey().String()
+		node, err := w.kube.CoreV1().Nodes().Get(t.Context(), "node1", metav1.GetOptions{})
+		return err == nil && node.Annotations[KeyAnnotation] == s.private.PublicKey().String()
 	}, 20*time.Second, 5*time.Millisecond)
 }
 

@@ -110,9 +110,12 @@ func (f *statusFixture) resource(kind string) schema.GroupVersionResource {
 func (f *statusFixture) has(kind, namespace, name string, want v1beta1.NetworkPolicyStatus) {
 	f.t.Helper()
 	var got v1beta1.NetworkPolicyStatus
+	policies := f.client.Resource(f.resource(kind)).Namespace(namespace)
 	require.Eventually(f.t, func() bool {
-		u, err := f.client.Resource(f.resource(kind)).Namespace(namespace).Get(f.t.Context(), name, metav1.GetOptions{})
-		require.NoError(f.t, err)
+		u, err := policies.Get(f.t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return false
+		}
 		policy, _ := crd.ReadParts[v1beta1.ClusterNetworkPolicy](u) // Some specs are in doubt.
 		got = policy.Status
 		for i := range got.Conditions {
@@ -254,9 +257,13 @@ func TestStatusOfGroups(t *testing.T) {
 		t.Helper()
 		require.Eventually(t, func() bool {
 			u, err := f.client.Resource(crd.ClusterGroups).Get(t.Context(), name, metav1.GetOptions{})
-			require.NoError(t, err)
+			if err != nil {
+				return false
+			}
 			group, err := crd.Read[v1beta1.ClusterGroup](u)
-			require.NoError(t, err)
+			if err != nil {
+				return false
+			}
 			c := group.Status.Conditions
 			return len(c) == 1 && c[0].Type == v1beta1.GroupMembersComputed && c[0].Status == want && c[0].Reason == reason
 		}, 30*time.Second, time.Millisecond)

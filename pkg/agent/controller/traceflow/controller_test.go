@@ -126,10 +126,11 @@ func (w *world) await(name string, condition func(*v1beta1.TraceflowStatus) bool
 	var last *v1beta1.Traceflow
 	require.Eventually(w.t, func() bool {
 		object, err := w.client.Resource(crd.Traceflows).Get(w.t.Context(), name, metav1.GetOptions{})
-		require.NoError(w.t, err)
+		if err != nil {
+			return false
+		}
 		last, err = crd.Read[v1beta1.Traceflow](object)
-		require.NoError(w.t, err)
-		return condition(&last.Status)
+		return err == nil && condition(&last.Status)
 	}, patience, 10*time.Millisecond)
 	return &last.Status
 }

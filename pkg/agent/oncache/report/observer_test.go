@@ -5,10 +5,10 @@ package report
 
 import (
 	"errors"
-	"maps"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,15 +57,15 @@ func TestEventsOfTheCache(t *testing.T) {
 
 	want := map[string]string{"ONCacheSuspended": corev1.EventTypeWarning, "ONCacheResumed": corev1.EventTypeNormal, "ONCacheModeChanged": corev1.EventTypeNormal,
 		"ONCacheNotRewriting": corev1.EventTypeWarning, "OpenVSwitchAway": corev1.EventTypeWarning, "OpenVSwitchBack": corev1.EventTypeNormal}
-	require.Eventually(t, func() bool {
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		events, err := kube.CoreV1().Events("").List(t.Context(), metav1.ListOptions{})
-		require.NoError(t, err)
+		require.NoError(c, err)
 		got := map[string]string{}
 		for _, e := range events.Items {
-			require.Equal(t, "node-1", e.InvolvedObject.Name)
+			require.Equal(c, "node-1", e.InvolvedObject.Name)
 			got[e.Reason] = e.Type
 		}
-		return maps.Equal(got, want)
+		require.Equal(c, want, got)
 	}, 10*time.Second, 10*time.Millisecond)
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
@@ -35,16 +36,15 @@ func TestEvents(t *testing.T) {
 		"AntreaAgentEgressController NodeAssignment IPAssigned Normal: Assigned Egress e with IP 169.254.101.1 on Node node-1",
 		"AntreaAgentEgressController NodeAssignment IPUnassigned Normal: Unassigned Egress e with IP 169.254.100.1 from Node node-1",
 	}
-	var got []string
-	require.Eventually(t, func() bool {
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		list, err := kube.EventsV1().Events("").List(t.Context(), metav1.ListOptions{})
-		require.NoError(t, err)
-		got = nil
+		require.NoError(c, err)
+		var got []string
 		for _, e := range list.Items {
-			require.Equal(t, "Egress e u", e.Regarding.Kind+" "+e.Regarding.Name+" "+string(e.Regarding.UID))
+			require.Equal(c, "Egress e u", e.Regarding.Kind+" "+e.Regarding.Name+" "+string(e.Regarding.UID))
 			got = append(got, e.ReportingController+" "+e.Action+" "+e.Reason+" "+e.Type+": "+e.Note)
 		}
 		slices.Sort(got)
-		return slices.Equal(got, want)
-	}, 20*time.Second, 5*time.Millisecond, "the Events are %q", &got)
+		require.Equal(c, want, got)
+	}, 20*time.Second, 5*time.Millisecond)
 }
