@@ -243,6 +243,7 @@ func TestLeaderAndMember(t *testing.T) {
 	testGateway(t, f)
 	testLies(t, f)
 	testRefusedExport(t, f)
+	testPolicy(t, f)
 
 	stopMember()
 	f.remove(mcs.ServiceExports, "default", "nginx")
