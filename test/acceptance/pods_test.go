@@ -164,7 +164,7 @@ func (c *cluster) run(ctx context.Context, pod *corev1.Pod, container string, co
 	return c.runUntil(ctx, pod, container, command...)
 }
 
-// runUntil is run with the time limit of ctx only. It runs ovs-ofctl again if that has sent nothing.
+// runUntil is run with the time limit of ctx only. It runs ovs-ofctl again as package ofctl says.
 func (c *cluster) runUntil(ctx context.Context, pod *corev1.Pod, container string, command ...string) (stdout, stderr string, err error) {
 	if container == "" {
 		container = pod.Spec.Containers[0].Name
@@ -175,13 +175,13 @@ func (c *cluster) runUntil(ctx context.Context, pod *corev1.Pod, container strin
 	if err != nil {
 		return "", "", err
 	}
-	for {
+	err = ofctl.Retry(ctx, func() (string, error) {
 		var out, errs bytes.Buffer
-		err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &errs})
-		if err == nil || ctx.Err() != nil || !ofctl.NothingSent(errs.String()) {
-			return out.String(), errs.String(), err
-		}
-	}
+		err := executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &errs})
+		stdout, stderr = out.String(), errs.String()
+		return stderr, err
+	})
+	return stdout, stderr, err
 }
 
 // exitCode returns the exit code of a command that run has run, and whether it ended with one.

@@ -44,18 +44,21 @@ func (c *Client) dumpFlows(ctx context.Context, filter string, without ...string
 	if filter != "" {
 		args = append(args, filter)
 	}
-	for {
+	var stdout []byte
+	err := ofctl.Retry(ctx, func() (string, error) {
 		var stderr bytes.Buffer
 		cmd := exec.CommandContext(ctx, "ovs-ofctl", args...)
 		cmd.Stderr = &stderr
-		stdout, err := cmd.Output()
-		if err == nil {
-			return parseFlows(string(stdout), without...), nil
+		var err error
+		if stdout, err = cmd.Output(); err != nil {
+			err = fmt.Errorf("ovs-ofctl dump-flows %s %q: %w: %s", c.target, filter, err, strings.TrimSpace(stderr.String()))
 		}
-		if ctx.Err() != nil || !ofctl.NothingSent(stderr.String()) {
-			return nil, fmt.Errorf("ovs-ofctl dump-flows %s %q: %w: %s", c.target, filter, err, strings.TrimSpace(stderr.String()))
-		}
+		return stderr.String(), err
+	})
+	if err != nil {
+		return nil, err
 	}
+	return parseFlows(string(stdout), without...), nil
 }
 
 // parseFlows drops the header line and the unwanted fields.

@@ -11,6 +11,7 @@
 package ovstest
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -267,27 +268,28 @@ func (o *OVS) env() []string {
 
 func (o *OVS) run(name string, args ...string) string {
 	o.t.Helper()
-	deadline := time.Now().Add(readyTimeout)
-	for {
-		out, err := o.try(name, args...)
-		if err == nil {
-			return out
-		}
-		if time.Now().After(deadline) || !ofctl.NothingSent(err.Error()) {
-			o.t.Fatalf("ovstest: %v", err)
-		}
+	out, err := o.try(name, args...)
+	if err != nil {
+		o.t.Fatalf("ovstest: %v", err)
 	}
+	return out
 }
 
 func (o *OVS) try(name string, args ...string) (string, error) {
-	cmd := exec.Command(name, args...)
-	cmd.Env = o.env()
-	var out, errOut strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &errOut
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(errOut.String()))
-	}
-	return strings.TrimSuffix(out.String(), "\n"), nil
+	var out string
+	err := ofctl.Retry(context.Background(), func() (string, error) {
+		cmd := exec.Command(name, args...)
+		cmd.Env = o.env()
+		var stdout, stderr strings.Builder
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		err := cmd.Run()
+		if err != nil {
+			err = fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+		}
+		out = strings.TrimSuffix(stdout.String(), "\n")
+		return stderr.String(), err
+	})
+	return out, err
 }
 
 // version returns "3.1.0" from "ovs-vswitchd (Open vSwitch) 3.1.0".

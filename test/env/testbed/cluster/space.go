@@ -143,17 +143,22 @@ func (s *Space) Start(args ...string) (*Process, error) {
 }
 
 // Exec runs a program to its end and returns what it wrote to stdout. The error is an *ExitError if it ended with an exit
-// code other than 0. When ctx ends first, the program is ended. ovs-ofctl is run again if it has sent nothing.
+// code other than 0. When ctx ends first, the program is ended. ovs-ofctl is run again as package ofctl says.
 func (s *Space) Exec(ctx context.Context, args ...string) (string, error) {
-	for {
+	var stdout string
+	err := ofctl.Retry(ctx, func() (stderr string, err error) {
 		p, err := s.run(ctx, invocation{args: args})
 		if p == nil {
 			return "", err
 		}
-		if err == nil || ctx.Err() != nil || !ofctl.NothingSent(err.Error()) {
-			return p.Stdout(), err
+		stdout = p.Stdout()
+		var exit *ExitError
+		if errors.As(err, &exit) {
+			stderr = exit.Stderr
 		}
-	}
+		return stderr, err
+	})
+	return stdout, err
 }
 
 func (s *Space) run(ctx context.Context, in invocation) (*Process, error) {
