@@ -79,7 +79,7 @@ var leavings = map[string]struct {
 	gone, clean bool
 }{
 	"failed":             {command: `setsid sleep 1000 >/dev/null 2>&1 & echo $! >left; exit 3`, gone: true},
-	"ended as it hung":   {command: `setsid sleep 1000 >/dev/null 2>&1 & echo $! >left; timeout --foreground 1 sleep 1000`, gone: true},
+	"ended as it hung":   {command: `timeout --foreground 60 bash -c 'setsid sleep 1000 >/dev/null 2>&1 & echo $! >left; kill -TERM $PPID; wait'`, gone: true},
 	"takes time to end":  {command: `setsid bash -c 'trap "sleep 1; echo clean >clean; exit" TERM; echo $$ >left; while :; do sleep 0.1; done' >/dev/null 2>&1 & until [ -s left ]; do sleep 0.02; done; exit 3`, gone: true, clean: true},
 	"refuses to end":     {command: `setsid bash -c 'trap "" TERM; echo $$ >left; while :; do sleep 0.1; done' >/dev/null 2>&1 & until [ -s left ]; do sleep 0.02; done; exit 3`, gone: true},
 	"passed, as daemons": {command: `setsid sleep 1000 >/dev/null 2>&1 & echo $! >left`},

@@ -222,6 +222,7 @@ func TestHungVswitchdOnOVS(t *testing.T) {
 	s.mu.Lock()
 	hung := s.conn
 	s.mu.Unlock()
+	require.NotNil(t, hung)
 	hung.wg.Add(1)
 	go hung.echoLoop(500 * time.Millisecond)
 	began := time.Now()

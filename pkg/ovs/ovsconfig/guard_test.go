@@ -305,6 +305,31 @@ func TestEmptyTableIsNotADeletion(t *testing.T) {
 	}
 }
 
+// TestAsksForSignsOfLife: a connection asks the server for a sign of life by itself.
+func TestAsksForSignsOfLife(t *testing.T) {
+	d := newDatabase(t)
+	d.start()
+	l := newLiar(t, d.socket)
+	answered := make(chan struct{}, 1)
+	l.set(func(_ string, message []byte) ([]byte, bool) {
+		if bytes.Contains(message, []byte(echoID)) {
+			select {
+			case answered <- struct{}{}:
+			default:
+			}
+		}
+		return message, false
+	})
+	conn, err := NewOVSDBConnection(testContext(t), "unix:"+l.socket)
+	require.NoError(t, err)
+	defer conn.Close()
+	select {
+	case <-answered:
+	case <-time.After(echoInterval + 20*time.Second):
+		require.Fail(t, "no request for a sign of life")
+	}
+}
+
 // TestHungDatabase stops a real ovsdb-server: operations that wait for it fail, one line is logged, and operations succeed again
 // when it resumes.
 func TestHungDatabase(t *testing.T) {
@@ -319,6 +344,7 @@ func TestHungDatabase(t *testing.T) {
 	ovs.HangDB()
 	// Only from here on silence is short: before, a busy machine is not taken for a hang.
 	cl, _ := conn.snapshot()
+	require.NotNil(t, cl)
 	go cl.(*guarded).guard.echo(500 * time.Millisecond)
 	done := make(chan error, 1)
 	began := time.Now()
