@@ -66,6 +66,9 @@ var conversations = []conversation{
 	{"Service, local Endpoint", toServiceB, []openflow.Endpoint{oftest.LocalEndpointB}, nil, 5, 9, 0},
 }
 
+// leastLookups are two for each of the four packets.
+const leastLookups = 8
+
 // TestWireMasks: each mask of the datapath's flows costs every packet that finds no flow by an earlier one, each lookup every packet of a conversation.
 func TestWireMasks(t *testing.T) {
 	for name, features := range map[string]openflow.Features{"gate off": oftest.DefaultFeatures, "gate on": oftest.ONCacheFeatures} {
@@ -89,6 +92,7 @@ func TestWireMasks(t *testing.T) {
 				if features.ONCache {
 					allowed += c.withGate
 				}
+				require.GreaterOrEqual(t, lookups, leastLookups, "%v", flows)
 				require.LessOrEqual(t, len(masks), allowed, "%v", flows)
 				require.LessOrEqual(t, lookups, c.lookups, "%v", flows)
 			})

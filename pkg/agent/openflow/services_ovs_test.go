@@ -218,11 +218,11 @@ func TestNoServicesWithoutAntreaProxy(t *testing.T) {
 	}
 }
 
-// SCTP in the walk of a packet: the userspace datapath of the tests does not translate it. The hash stands for what chooses the bucket.
+// SCTP in the walk of a packet: the userspace datapath of the tests does not translate it. The hash stands for what chooses one of several buckets.
 func TestServiceWalks(t *testing.T) {
 	b := oftest.NewBridge6(t, oftest.DualStackNode)
 	for _, p := range []openflow.ServicePort{
-		oftest.With(oftest.ClusterPort(oftest.ElsewhereEndpoint), oftest.Over(corev1.ProtocolSCTP)),
+		oftest.With(oftest.ClusterPort(oftest.ElsewhereEndpoint, oftest.ElsewhereEndpoint), oftest.Over(corev1.ProtocolSCTP)),
 		oftest.With(oftest.ClusterPort6(oftest.RemoteEndpoint6), oftest.Over(corev1.ProtocolSCTP)),
 		oftest.With(oftest.ClusterPort(), oftest.Over(corev1.ProtocolSCTP), oftest.Named("none"), oftest.At(openflow.Frontend{Address: oftest.LoadBalancerIP})),
 	} {

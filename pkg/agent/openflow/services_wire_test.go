@@ -57,6 +57,11 @@ func testServiceConnections(t *testing.T, w *wire) {
 			translated{oftest.PodAPort, oftest.PodBPort, "10.10.0.11:3013", "10.96.0.10:80", "10.10.0.11:3013", "10.10.0.12:8080"}},
 		{"IPv6, with affinity, to a remote Pod", oftest.With(oftest.ClusterPort6(oftest.RemoteEndpoint6), oftest.WithAffinity(time.Hour)),
 			translated{oftest.PodAPort, oftest.TunnelPort, "[fd00:10:0:a::11]:3014", "[fd00:96::10]:80", "[fd00:10:0:a::11]:3014", "[fd00:10:0:b::20]:8080"}},
+		// Where there are several Endpoints, the datapath hashes packets.
+		{"to itself, of several", oftest.ClusterPort(oftest.LocalEndpoint, oftest.LocalEndpoint),
+			translated{oftest.PodAPort, oftest.PodAPort, "10.10.0.11:3015", "10.96.0.10:80", "10.10.0.1:3015", "10.10.0.11:8080"}},
+		{"with affinity, of several", oftest.With(oftest.ClusterPort(oftest.ElsewhereEndpoint, oftest.ElsewhereEndpoint), oftest.WithAffinity(time.Hour)),
+			translated{oftest.PodAPort, oftest.TunnelPort, "10.10.0.11:3016", "10.96.0.10:80", "10.10.0.11:3016", "10.10.1.20:8080"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w.T = t
