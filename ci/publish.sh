@@ -148,7 +148,7 @@ push_chart() {
 # require_absent NAME ERROR refuses a release unless ERROR, of a look-up of NAME, says that the registry does not have it. The codes are of the OCI
 # distribution specification, "Error Codes"; the tools print codes 404 in words.
 require_absent() {
-	grep -qiE 'not found|name[ _]unknown|manifest[ _]unknown' <<<"$2" ||
+	grep -qiE ': not found$|name[ _]unknown|manifest[ _]unknown' <<<"$2" ||
 		die "whether the registry has $1 is not known, and a release is never replaced: ${2:-the look-up failed without a message}"
 }
 

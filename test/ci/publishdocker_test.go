@@ -30,7 +30,7 @@ func withDocker(t *testing.T, version string) *publisher {
 	p.write("bin/after", digest("c"))
 	p.standIn("standins/docker", `case "$2 $3" in
 "imagetools inspect")
-	[ ! -e bin/refuses ] || { echo "ERROR: unexpected status from HEAD request: 503 Service Unavailable" >&2 && exit 1; }
+	[ ! -e bin/refuses ] || { cat bin/refuses >&2 && exit 1; }
 	sed -n "s#^$4 #sha256:#p" bin/there | tail -n 1 | grep . || { echo "ERROR: $4: not found" >&2 && exit 1; }
 	;;
 "build --platform")
@@ -42,7 +42,7 @@ esac`)
 	p.standIn("standins/helm", `case $1 in
 push) cp "$2" bin/chart && echo "Digest: sha256:`+digest("b")+`" >&2 ;;
 pull)
-	[ ! -e bin/refuses-chart ] || { echo "Error: 503 Service Unavailable" >&2 && exit 1; }
+	[ ! -e bin/refuses-chart ] || { cat bin/refuses-chart >&2 && exit 1; }
 	[ -e bin/chart ] || { echo "Error: registry.example.com/network/charts/antrea:$4: not found" >&2 && exit 1; }
 	cp bin/chart "$6/antrea-$4.tgz" && echo "Digest: sha256:`+digest("b")+`" >&2
 	;;
@@ -185,17 +185,18 @@ func TestPublishForeignReleaseWithDocker(t *testing.T) {
 
 // TestPublishUnknownReleaseWithDocker: what the registry does not say is not taken for absent.
 func TestPublishUnknownReleaseWithDocker(t *testing.T) {
-	for file, want := range map[string]string{
-		"bin/refuses":       "network/antrea-agent-ubuntu:v7.8.9 is not known, and a release is never replaced: ERROR: unexpected status from HEAD request: 503",
-		"bin/refuses-chart": "network/charts/antrea:7.8.9 is not known, and a release is never replaced: Error: 503 Service Unavailable",
+	for _, tc := range []struct{ name, file, message, want string }{
+		{"image", "bin/refuses", "ERROR: unexpected status from HEAD request: 503 Service Unavailable", "network/antrea-agent-ubuntu:v7.8.9"},
+		{"image without credentials", "bin/refuses", `ERROR: error getting credentials - err: exec: "docker-credential-x": executable file not found in $PATH`, "network/antrea-agent-ubuntu:v7.8.9"},
+		{"chart", "bin/refuses-chart", "Error: 503 Service Unavailable", "network/charts/antrea:7.8.9"},
 	} {
-		t.Run(file, func(t *testing.T) {
+		t.Run(tc.name, func(t *testing.T) {
 			p := withDocker(t, "7.8.9")
 			p.git("tag", "v7.8.9")
-			p.write(file, "")
+			p.write(tc.file, tc.message)
 			out, err := p.run("ci/publish.sh", "registry.example.com/network", "--build", "docker")
 			require.Error(t, err)
-			require.Contains(t, out, "whether the registry has registry.example.com/"+want)
+			require.Contains(t, out, "whether the registry has registry.example.com/"+tc.want+" is not known, and a release is never replaced: "+tc.message)
 			require.Empty(t, dockerBuilds(p.calls()))
 			require.False(t, pushesChart(p.calls()))
 		})
