@@ -223,7 +223,7 @@ func TestNoPoliciesHere(t *testing.T) {
 	require.Contains(t, w.message(), "tiers are not read yet")
 }
 
-// TestCopyOutlivesTheLeader: copies stay while the leader is away, has lost what members export, or shows an import that has no form, or another name.
+// TestCopyOutlivesTheLeader: copies stay while the leader is away, has lost what members export, or shows an import that has no form.
 func TestCopyOutlivesTheLeader(t *testing.T) {
 	w := newWorld(t)
 	w.importPolicy("isolation", policyOf(5))

@@ -12,8 +12,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// SetUpLog makes libraries log errors only, such as not what they think of a cluster's feature gates, unless the user of root asks for more. The log
-// is the process's, and is set up without a lock when the command runs: other goroutines must not log yet.
+// SetUpLog makes libraries log errors only, and no warnings such as those about a cluster's feature gates, unless the user of root asks for more. The
+// log is the process's, and is set up without a lock when the command runs: other goroutines must not log yet.
 func SetUpLog(root *cobra.Command) {
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		verbose, err := cmd.Flags().GetBool("verbose")

@@ -80,7 +80,7 @@ func testPausedRevalidators(t *testing.T, s *suite) {
 	f := s.flow("UDP", 4606, udpEchoPort)
 	ping := start(t, s.client.Space, "udp-ping", f.from(), f.to(), fmt.Sprint("--rate=", rulesRate), "--progress=100ms")
 	waitReceived(t, ping, rulesRate, patience)
-	s.waitFastIfGate(t, f)            // with WireGuard there are no hits
+	s.waitFastIfGate(t, f)            // with WireGuard there are no hits between Nodes
 	s.waitPossible(t, s.client, 4650) // its megaflows stay
 	succeeds(t, s.server.Node.Space, "ovs-appctl", "revalidator/pause")
 	resume := once(func() { succeeds(t, s.server.Node.Space, "ovs-appctl", "revalidator/resume") })

@@ -100,7 +100,7 @@ var kinds = []kind{
 	{name: "route-deleted", weight: 2, pause: time.Second, concerns: between, bound: 20 * time.Second,
 		without: except("only packets of the host take the route", cluster.Encap)},
 	{name: "node-moves", weight: 2, pause: moment, concerns: between, bound: time.Minute,
-		without: except("the tunnel's ends stay where they are", cluster.Encap)},
+		without: except("another end of the tunnel is not tried yet", cluster.Encap)},
 	{name: "wireguard-deleted", weight: 2, pause: time.Second, concerns: between, bound: 30 * time.Second, without: noWireGuard},
 	{name: "wireguard-key", weight: 2, pause: time.Second, concerns: between, bound: time.Minute, without: noWireGuard},
 	// NetworkPolicies.
