@@ -35,6 +35,19 @@ func (c *cluster) iperf(t *testing.T, from *corev1.Pod, address string, args ...
 	return c.startIperf(t, from, address, args...)()
 }
 
+// waitForIperf waits until a client of iperf3 in a Pod can use the server. Connections of other programs, such as expect makes, are a turn of the
+// server, and it refuses what comes before the next one.
+func (c *cluster) waitForIperf(t *testing.T, from *corev1.Pod, address string) {
+	t.Helper()
+	eventually(t, policyDelay, func() error {
+		stdout, stderr, err := c.run(t.Context(), from, "", "iperf3", "--client", address, "--connect-timeout", "2000", "--bytes", "1K")
+		if err != nil {
+			return fmt.Errorf("iperf3 in %s: %w: %s%s", from.Name, err, stdout, stderr)
+		}
+		return nil
+	})
+}
+
 // startIperf starts a client of iperf3 in a Pod; the returned function waits for its report.
 func (c *cluster) startIperf(t *testing.T, from *corev1.Pod, address string, args ...string) func() iperfReport {
 	t.Helper()

@@ -181,7 +181,7 @@ func (s *clusterSet) testConnectivity(t *testing.T) {
 		udp := s.a.udpAnswers(t, client, address)
 		require.NotContains(t, slices.Collect(maps.Keys(udp)), "", "%v", udp)
 		single := s.single(t, s.b)
-		s.a.expect(t, true, client, single, iperfPort)
+		s.a.waitForIperf(t, client, single)
 		for _, direction := range [][]string{nil, {"--reverse"}} {
 			require.Positive(t, s.a.mbits(t, s.a.iperf(t, client, single, append([]string{"--bytes", "1M"}, direction...)...)))
 		}
@@ -220,7 +220,7 @@ func (s *clusterSet) notFast(t *testing.T, m *member, pod, neighbor *corev1.Pod,
 	}
 	server := m.startUntil(t, neighbor, "iperf3", "-s")
 	defer server()
-	m.expect(t, true, pod, neighbor.Status.PodIP, iperfPort)
+	m.waitForIperf(t, pod, neighbor.Status.PodIP)
 	within := m.iperfUntil(t, pod, neighbor.Status.PodIP, "--bitrate", modest)
 	defer within()
 	m.waitFast(t, "TCP", pod, neighbor)
