@@ -19,16 +19,15 @@ func ofMember(e *v1alpha1.ResourceExport) bool {
 // choosePolicy returns the policy that is imported already if one of the exports, which are in the order of their age, has it, otherwise the one of
 // the oldest. Different ones are refused.
 func (w *wanted) choosePolicy(existing *v1alpha1.ResourceImport, exports []*v1alpha1.ResourceExport) any {
-	has := func(content any) func(*v1alpha1.ResourceExport) bool {
-		return func(e *v1alpha1.ResourceExport) bool { return reflect.DeepEqual(e.Spec.ClusterNetworkPolicy, content) }
-	}
 	chosen := 0
 	if existing != nil {
-		chosen = max(chosen, slices.IndexFunc(exports, has(existing.Spec.ClusterNetworkPolicy)))
+		chosen = max(chosen, slices.IndexFunc(exports, func(e *v1alpha1.ResourceExport) bool {
+			return reflect.DeepEqual(e.Spec.ClusterNetworkPolicy, existing.Spec.ClusterNetworkPolicy)
+		}))
 	}
 	content := exports[chosen].Spec.ClusterNetworkPolicy
 	for _, e := range exports {
-		if !has(content)(e) {
+		if !reflect.DeepEqual(e.Spec.ClusterNetworkPolicy, content) {
 			w.verdicts[e.Name] = fmt.Errorf("%s: ResourceExport %s has another policy of this name", v1alpha1.ConvergeFailureMessage, exports[chosen].Name)
 		}
 	}

@@ -113,19 +113,18 @@ func onlyReach(object any) (any, error) {
 	return kept, nil
 }
 
-func (v *view) sources() []source.Runner {
-	return append([]source.Runner{
-		v.clusterSets, v.gateways, v.infos, v.serviceExports, v.serviceImports, v.endpoints, v.services, v.slices, v.nodes, v.namespaces,
-	}, v.policySources()...)
+func (v *view) sources() []source.Runner { return slices.Concat(v.ownSources(), v.policySources()) }
+
+// ownSources are needed for all that is written.
+func (v *view) ownSources() []source.Runner {
+	return []source.Runner{v.clusterSets, v.gateways, v.infos, v.serviceExports, v.serviceImports, v.endpoints, v.services, v.slices, v.nodes, v.namespaces}
 }
 
 // policySources are read for policies only: a cluster without their CRDs has Services nevertheless.
 func (v *view) policySources() []source.Runner { return []source.Runner{v.policies, v.tiers, v.groups} }
 
 // synced returns an error that names what is not read yet.
-func (v *view) synced() error {
-	return syncedAll(slices.DeleteFunc(v.sources(), func(s source.Runner) bool { return slices.Contains(v.policySources(), s) }))
-}
+func (v *view) synced() error { return syncedAll(v.ownSources()) }
 
 func syncedAll(sources []source.Runner) error {
 	for _, s := range sources {
