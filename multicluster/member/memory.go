@@ -9,13 +9,14 @@ import "time"
 // after it only.
 const recoveryTime = time.Minute
 
-// isForgotten reports whether the leader shows nothing that this member exports, although it would take it.
+// isForgotten reports whether the leader shows nothing that this member exports, although it would take it. A policy is an administrator's, also if it
+// has this member's ID.
 func (s *snapshot) isForgotten() bool {
 	if s.set == nil || !s.leader.ready {
 		return false
 	}
 	for _, e := range s.leader.exports {
-		if e.Spec.ClusterID == clusterID(s) && e.DeletionTimestamp == nil {
+		if e.Spec.ClusterID == clusterID(s) && exportedHere(e.Spec.Kind) && e.DeletionTimestamp == nil {
 			return false
 		}
 	}
