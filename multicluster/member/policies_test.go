@@ -5,6 +5,7 @@ package member
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -201,6 +202,19 @@ func TestPolicyThatCannotBeInstalled(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRefusedPolicyComesFirst: however many Services are refused, the ClusterSet names the policy.
+func TestRefusedPolicyComesFirst(t *testing.T) {
+	w := newWorld(t)
+	for i := range mostRefusals + 1 {
+		w.importService("default", fmt.Sprint("a", i), 0, "10.200.0.7")
+	}
+	w.importPolicy("isolation", policyOf(0))
+	w.settle()
+	require.Contains(t, w.message(), "ResourceImport isolation-antreaclusternetworkpolicy: ")
+	require.Contains(t, w.message(), "ResourceImport default-a0-service: ")
+	require.Contains(t, w.message(), " more")
 }
 
 // TestPolicyThatTheClusterRefuses: the leader is told what this cluster's API says.

@@ -6,6 +6,7 @@ package member
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -55,10 +56,16 @@ func (s *snapshot) dated(former []v1alpha2.ClusterSetCondition, conditions ...v1
 	return conditions
 }
 
-// textOf names the first refusals.
+// textOf names the first refusals, of policies before all others: without a policy this cluster allows more than it ought to.
 func textOf(refusals []refusal) string {
+	rank := func(r refusal) int {
+		if r.policy != "" {
+			return 0
+		}
+		return 1
+	}
 	var texts []string
-	for i, r := range refusals {
+	for i, r := range slices.SortedStableFunc(slices.Values(refusals), func(a, b refusal) int { return rank(a) - rank(b) }) {
 		if i == mostRefusals {
 			texts = append(texts, fmt.Sprintf("%d more", len(refusals)-i))
 			break
