@@ -37,6 +37,8 @@ func TestExports(t *testing.T) {
 		{"isolation", "", strings.Replace(good, "5", `"5"`, 1), "spec.clusterNetworkPolicy: "},
 		{"isolation", "", rule(`"action": "Drop", "newField": {}`), `unknown field "ingress[0].newField"`},
 		{"isolation", "", rule(`"name": "x"`), "each rule needs an action"},
+		{"isolation", "", strings.Replace(good, `"ingress": [`, `"ingress": [{"action": "Drop", "from": [{"podSelector": {}}]}, `, 1), "rules names must be unique"},
+		{"isolation", "", strings.Replace(good, `"ingress": [`, `"ingress": [{"action": "Allow", "from": [{"podSelector": {}}]}, `, 1), ""},
 		{"isolation", "", strings.Replace(good, `[{"namespaceSelector": {}}]`, `[]`, 1), "appliedTo needs to be set"},
 		{"isolation", "", rule(`"name": "` + strings.Repeat("x", maxSpec) + `"`), "bytes; allowed: 262144"},
 		{"isolation", "", strings.Replace(good, `"podSelector": {}`, `"scope": "ClusterSet", "podSelector": {}`, 1), "scope ClusterSet is not supported"},

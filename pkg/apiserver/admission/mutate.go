@@ -4,21 +4,15 @@
 package admission
 
 import (
-	"crypto/sha1"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/policycheck"
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/webhook"
 	"github.com/antrea-oncache/antrea/pkg/client/crd"
 )
-
-// nameDigits is the number of digits of a hash in the name of a rule.
-const nameDigits = 7
 
 // mutating returns the webhook that fills in the tier and the names of rules. It sees objects before their schema is
 // checked, and leaves an object that it does not understand to that check. It also leaves a spec that stays as it is: with a default more it would be
@@ -46,19 +40,14 @@ func mutating(kind string) webhook.Webhook {
 	}
 }
 
-// ruleNames names the rules that have no name by direction, action and a hash of their content: the name of a rule that does
-// not change stays.
+// ruleNames names the rules that have no name.
 func ruleNames(direction string, rules []v1beta1.Rule) (patch []webhook.Operation) {
 	for i := range rules {
 		r := &rules[i]
 		if r.Name != "" || r.Action == nil {
 			continue
 		}
-		// A rule can always be encoded.
-		content, _ := json.Marshal(r)
-		sum := sha1.Sum(content)
-		name := fmt.Sprintf("%s-%s-%s", direction, strings.ToLower(string(*r.Action)), hex.EncodeToString(sum[:])[:nameDigits])
-		patch = append(patch, webhook.Operation{Op: "add", Path: fmt.Sprintf("/spec/%s/%d/name", direction, i), Value: name})
+		patch = append(patch, webhook.Operation{Op: "add", Path: fmt.Sprintf("/spec/%s/%d/name", direction, i), Value: policycheck.RuleName(direction, r)})
 	}
 	return patch
 }

@@ -32,6 +32,8 @@ func TestPolicies(t *testing.T) {
 		{"", pods + ", egress: [{}]", "each rule needs an action"},
 		// 3: names.
 		{"", pods + ", ingress: [{action: Drop, name: a}], egress: [{action: Drop, name: a}]", "rules names must be unique"},
+		{"", pods + ", ingress: [{action: Drop}, {action: Drop}]", "rules names must be unique"},
+		{"", pods + ", ingress: [{action: Drop}, {action: Allow}], egress: [{action: Drop}]", ""},
 		// 4 to 6: where appliedTo is.
 		{"", in + pods + "}]", "should not be set in both spec and rules"},
 		{"", "ingress: []", "needs to be set in either spec or rules"},

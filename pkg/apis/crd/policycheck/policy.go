@@ -27,6 +27,13 @@ type policy struct {
 	rules []rule
 }
 
+func (r rule) direction() string {
+	if r.egress {
+		return "egress"
+	}
+	return "ingress"
+}
+
 // Policy returns the first refusal of a policy of a kind, in Antrea's order, or nothing. l7 is the feature gate L7NetworkPolicy. Whether the tier exists
 // is not checked.
 func Policy(kind string, spec *v1beta1.NetworkPolicySpec, l7 bool) string {
@@ -85,13 +92,18 @@ func (p *policy) actions() string {
 	return ""
 }
 
+// ruleNames refuses rules of one name, also if admission gives it to them: it names rules before they are judged.
 func (p *policy) ruleNames() string {
 	names := map[string]bool{}
 	for _, r := range p.rules {
-		if r.Name != "" && names[r.Name] {
+		name := r.Name
+		if name == "" {
+			name = RuleName(r.direction(), r.Rule)
+		}
+		if names[name] {
 			return "rules names must be unique within the policy"
 		}
-		names[r.Name] = true
+		names[name] = true
 	}
 	return ""
 }
