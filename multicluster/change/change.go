@@ -20,6 +20,16 @@ import (
 type Type struct {
 	Resource schema.GroupVersionResource
 	Kind     string
+	// Strict objects are refused by an API that does not know all of their fields, instead of stored without these.
+	Strict bool
+}
+
+// fieldValidation is the option of writes for what Strict says; empty for what the API does by itself.
+func (t Type) fieldValidation() string {
+	if t.Strict {
+		return metav1.FieldValidationStrict
+	}
+	return ""
 }
 
 // Verb says what a Change does.

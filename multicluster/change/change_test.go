@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
@@ -27,7 +28,7 @@ import (
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
 )
 
-var infos = Type{v1alpha1.ClusterInfoImports, v1alpha1.ClusterInfoImportKind}
+var infos = Type{Resource: v1alpha1.ClusterInfoImports, Kind: v1alpha1.ClusterInfoImportKind}
 
 func info(name, network string) *v1alpha1.ClusterInfoImport {
 	return &v1alpha1.ClusterInfoImport{
@@ -50,7 +51,7 @@ func TestUpdateHasTheDifferenceOnly(t *testing.T) {
 }
 
 func TestCreateHasNoStatus(t *testing.T) {
-	c := ToCreate(Type{v1alpha1.ResourceExports, v1alpha1.ResourceExportKind}, &v1alpha1.ResourceExport{
+	c := ToCreate(Type{Resource: v1alpha1.ResourceExports, Kind: v1alpha1.ResourceExportKind}, &v1alpha1.ResourceExport{
 		ObjectMeta: metav1.ObjectMeta{Name: "e"}, Status: v1alpha1.ResourceExportStatus{Conditions: []v1alpha1.ResourceCondition{{Type: "x"}}},
 	})
 	require.NotContains(t, c.Content, "status")
@@ -177,6 +178,37 @@ func TestExistingObject(t *testing.T) {
 			time.Sleep(again)
 		}
 	})
+}
+
+// TestUnknownFields: an API that would drop fields of a strict object refuses it. It may drop the fields of other objects.
+func TestUnknownFields(t *testing.T) {
+	for _, strict := range []bool{true, false} {
+		w, client := newWriter()
+		client.PrependReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			var asked string
+			switch a := action.(type) {
+			case clienttesting.CreateActionImpl:
+				asked = a.CreateOptions.FieldValidation
+			case clienttesting.PatchActionImpl:
+				asked = a.PatchOptions.FieldValidation
+			}
+			if asked == metav1.FieldValidationStrict {
+				return true, nil, apierrors.NewBadRequest(`strict decoding error: unknown field "spec.new"`)
+			}
+			return true, &unstructured.Unstructured{}, nil
+		})
+		kind := infos
+		kind.Strict = strict
+		changes := append(ToUpdate(kind, info("a", "10.96.0.0/12"), info("a", "10.100.0.0/16")), ToCreate(kind, info("b", "")))
+		_, err := w.Write(t.Context(), changes)
+		if !strict {
+			require.NoError(t, err)
+			continue
+		}
+		require.Error(t, err)
+		require.Len(t, w.Refused(kind), 2)
+		require.Contains(t, w.Refused(kind)["a"], "unknown field")
+	}
 }
 
 // TestOutdatedChange: a change of an object that has changed or is gone is not made again.

@@ -184,7 +184,7 @@ func (w *Writer) make(ctx context.Context, c Change) error {
 	client := w.client.Resource(c.Type.Resource).Namespace(c.Namespace)
 	switch c.Verb {
 	case Create:
-		_, err := client.Create(ctx, &unstructured.Unstructured{Object: c.Content}, metav1.CreateOptions{})
+		_, err := client.Create(ctx, &unstructured.Unstructured{Object: c.Content}, metav1.CreateOptions{FieldValidation: c.Type.fieldValidation()})
 		return err
 	case Delete:
 		return client.Delete(ctx, c.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &c.UID, ResourceVersion: &c.Version}})
@@ -205,6 +205,6 @@ func (w *Writer) make(ctx context.Context, c Change) error {
 	if c.Verb == PatchStatus {
 		subresources = []string{"status"}
 	}
-	_, err = client.Patch(ctx, c.Name, types.MergePatchType, body, metav1.PatchOptions{}, subresources...)
+	_, err = client.Patch(ctx, c.Name, types.MergePatchType, body, metav1.PatchOptions{FieldValidation: c.Type.fieldValidation()}, subresources...)
 	return err
 }

@@ -28,7 +28,7 @@ var (
 	serviceImports  = change.Type{Resource: mcs.ServiceImports, Kind: mcs.ServiceImportKind}
 	coreServices    = change.Type{Resource: corev1.SchemeGroupVersion.WithResource("services"), Kind: "Service"}
 	coreEndpoints   = change.Type{Resource: corev1.SchemeGroupVersion.WithResource("endpoints"), Kind: "Endpoints"}
-	clusterPolicies = change.Type{Resource: crd.ClusterNetworkPolicies, Kind: v1beta1.ClusterNetworkPolicyKind}
+	clusterPolicies = change.Type{Resource: crd.ClusterNetworkPolicies, Kind: v1beta1.ClusterNetworkPolicyKind, Strict: true}
 	events          = change.Type{Resource: corev1.SchemeGroupVersion.WithResource("events"), Kind: "Event"}
 	endpointSlices  = change.Type{Resource: discoveryv1.SchemeGroupVersion.WithResource("endpointslices"), Kind: "EndpointSlice"}
 )

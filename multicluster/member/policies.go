@@ -4,6 +4,7 @@
 package member
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -82,6 +83,15 @@ func (a *accepted) refusePolicy(name string, err error) bool {
 	return err == nil
 }
 
+// shortened keeps the beginning of a long text, and its end: there the Kubernetes API says what is wrong with an object that it quotes.
+func shortened(text string) string {
+	const head, tail = 200, 600
+	if len(text) > head+tail {
+		text = strings.ToValidUTF8(text[:head]+" ... "+text[len(text)-tail:], "?")
+	}
+	return text
+}
+
 // policyChanges copies policies, and restores copies that others have changed.
 func (s *snapshot) policyChanges(a *accepted) (changes []change.Change) {
 	existing := map[string]*Policy{}
@@ -105,7 +115,7 @@ func (s *snapshot) policyChanges(a *accepted) (changes []change.Change) {
 			changes = append(changes, change.ToUpdate(clusterPolicies, p, &changed)...)
 		}
 		if why := s.policies.refused[copied]; why != "" {
-			err = fmt.Errorf("%.800s", why)
+			err = errors.New(shortened(why))
 		}
 		a.refusePolicy(v1alpha1.PolicyImportName(name), err)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -223,6 +224,12 @@ func TestPolicyThatTheClusterRefuses(t *testing.T) {
 	w.refusedPolicies = map[string]string{"antrea-mc-isolation": "denied: L7NetworkPolicy is off"}
 	w.importPolicy("isolation", policyOf(5))
 	require.Equal(t, map[string]string{"isolation-antreaclusternetworkpolicy": "denied: L7NetworkPolicy is off"}, w.failures())
+
+	w.refusedPolicies["antrea-mc-isolation"] = "patch antrea-mc-isolation: " + strings.Repeat("{é", 10_000) + `: unknown field "spec.new"`
+	why := w.failures()["isolation-antreaclusternetworkpolicy"]
+	require.Regexp(t, `^patch antrea-mc-isolation: .* \.\.\. .*: unknown field "spec\.new"$`, why)
+	require.True(t, utf8.ValidString(why))
+	require.Less(t, len(why), 1000)
 }
 
 // TestNoPoliciesHere: a cluster without the CRDs of policies has Services, and says why it has no policy.
