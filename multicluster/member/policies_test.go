@@ -176,9 +176,9 @@ func TestPolicyThatCannotBeInstalled(t *testing.T) {
 		at + `strict decoding error: unknown field "ingress[0].newField"`: rule("newField", "x"),
 		at + `strict decoding error: unknown field "newField"`:            withField("newField", "x"),
 		at + "priority is 0; allowed: 1 to 10000":                         policyOf(0),
-		at + "it has 262":                                                 withField("tier", strings.Repeat("x", 256<<10)),
-		"spec.clusternetworkpolicy is missing":                            nil,
-		"spec.clusternetworkpolicy is a string; want an object":           "x",
+		at + "it has 65":                                        withField("tier", strings.Repeat("x", 64<<10)),
+		"spec.clusternetworkpolicy is missing":                  nil,
+		"spec.clusternetworkpolicy is a string; want an object": "x",
 	} {
 		t.Run(want, func(t *testing.T) {
 			w := newWorld(t)

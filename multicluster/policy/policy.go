@@ -25,8 +25,8 @@ import (
 const (
 	// Most is the number of policies.
 	Most = 500
-	// maxSpec is the size of the spec of one, in bytes of JSON.
-	maxSpec     = 256 << 10
+	// maxSpec is the size of the spec of one, in bytes of JSON: a plan of a member is about all of them.
+	maxSpec     = 64 << 10
 	minPriority = 1
 	maxPriority = 10000
 	// mostText is the number of bytes of an error that are of a policy.
