@@ -127,7 +127,7 @@ func (s *snapshot) live(leaving map[string]bool, v verdicts) (live []*v1alpha1.R
 				continue
 			}
 		}
-		if v[e.Name] = check(e); v[e.Name] == nil {
+		if v[e.Name] = s.check(e); v[e.Name] == nil {
 			live = append(live, e)
 		}
 	}

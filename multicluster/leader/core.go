@@ -12,6 +12,7 @@ import (
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha2"
 	"github.com/antrea-oncache/antrea/multicluster/change"
+	"github.com/antrea-oncache/antrea/multicluster/policy"
 )
 
 // Times of Antrea.
@@ -45,13 +46,16 @@ type snapshot struct {
 	imports   []*v1alpha1.ResourceImport
 	// malformed are ResourceImports that no member can read.
 	malformed []metav1.Object
+	// policies knows versions of policies that were read before; nil without a memory.
+	policies *policy.Reader
 }
 
-// core remembers when members were heard.
+// core remembers when members were heard, and which policies were read.
 type core struct {
 	heard map[string]heard // by cluster ID
 	// until has the times until which exports of clusters without an announce count, by cluster ID; nil before the first plan.
-	until map[string]time.Time
+	until    map[string]time.Time
+	policies policy.Reader
 }
 
 // heard is the last announce of a member.
@@ -64,6 +68,8 @@ func newCore() *core { return &core{heard: map[string]heard{}} }
 
 // plan returns what has to be written, in this order.
 func (c *core) plan(s *snapshot) []change.Change {
+	c.policies.Begin()
+	s.policies = &c.policies
 	c.listen(s)
 	c.expect(s)
 	leaving := s.leaving()

@@ -73,6 +73,20 @@ func TestPolicy(t *testing.T) {
 	require.Zero(t, w.api.Len(resourceImports)+w.api.Len(resourceExports))
 }
 
+// TestPoliciesAreReadOnce: the next plan does not read an export that has not changed.
+func TestPoliciesAreReadOnce(t *testing.T) {
+	w := newWorld(t)
+	w.exportPolicy("x", "", "isolation", 5)
+	w.settle()
+	s := shown(w.api, w.api.Now)
+	require.Empty(t, w.core.plan(s))
+	e := s.exports[0]
+	e.Spec.Name = "" // The version of the API would be another one.
+	require.NoError(t, s.check(e))
+	e.ResourceVersion = "changed"
+	require.Error(t, s.check(e))
+}
+
 // TestPolicyIsOfNoMember: a policy stays when the member leaves whose ID it has, and does not keep it from leaving.
 func TestPolicyIsOfNoMember(t *testing.T) {
 	w := newWorld(t)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
 	"github.com/antrea-oncache/antrea/multicluster/endpoints"
-	"github.com/antrea-oncache/antrea/multicluster/policy"
 )
 
 var errNoPayload = errors.New("it has no payload of its kind")
@@ -25,9 +24,9 @@ func converges(kind string) bool {
 
 // check refuses an export that cannot be imported, or that members would refuse: what it is merged with would be lost with it. The webhook
 // refuses most of it, and more; an export may be older than the webhook.
-func check(e *v1alpha1.ResourceExport) error {
+func (s *snapshot) check(e *v1alpha1.ResourceExport) error {
 	if !ofMember(e) {
-		return policy.CheckExport(&e.Spec)
+		return s.policies.CheckExport(e)
 	}
 	want := v1alpha1.ExportName(e.Spec.ClusterID, e.Spec.Namespace, e.Spec.Name, e.Spec.Kind)
 	if e.Spec.Kind == v1alpha1.ClusterInfoKind {

@@ -29,8 +29,8 @@ type accepted struct {
 	services  map[key]mcs.ServiceImportSpec
 	endpoints map[key][]v1alpha1.EndpointSubset
 	infos     map[string]*v1alpha1.ClusterInfo
-	// policies are the specs of policies, by the names that they have at the leader.
-	policies map[string]any
+	// policies are the ResourceImports of policies, by the names that these have at the leader.
+	policies map[string]*v1alpha1.ResourceImport
 	// kept are names of ResourceImports that are refused: what was made of their former content stays.
 	kept     map[string]bool
 	refusals []refusal
@@ -39,8 +39,8 @@ type accepted struct {
 // accept reads what the leader sends.
 func (s *snapshot) accept() *accepted {
 	a := &accepted{
-		services: map[key]mcs.ServiceImportSpec{}, endpoints: map[key][]v1alpha1.EndpointSubset{}, infos: map[string]*v1alpha1.ClusterInfo{}, policies: map[string]any{},
-		kept: map[string]bool{},
+		services: map[key]mcs.ServiceImportSpec{}, endpoints: map[key][]v1alpha1.EndpointSubset{}, infos: map[string]*v1alpha1.ClusterInfo{},
+		policies: map[string]*v1alpha1.ResourceImport{}, kept: map[string]bool{},
 	}
 	for _, name := range s.leader.unreadable {
 		a.refuse(name, errors.New("it does not have the form of a ResourceImport"))

@@ -3,7 +3,11 @@
 
 package member
 
-import "time"
+import (
+	"time"
+
+	"github.com/antrea-oncache/antrea/multicluster/policy"
+)
 
 // recoveryTime is the time that members have to export again to a leader that has lost its objects or was replaced. Imports are deleted
 // after it only.
@@ -33,10 +37,14 @@ func (s *snapshot) isForgotten() bool {
 type memory struct {
 	// forgotten is the last time at which the leader had forgotten this member.
 	forgotten time.Time
+	// policies are the policies that were read for the last plan.
+	policies policy.Reader
 }
 
-// look sets recovering.
+// look sets recovering, and the reader of policies.
 func (m *memory) look(s *snapshot) {
+	m.policies.Begin()
+	s.policies.reader = &m.policies
 	if s.isForgotten() {
 		m.forgotten = s.now.Time
 	}

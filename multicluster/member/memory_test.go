@@ -24,3 +24,24 @@ func TestForgottenBesidesAPolicy(t *testing.T) {
 	w.settle()
 	require.False(t, w.shown(w.local, w.far).isForgotten(), "the Service is exported")
 }
+
+// TestPoliciesAreReadOnce: the next plan does not read a policy that has not changed.
+func TestPoliciesAreReadOnce(t *testing.T) {
+	w := newWorld(t)
+	w.importPolicy("isolation", policyOf(5))
+	w.settle()
+	var m memory
+	s := w.shown(w.local, w.far)
+	plan := func() int {
+		m.look(s)
+		changes, refusals := s.importChanges()
+		return len(changes) + len(refusals)
+	}
+	require.Zero(t, plan())
+	s.leader.imports[0].Spec.ClusterNetworkPolicy, s.policies.all[0].Spec = policyOf(0), policyOf(9) // Versions of the API would be others.
+	require.Zero(t, plan())
+	s.policies.all[0].ResourceVersion = "changed"
+	require.Equal(t, 1, plan(), "the copy is restored")
+	s.leader.imports[0].ResourceVersion = "changed"
+	require.Equal(t, 1, plan(), "the import is refused")
+}

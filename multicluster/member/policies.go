@@ -14,7 +14,6 @@ import (
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
 	"github.com/antrea-oncache/antrea/multicluster/change"
 	"github.com/antrea-oncache/antrea/multicluster/policy"
-	"github.com/antrea-oncache/antrea/pkg/apis/crd/policycheck"
 )
 
 // Policy is a ClusterNetworkPolicy of Antrea, in whatever form the API has it.
@@ -34,6 +33,8 @@ type policies struct {
 	tiers, groups map[string]bool
 	// refused says why this cluster's API does not take copies, by name.
 	refused map[string]string
+	// reader knows versions of policies that were judged before; nil without a memory.
+	reader *policy.Reader
 }
 
 // isCopy reports whether a policy was derived from an import.
@@ -48,7 +49,7 @@ func (s *snapshot) acceptPolicies(a *accepted, imports []*v1alpha1.ResourceImpor
 			err = s.judgePolicy(r)
 		}
 		if a.refusePolicy(r.Name, err) {
-			a.policies[r.Spec.Name] = r.Spec.ClusterNetworkPolicy
+			a.policies[r.Spec.Name] = r
 		} else {
 			a.kept[r.Name] = true
 		}
@@ -57,17 +58,17 @@ func (s *snapshot) acceptPolicies(a *accepted, imports []*v1alpha1.ResourceImpor
 
 // judgePolicy says why this cluster cannot have a policy. One that refers to what is not here would be another one.
 func (s *snapshot) judgePolicy(r *v1alpha1.ResourceImport) error {
-	spec, err := policy.CheckImport(r)
+	needs, err := s.policies.reader.CheckImport(r)
 	if err != nil {
 		return err
 	}
 	if s.policies.unread != nil {
 		return s.policies.unread
 	}
-	if tier := policycheck.ResolvedTier(spec.Tier); !s.policies.tiers[tier] {
-		return fmt.Errorf("ACNP Tier %s does not exist", tier)
+	if !s.policies.tiers[needs.Tier] {
+		return fmt.Errorf("ACNP Tier %s does not exist", needs.Tier)
 	}
-	for _, group := range policy.Groups(spec) {
+	for _, group := range needs.ClusterGroups {
 		if !s.policies.groups[group] {
 			return fmt.Errorf("ClusterGroup %.253s does not exist", group)
 		}
@@ -99,19 +100,20 @@ func (s *snapshot) policyChanges(a *accepted) (changes []change.Change) {
 		existing[p.Name] = p
 	}
 	for _, name := range sortedKeys(a.policies) {
-		copied := v1alpha1.ImportedName(name)
+		copied, want := v1alpha1.ImportedName(name), a.policies[name]
 		var err error
 		switch p := existing[copied]; {
 		case p == nil:
 			changes = append(changes, change.ToCreate(clusterPolicies, &Policy{
-				ObjectMeta: metav1.ObjectMeta{Name: copied, Annotations: map[string]string{v1alpha1.ImportedPolicyAnnotation: "true"}}, Spec: a.policies[name],
+				ObjectMeta: metav1.ObjectMeta{Name: copied, Annotations: map[string]string{v1alpha1.ImportedPolicyAnnotation: "true"}},
+				Spec:       want.Spec.ClusterNetworkPolicy,
 			}))
 		case p.DeletionTimestamp != nil:
 		case !isCopy(p):
 			err = fmt.Errorf("ClusterNetworkPolicy %s: %w", copied, errForeign)
-		case !policy.Same(p.Spec, a.policies[name]):
+		case !s.policies.reader.Same(p, p.Spec, want):
 			changed := *p
-			changed.Spec = a.policies[name]
+			changed.Spec = want.Spec.ClusterNetworkPolicy
 			changes = append(changes, change.ToUpdate(clusterPolicies, p, &changed)...)
 		}
 		if why := s.policies.refused[copied]; why != "" {

@@ -3,6 +3,8 @@
 
 // Package policy reads the ClusterNetworkPolicies of Antrea that an administrator of the leader gives to all members: they are copied as a whole or
 // not at all, so a field that is not known here refuses all of one.
+//
+// policy.go reads and compares policies, reader.go does so once for each version of an object.
 package policy
 
 import (
