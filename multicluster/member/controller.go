@@ -182,7 +182,7 @@ func membershipOf(set *v1alpha2.ClusterSet) commonarea.Membership {
 
 // export writes to the leader until ctx ends.
 func (c *Controller) export(ctx context.Context, l *link) {
-	area, told := l.area, map[string]string{}
+	area, teller := l.area, newTeller()
 	writer := change.NewWriter(area.Client)
 	task := retry.NewTask("The export to the leader", checkInterval, backoff, "server", area.Server, "namespace", area.Namespace)
 	for {
@@ -194,7 +194,7 @@ func (c *Controller) export(ctx context.Context, l *link) {
 				l.refused.Store(&now)
 				c.local.Wake()
 			}
-			err = errors.Join(err, tell(ctx, area, told, *l.failures.Load()))
+			err = errors.Join(err, teller.tell(ctx, area, *l.failures.Load()))
 		}
 		if ctx.Err() != nil {
 			return

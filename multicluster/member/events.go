@@ -5,17 +5,22 @@ package member
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
 	"github.com/antrea-oncache/antrea/multicluster/change"
 	"github.com/antrea-oncache/antrea/multicluster/commonarea"
+	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
 const (
@@ -24,6 +29,8 @@ const (
 	// mostEvents is the number of Events in a round: their names are new, so that each that fails is another request.
 	mostEvents = 10
 )
+
+var eventBackoff = retry.Backoff{Min: time.Second, Max: time.Minute}
 
 // policyFailures says why policies are not as the leader has them, by their ResourceImports' names.
 func policyFailures(refusals []refusal) map[string]string {
@@ -36,22 +43,61 @@ func policyFailures(refusals []refusal) map[string]string {
 	return out
 }
 
-// tell makes Events of failures in the leader's Namespace, one for each message of a ResourceImport, and notes in told what is said.
-func tell(ctx context.Context, area *commonarea.Area, told, failures map[string]string) error {
-	maps.DeleteFunc(told, func(name, message string) bool { return failures[name] != message })
-	sent := 0
-	for _, name := range sortedKeys(failures) {
+// teller makes Events of failures in the leader's Namespace, one for each message of a ResourceImport. It is for one goroutine.
+type teller struct {
+	// told are the messages that were said, by the names of ResourceImports.
+	told map[string]string
+	// next is the name with which a round begins, so that each has its turn.
+	next   string
+	delays retry.Delays
+	// failure is why the last round has failed, nil if it has not; until is the time of the next one then.
+	failure error
+	until   time.Time
+}
+
+func newTeller() *teller {
+	return &teller{told: map[string]string{}, delays: retry.Delays{Backoff: eventBackoff}}
+}
+
+// tell makes the Events that are missing, some of them if there are many. After a failure it makes none for a while, and returns that failure.
+func (t *teller) tell(ctx context.Context, area *commonarea.Area, failures map[string]string) error {
+	maps.DeleteFunc(t.told, func(name, message string) bool { return failures[name] != message })
+	if t.failure != nil && time.Now().Before(t.until) {
+		return t.failure
+	}
+	if t.failure = t.round(ctx, area, failures); t.failure != nil {
+		t.until = time.Now().Add(t.delays.Next())
+		return t.failure
+	}
+	t.delays.Reset()
+	return nil
+}
+
+// round makes Events. One that the leader refuses keeps no others back; a leader that does not answer is not asked again.
+func (t *teller) round(ctx context.Context, area *commonarea.Area, failures map[string]string) error {
+	names := sortedKeys(failures)
+	first, _ := slices.BinarySearch(names, t.next)
+	sent, errs := 0, []error(nil)
+	for _, name := range slices.Concat(names[first:], names[:first]) {
 		r := area.Imports.Get(area.Namespace, name)
-		if told[name] == failures[name] || r == nil || sent == mostEvents {
+		if t.told[name] == failures[name] || r == nil {
 			continue
 		}
-		sent++
-		if err := create(ctx, area, policyEvent(r, area.ClusterID, failures[name], metav1.Now())); err != nil {
-			return fmt.Errorf("making an Event about ResourceImport %s: %w", name, err)
+		if t.next = name; sent == mostEvents {
+			break
 		}
-		told[name] = failures[name]
+		sent++
+		err := create(ctx, area, policyEvent(r, area.ClusterID, failures[name], metav1.Now()))
+		if err == nil {
+			t.told[name] = failures[name]
+			continue
+		}
+		errs = append(errs, fmt.Errorf("making an Event about ResourceImport %s: %w", name, err))
+		if status := apierrors.APIStatus(nil); !errors.As(err, &status) {
+			break
+		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func create(ctx context.Context, area *commonarea.Area, event *corev1.Event) error {

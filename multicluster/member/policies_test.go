@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
@@ -280,16 +279,4 @@ func TestMostPolicies(t *testing.T) {
 	require.NotContains(t, a.policies, "xy", "the youngest")
 	require.Len(t, a.refusals, 1)
 	require.EqualError(t, a.refusals[0].err, "the leader has more than 500 policies")
-}
-
-func TestPolicyEvent(t *testing.T) {
-	now := metav1.NewTime(time.Unix(1, 2))
-	r := &v1alpha1.ResourceImport{ObjectMeta: metav1.ObjectMeta{Namespace: area, Name: "x-antreaclusternetworkpolicy", UID: "uid-1"}}
-	e := policyEvent(r, "west", "ACNP Tier own does not exist", now)
-	require.Equal(t, "ACNP Tier own does not exist in importing cluster west", e.Message)
-	require.Equal(t, []string{"Warning", "ACNPImportFailed", "resourceimport-controller", area}, []string{e.Type, e.Reason, e.ReportingController, e.Namespace})
-	require.Equal(t, corev1.ObjectReference{
-		APIVersion: "multicluster.crd.antrea.io/v1alpha1", Kind: "ResourceImport", Namespace: area, Name: "x-antreaclusternetworkpolicy", UID: "uid-1",
-	}, e.InvolvedObject)
-	require.Equal(t, "x-antreaclusternetworkpolicy.3b9aca02", e.Name)
 }
