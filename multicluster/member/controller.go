@@ -145,7 +145,11 @@ func (c *Controller) sync(ctx context.Context) (again time.Duration, err error) 
 	}
 	s.policies.refused = c.writer.Refused(clusterPolicies)
 	changes, refusals := s.localChanges()
+	changes, held := c.memory.hold(s, changes)
 	again, err = c.writer.Write(ctx, changes)
+	if held > 0 && (again == 0 || held < again) {
+		again = held
+	}
 	if !maps.Equal(s.policies.refused, c.writer.Refused(clusterPolicies)) {
 		c.local.Wake()
 	}

@@ -12,8 +12,8 @@
 //   - the status of the ClusterSet: status.go.
 //
 // core.go joins these decisions. bounds.go refuses what the leader may not send; objects made of the former content then stay. reach.go
-// leaves out addresses without a way, pods.go Pod networks that are not free, and memory.go notices a leader that has lost its objects. controller.go writes
-// to both APIs, link.go connects to the leader (package commonarea), view.go makes snapshots, servicecidr.go discovers the Service network.
+// leaves out addresses without a way, pods.go Pod networks that are not free. memory.go notices a leader that has lost its objects, and delays deletions of
+// policies. controller.go writes to both APIs, link.go connects to the leader (package commonarea), view.go makes snapshots, servicecidr.go discovers the Service network.
 //
 // Differences from Antrea: the EndpointSlices of imported Services are written here, besides Endpoints that no other controller mirrors. A
 // ServiceExport that the leader refuses has a condition Conflict. With the ClusterSet the Gateway goes as well.

@@ -4,8 +4,10 @@
 package member
 
 import (
+	"slices"
 	"time"
 
+	"github.com/antrea-oncache/antrea/multicluster/change"
 	"github.com/antrea-oncache/antrea/multicluster/policy"
 )
 
@@ -33,10 +35,16 @@ func (s *snapshot) isForgotten() bool {
 	return false
 }
 
+// missingTime is the time for which a copy of a policy stays that has no import: an import that was deleted by mistake is made again by the leader's
+// controller. Without the policy this cluster allows more than it ought to, with it less for a while.
+const missingTime = 10 * time.Second
+
 // memory is for one goroutine.
 type memory struct {
 	// forgotten is the last time at which the leader had forgotten this member.
 	forgotten time.Time
+	// due are the times at which deletions of policies came up, by name.
+	due map[string]time.Time
 	// policies are the policies that were read for the last plan.
 	policies policy.Reader
 }
@@ -49,4 +57,26 @@ func (m *memory) look(s *snapshot) {
 		m.forgotten = s.now.Time
 	}
 	s.leader.recovering = s.set != nil && !m.forgotten.IsZero() && s.now.Sub(m.forgotten) < recoveryTime
+}
+
+// hold leaves out deletions of policies until they have been due for a while, and returns the time until the first of them has been; 0 if there is none.
+// Without a ClusterSet nothing waits.
+func (m *memory) hold(s *snapshot, changes []change.Change) (kept []change.Change, again time.Duration) {
+	due := map[string]time.Time{}
+	kept = slices.DeleteFunc(changes, func(c change.Change) bool {
+		if s.set == nil || c.Type != clusterPolicies || c.Verb != change.Delete {
+			return false
+		}
+		due[c.Name] = s.now.Time
+		if since, known := m.due[c.Name]; known {
+			due[c.Name] = since
+		}
+		wait := due[c.Name].Add(missingTime).Sub(s.now.Time)
+		if wait > 0 && (again == 0 || wait < again) {
+			again = wait
+		}
+		return wait > 0
+	})
+	m.due = due
+	return kept, again
 }

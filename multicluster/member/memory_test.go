@@ -5,6 +5,7 @@ package member
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,4 +45,44 @@ func TestPoliciesAreReadOnce(t *testing.T) {
 	require.Equal(t, 1, plan(), "the copy is restored")
 	s.leader.imports[0].ResourceVersion = "changed"
 	require.Equal(t, 1, plan(), "the import is refused")
+}
+
+// heldPlan makes what a plan of a member that remembers makes at a time after the start, and returns the time until a deletion that waits.
+func (w *world) heldPlan(m *memory, after time.Duration) time.Duration {
+	s := w.shown(w.local, w.far)
+	s.now = metav1.NewTime(w.local.Now.Add(after))
+	m.look(s)
+	changes, _ := s.localChanges()
+	changes, again := m.hold(s, changes)
+	makeAll(w.local, changes)
+	return again
+}
+
+// TestCopyWithoutImport: it stays for a while, which begins again when the import is seen, and goes at once with the ClusterSet.
+func TestCopyWithoutImport(t *testing.T) {
+	w := newWorld(t)
+	w.importInfo("east", "10.220.0.0/16", "192.0.2.9")
+	w.importPolicy("isolation", policyOf(5))
+	w.importPolicy("other", policyOf(6))
+	var m memory
+	remove := func(name string) { w.far.Remove(resourceImports, area, v1alpha1.PolicyImportName(name)) }
+	require.Zero(t, w.heldPlan(&m, 0))
+	remove("isolation")
+	require.Equal(t, missingTime, w.heldPlan(&m, time.Minute))
+	require.Equal(t, time.Second, w.heldPlan(&m, time.Minute+missingTime-time.Second))
+	w.requirePolicies(map[string]any{"isolation": policyOf(5), "other": policyOf(6)})
+	w.importPolicy("isolation", policyOf(5))
+	require.Zero(t, w.heldPlan(&m, time.Minute+missingTime))
+	remove("isolation")
+	require.Equal(t, missingTime, w.heldPlan(&m, 2*time.Minute))
+	remove("other")
+	require.Equal(t, missingTime-time.Second, w.heldPlan(&m, 2*time.Minute+time.Second), "the first of them")
+	require.Equal(t, time.Second, w.heldPlan(&m, 2*time.Minute+missingTime))
+	w.requirePolicies(map[string]any{"other": policyOf(6)})
+
+	w.importPolicy("isolation", policyOf(5))
+	require.Positive(t, w.heldPlan(&m, 2*time.Minute+missingTime))
+	w.local.Remove(clusterSets, system, "set")
+	require.Zero(t, w.heldPlan(&m, 2*time.Minute+missingTime))
+	w.requirePolicies(nil)
 }

@@ -6,6 +6,7 @@ package acceptance
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +21,9 @@ import (
 
 // policyName is the policy's at the leader. It applies to Pods with a label that no Pod has.
 const policyName = "mc-isolation"
+
+// deletionTimeout is the time until a copy is gone whose export was deleted: members wait for ten seconds.
+var deletionTimeout = exchangeTimeout + limit(10*time.Second)
 
 func policySpec(tier string) map[string]any {
 	return map[string]any{
@@ -64,7 +68,7 @@ func (s *clusterSet) testPolicyCopy(t *testing.T) {
 
 	require.NoError(t, exports.Delete(t.Context(), policyName, metav1.DeleteOptions{}))
 	for _, m := range s.members() {
-		eventually(t, exchangeTimeout, func() error {
+		eventually(t, deletionTimeout, func() error {
 			err := m.copyIs(t, "securityops")
 			switch {
 			case err == nil:
