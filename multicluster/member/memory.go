@@ -35,6 +35,11 @@ func (s *snapshot) isForgotten() bool {
 	return false
 }
 
+// isEmpty reports whether the leader shows neither imports nor exports of this member.
+func (s *snapshot) isEmpty() bool {
+	return s.set != nil && s.leader.ready && len(s.leader.imports)+len(s.leader.unreadable)+len(s.leader.exports) == 0
+}
+
 // missingTime is the time for which a copy of a policy stays that has no import: an import that was deleted by mistake is made again by the leader's
 // controller. Without the policy this cluster allows more than it ought to, with it less for a while.
 const missingTime = 10 * time.Second
@@ -43,6 +48,9 @@ const missingTime = 10 * time.Second
 type memory struct {
 	// forgotten is the last time at which the leader had forgotten this member.
 	forgotten time.Time
+	// empty says that the leader shows nothing, emptied is the last time at which that began.
+	empty   bool
+	emptied time.Time
 	// due are the times at which deletions of policies came up, by name.
 	due map[string]time.Time
 	// policies are the policies that were read for the last plan.
@@ -56,11 +64,16 @@ func (m *memory) look(s *snapshot) {
 	if s.isForgotten() {
 		m.forgotten = s.now.Time
 	}
+	if s.isEmpty() && !m.empty {
+		m.emptied = s.now.Time
+	}
+	m.empty = s.isEmpty()
 	s.leader.recovering = s.set != nil && !m.forgotten.IsZero() && s.now.Sub(m.forgotten) < recoveryTime
 }
 
 // hold leaves out deletions of policies until they have been due for a while, and returns the time until the first of them has been; 0 if there is none.
-// Without a ClusterSet nothing waits.
+// After the leader began to show nothing that is recoveryTime at least: no leader forgets a member that exports nothing. It is a delay only: the copies of
+// a leader that was set up from scratch go, unless its administrator exports the policies again in this time. Without a ClusterSet nothing waits.
 func (m *memory) hold(s *snapshot, changes []change.Change) (kept []change.Change, again time.Duration) {
 	due := map[string]time.Time{}
 	kept = slices.DeleteFunc(changes, func(c change.Change) bool {
@@ -71,7 +84,7 @@ func (m *memory) hold(s *snapshot, changes []change.Change) (kept []change.Chang
 		if since, known := m.due[c.Name]; known {
 			due[c.Name] = since
 		}
-		wait := due[c.Name].Add(missingTime).Sub(s.now.Time)
+		wait := max(due[c.Name].Add(missingTime).Sub(s.now.Time), m.emptied.Add(recoveryTime).Sub(s.now.Time))
 		if wait > 0 && (again == 0 || wait < again) {
 			again = wait
 		}

@@ -86,3 +86,30 @@ func TestCopyWithoutImport(t *testing.T) {
 	require.Zero(t, w.heldPlan(&m, 2*time.Minute+missingTime))
 	w.requirePolicies(nil)
 }
+
+// TestEmptyLeader: copies of a member that exports nothing stay for a while when the leader has lost everything, also if others export again before,
+// and stay for good if the policies come back in this time.
+func TestEmptyLeader(t *testing.T) {
+	w := newWorld(t)
+	w.importInfo("east", "10.220.0.0/16", "192.0.2.9")
+	w.importPolicy("isolation", policyOf(5))
+	var m memory
+	require.Zero(t, w.heldPlan(&m, 0))
+	lose := func() {
+		w.far.Remove(resourceImports, area, v1alpha1.ClusterInfoName("east"))
+		w.far.Remove(resourceImports, area, v1alpha1.PolicyImportName("isolation"))
+	}
+	lose()
+	require.Equal(t, recoveryTime, w.heldPlan(&m, time.Hour))
+	require.Equal(t, recoveryTime-missingTime, w.heldPlan(&m, time.Hour+missingTime), "it is empty still")
+	w.importInfo("east", "10.220.0.0/16", "192.0.2.9")
+	require.Equal(t, time.Second, w.heldPlan(&m, time.Hour+recoveryTime-time.Second))
+	w.importPolicy("isolation", policyOf(5))
+	require.Zero(t, w.heldPlan(&m, time.Hour+recoveryTime))
+	w.requirePolicies(map[string]any{"isolation": policyOf(5)})
+
+	lose()
+	require.Equal(t, recoveryTime, w.heldPlan(&m, 2*time.Hour), "each time")
+	require.Zero(t, w.heldPlan(&m, 2*time.Hour+recoveryTime))
+	w.requirePolicies(nil)
+}
