@@ -11,6 +11,7 @@ import (
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -119,8 +120,11 @@ func about(verb Verb, t Type, object metav1.Object) Change {
 	}
 }
 
-// fields returns the fields of a pointer to a struct of an API, as JSON has them.
+// fields returns the fields of an Unstructured, or of a pointer to a struct of an API, as JSON has them. The object keeps its own.
 func fields(object any) map[string]any {
+	if u, ok := object.(*unstructured.Unstructured); ok {
+		return u.DeepCopy().Object
+	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
 		panic(fmt.Sprintf("%T cannot be written as JSON: %v", object, err)) // A type that no API has.

@@ -50,6 +50,20 @@ func TestUpdateHasTheDifferenceOnly(t *testing.T) {
 	require.EqualValues(t, "7", changes[0].Version)
 }
 
+// TestUpdateOfAnUnstructured: a change is not decided on at the expense of the object, which a watch shows to others.
+func TestUpdateOfAnUnstructured(t *testing.T) {
+	before := &unstructured.Unstructured{Object: map[string]any{
+		"kind": "ClusterInfoImport", "metadata": map[string]any{"name": "west", "uid": "u"}, "spec": map[string]any{"serviceCIDR": int64(3)}, "status": map[string]any{},
+	}}
+	kept, after := before.DeepCopy(), before.DeepCopy()
+	require.NoError(t, unstructured.SetNestedField(after.Object, "10.96.0.0/12", "spec", "serviceCIDR"))
+	changes := ToUpdate(infos, before, after)
+	require.Len(t, changes, 1)
+	require.Equal(t, "patch ClusterInfoImport west", changes[0].String())
+	require.Equal(t, map[string]any{"spec": map[string]any{"serviceCIDR": "10.96.0.0/12"}}, changes[0].Content)
+	require.Equal(t, kept, before)
+}
+
 func TestCreateHasNoStatus(t *testing.T) {
 	c := ToCreate(Type{Resource: v1alpha1.ResourceExports, Kind: v1alpha1.ResourceExportKind}, &v1alpha1.ResourceExport{
 		ObjectMeta: metav1.ObjectMeta{Name: "e"}, Status: v1alpha1.ResourceExportStatus{Conditions: []v1alpha1.ResourceCondition{{Type: "x"}}},

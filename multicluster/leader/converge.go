@@ -231,14 +231,15 @@ func text(ports []mcs.ServicePort) string {
 }
 
 // importChanges returns what has to be written so that the ResourceImports are right, and what of the exports is accepted. A ResourceImport of an
-// origin that is not built here stays as it is.
+// origin that is not built here stays as it is. One of a policy is changed in place whatever it has: members would be without the policy until it is
+// made again.
 func (s *snapshot) importChanges(leaving map[string]bool) (changes []change.Change, w *wanted) {
 	w = s.converge(leaving)
 	existing := map[string]bool{}
-	for _, i := range s.malformed { // It is made again once it is gone.
+	for _, i := range s.malformed { // One that is deleted is made again once it is gone.
 		existing[i.GetName()] = true
 		if i.GetDeletionTimestamp() == nil {
-			changes = append(changes, change.ToDelete(resourceImports, i))
+			changes = append(changes, mended(i, w.imports[i.GetName()])...)
 		}
 	}
 	for _, i := range s.imports {
@@ -246,7 +247,7 @@ func (s *snapshot) importChanges(leaving map[string]bool) (changes []change.Chan
 		want := w.imports[i.Name]
 		switch {
 		case i.DeletionTimestamp != nil:
-		case want == nil && converges(originOfImport(i).kind), want != nil && originOfImport(i) != w.origins[i.Name]:
+		case want == nil && converges(originOfImport(i).kind), want != nil && originOfImport(i) != w.origins[i.Name] && !isPolicy(want):
 			changes = append(changes, change.ToDelete(resourceImports, i))
 		case want != nil:
 			changed := *i

@@ -4,11 +4,17 @@
 package leader
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
+	"github.com/antrea-oncache/antrea/multicluster/change"
+	"github.com/antrea-oncache/antrea/pkg/client/crd"
 )
 
 // ofMember reports whether an export is a member's, and goes with it. Policies are the administrator's, whatever their cluster ID.
@@ -45,4 +51,24 @@ func (s *snapshot) holdPolicies(w *wanted, existing map[string]*v1alpha1.Resourc
 			w.imports[name], w.origins[name] = i, originOf(e)
 		}
 	}
+}
+
+func isPolicy(i *v1alpha1.ResourceImport) bool {
+	return i.Spec.Kind == v1alpha1.ClusterNetworkPolicyKind
+}
+
+// mended returns the changes of a ResourceImport that no member can read: a policy gets the spec that it ought to have, and stays restricted to the same
+// clusters. Others are deleted.
+func mended(malformed metav1.Object, want *v1alpha1.ResourceImport) []change.Change {
+	object, ok := malformed.(*unstructured.Unstructured)
+	if !ok || want == nil || !isPolicy(want) {
+		return []change.Change{change.ToDelete(resourceImports, malformed)}
+	}
+	clusters, _, unreadable := unstructured.NestedStringSlice(object.Object, "spec", "clusterID")
+	wanted, filled := *want, object.DeepCopy()
+	wanted.Spec.ClusterIDs = clusters
+	if err := errors.Join(unreadable, crd.Fill(filled, &wanted)); err != nil {
+		return []change.Change{change.ToDelete(resourceImports, malformed)}
+	}
+	return change.ToUpdate(resourceImports, object, filled)
 }

@@ -9,10 +9,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
+	"github.com/antrea-oncache/antrea/multicluster/change"
 	"github.com/antrea-oncache/antrea/multicluster/change/changetest"
 	"github.com/antrea-oncache/antrea/multicluster/policy"
+	"github.com/antrea-oncache/antrea/pkg/client/crd"
 )
 
 // policyOf is a policy with a priority; 0 is refused.
@@ -71,6 +75,39 @@ func TestPolicy(t *testing.T) {
 	w.api.Remove(resourceExports, area, "a")
 	w.settle()
 	require.Zero(t, w.api.Len(resourceImports)+w.api.Len(resourceExports))
+}
+
+// TestImportOfAPolicyStays: one that others have made another object's, or that no member can read, is changed in place.
+func TestImportOfAPolicyStays(t *testing.T) {
+	w := newWorld(t)
+	w.exportPolicy("x", "", "isolation", 5)
+	w.settle()
+	name := v1alpha1.PolicyImportName("isolation")
+	right := w.imported(name)
+	wrong := *right
+	wrong.Spec = v1alpha1.ResourceImportSpec{Kind: v1alpha1.ServiceImportKind, Namespace: "default", Name: "nginx", ClusterIDs: []string{"west"}}
+	w.api.Put(resourceImports, &wrong, nil)
+	changes := w.core.plan(shown(w.api, w.api.Now))
+	require.Len(t, changes, 1)
+	require.Equal(t, "patch ResourceImport antrea-multicluster/"+name, changes[0].String())
+	w.settle()
+	right.Spec.ClusterIDs = wrong.Spec.ClusterIDs
+	require.Equal(t, right.Spec, w.imported(name).Spec)
+	require.Equal(t, right.UID, w.imported(name).UID)
+
+	s := shown(w.api, w.api.Now)
+	malformed := change.ToCreate(resourceImports, right).Content
+	require.NoError(t, unstructured.SetNestedField(malformed, "x", "spec", "endpoints"))
+	require.NoError(t, unstructured.SetNestedField(malformed, int64(3), "spec", "clusternetworkpolicy", "priority"))
+	object := &unstructured.Unstructured{Object: malformed}
+	object.SetResourceVersion(s.imports[0].ResourceVersion)
+	_, err := crd.Read[v1alpha1.ResourceImport](object)
+	require.Error(t, err)
+	s.imports, s.malformed = nil, []metav1.Object{object}
+	changes = w.core.plan(s)
+	require.Len(t, changes, 1)
+	require.Equal(t, "patch ResourceImport antrea-multicluster/"+name, changes[0].String())
+	require.Equal(t, map[string]any{"spec": map[string]any{"endpoints": nil, "clusternetworkpolicy": map[string]any{"priority": float64(5)}}}, changes[0].Content)
 }
 
 // TestPoliciesAreReadOnce: the next plan does not read an export that has not changed.
