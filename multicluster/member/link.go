@@ -46,7 +46,9 @@ func (c *Controller) connect(ctx context.Context, set *v1alpha2.ClusterSet) erro
 		return err
 	}
 	if l != nil && l.credentials == credentials {
-		c.link.Store(&link{l.area, credentials, time.Now(), l.refused, l.failures, l.stop})
+		again := *l
+		again.checked = time.Now()
+		c.link.Store(&again)
 		return nil
 	}
 	c.disconnect()

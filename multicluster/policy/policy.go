@@ -40,19 +40,19 @@ func CheckExport(spec *v1alpha1.ResourceExportSpec) error {
 	if err := checkNames(spec.Namespace, spec.Name); err != nil {
 		return err
 	}
-	_, err := Read("spec.clusterNetworkPolicy", spec.ClusterNetworkPolicy)
+	_, err := read("spec.clusterNetworkPolicy", spec.ClusterNetworkPolicy)
 	return err
 }
 
-// CheckImport returns the policy of a ResourceImport, or why it is refused.
-func CheckImport(r *v1alpha1.ResourceImport) (*v1beta1.ClusterNetworkPolicySpec, error) {
+// checkImport returns the policy of a ResourceImport, or why it is refused.
+func checkImport(r *v1alpha1.ResourceImport) (*v1beta1.ClusterNetworkPolicySpec, error) {
 	if err := checkNames(r.Spec.Namespace, r.Spec.Name); err != nil {
 		return nil, err
 	}
 	if want := v1alpha1.PolicyImportName(r.Spec.Name); r.Name != want {
 		return nil, fmt.Errorf("metadata.name must be %s", want)
 	}
-	return Read("spec.clusternetworkpolicy", r.Spec.ClusterNetworkPolicy)
+	return read("spec.clusternetworkpolicy", r.Spec.ClusterNetworkPolicy)
 }
 
 func checkNames(namespace, name string) error {
@@ -67,8 +67,8 @@ func checkNames(namespace, name string) error {
 	return nil
 }
 
-// Read reads the spec of a policy strictly. The error names the field that has it.
-func Read(field string, content any) (*v1beta1.ClusterNetworkPolicySpec, error) {
+// read reads the spec of a policy strictly. The error names the field that has it.
+func read(field string, content any) (*v1beta1.ClusterNetworkPolicySpec, error) {
 	if content == nil {
 		return nil, fmt.Errorf("%s is missing", field)
 	}
@@ -115,8 +115,8 @@ func isStretched(spec *v1beta1.ClusterNetworkPolicySpec) bool {
 	})
 }
 
-// Groups returns the names of the ClusterGroups that a policy refers to.
-func Groups(spec *v1beta1.ClusterNetworkPolicySpec) (names []string) {
+// groupsOf returns the names of the ClusterGroups that a policy refers to.
+func groupsOf(spec *v1beta1.ClusterNetworkPolicySpec) (names []string) {
 	applied, peers := slices.Clone(spec.AppliedTo), []v1beta1.NetworkPolicyPeer(nil)
 	for _, rules := range [][]v1beta1.Rule{spec.Ingress, spec.Egress} {
 		for i := range rules {
@@ -133,14 +133,14 @@ func Groups(spec *v1beta1.ClusterNetworkPolicySpec) (names []string) {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
-// Same reports whether a policy in the Kubernetes API is as it ought to be, apart from what admission fills in: a missing tier and missing names of
+// same reports whether a policy in the Kubernetes API is as it ought to be, apart from what admission fills in: a missing tier and missing names of
 // rules.
-func Same(have, want any) bool {
-	h, err := Read("spec", have)
+func same(have, want any) bool {
+	h, err := read("spec", have)
 	if err != nil {
 		return false
 	}
-	w, err := Read("spec", want)
+	w, err := read("spec", want)
 	if err != nil {
 		return false
 	}

@@ -63,11 +63,11 @@ func TestExports(t *testing.T) {
 func TestImportName(t *testing.T) {
 	r := &v1alpha1.ResourceImport{Spec: v1alpha1.ResourceImportSpec{Name: "x", ClusterNetworkPolicy: object(t, good)}}
 	r.Name = "x-antreaclusternetworkpolicy"
-	spec, err := CheckImport(r)
+	spec, err := checkImport(r)
 	require.NoError(t, err)
 	require.Equal(t, "securityops", spec.Tier)
 	r.Name = "y-antreaclusternetworkpolicy"
-	_, err = CheckImport(r)
+	_, err = checkImport(r)
 	require.EqualError(t, err, "metadata.name must be x-antreaclusternetworkpolicy")
 }
 
@@ -86,16 +86,16 @@ func TestSame(t *testing.T) {
 		strings.Replace(sent, `{"priority"`, `{"tier": "x", "priority"`, 1): false,
 		`null`: false,
 	} {
-		require.Equal(t, want, Same(object(t, have), object(t, sent)), have)
+		require.Equal(t, want, same(object(t, have), object(t, sent)), have)
 	}
 }
 
 func TestGroups(t *testing.T) {
-	spec, err := Read("spec", object(t, `{"priority": 1, "ingress": [{"action": "Allow", "appliedTo": [{"group": "a"}], "from": [{"group": "b"}, {"podSelector": {}}]}],
+	spec, err := read("spec", object(t, `{"priority": 1, "ingress": [{"action": "Allow", "appliedTo": [{"group": "a"}], "from": [{"group": "b"}, {"podSelector": {}}]}],
 		"egress": [{"action": "Drop", "appliedTo": [{"group": "c"}], "to": [{"group": "d"}]}]}`))
 	require.NoError(t, err)
-	require.ElementsMatch(t, []string{"a", "b", "c", "d"}, Groups(spec))
-	spec, err = Read("spec", object(t, `{"priority": 1, "appliedTo": [{"group": "a"}], "ingress": [{"action": "Drop"}]}`))
+	require.ElementsMatch(t, []string{"a", "b", "c", "d"}, groupsOf(spec))
+	spec, err = read("spec", object(t, `{"priority": 1, "appliedTo": [{"group": "a"}], "ingress": [{"action": "Drop"}]}`))
 	require.NoError(t, err)
-	require.Equal(t, []string{"a"}, Groups(spec))
+	require.Equal(t, []string{"a"}, groupsOf(spec))
 }

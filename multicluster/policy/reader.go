@@ -71,16 +71,16 @@ func (r *Reader) CheckImport(i *v1alpha1.ResourceImport) (Needs, error) {
 }
 
 func readImport(i *v1alpha1.ResourceImport) verdict {
-	spec, err := CheckImport(i)
+	spec, err := checkImport(i)
 	if err != nil {
 		return verdict{err: err}
 	}
-	groups := Groups(spec)
+	groups := groupsOf(spec)
 	slices.Sort(groups)
 	return verdict{needs: Needs{Tier: policycheck.ResolvedTier(spec.Tier), ClusterGroups: slices.Compact(groups)}}
 }
 
 // Same reports whether a policy in the Kubernetes API, with this spec, is as a ResourceImport wants it.
 func (r *Reader) Same(have metav1.Object, spec any, want *v1alpha1.ResourceImport) bool {
-	return r.once(func() verdict { return verdict{same: Same(spec, want.Spec.ClusterNetworkPolicy)} }, have, want).same
+	return r.once(func() verdict { return verdict{same: same(spec, want.Spec.ClusterNetworkPolicy)} }, have, want).same
 }

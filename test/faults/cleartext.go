@@ -12,14 +12,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 	"github.com/antrea-oncache/antrea/test/tools/afpacket"
 )
 
-const (
-	genevePort    = 6081
-	wireGuardPort = 51820
-)
+const genevePort = 6081
 
 // podNetworks contains the Pod networks of all Nodes, of the third one as well.
 var podNetworks = netip.MustParsePrefix("10.10.0.0/16")
@@ -63,7 +61,7 @@ func (t *clearText) see(frame afpacket.Frame) {
 	switch {
 	case p.inClear():
 		t.packets[ends{p.source, p.destination}]++
-	case p.protocol == unix.IPPROTO_UDP && p.port == wireGuardPort:
+	case p.protocol == unix.IPPROTO_UDP && p.port == agentconfig.DefaultWireGuardPort:
 		t.encrypted++
 	}
 }
@@ -92,7 +90,7 @@ func (t *clearText) end() (err error) {
 		err = errors.Join(err, r.end())
 	}
 	if err == nil && t.encrypted == 0 {
-		err = fmt.Errorf("no Node has sent a packet to UDP port %d, so nothing was encrypted", wireGuardPort)
+		err = fmt.Errorf("no Node has sent a packet to UDP port %d, so nothing was encrypted", agentconfig.DefaultWireGuardPort)
 	}
 	return err
 }

@@ -9,19 +9,17 @@ import (
 	"strings"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
-
-// gateway is the device between Open vSwitch and the host.
-const gateway = "antrea-gw0"
 
 // slowDevices are the devices that packets between Nodes pass, except hits. Pods' connections to outside also pass the gateway.
 func (o options) slowDevices() []string {
 	switch o.mode {
 	case cluster.NoEncap:
-		return []string{gateway}
+		return []string{agentconfig.DefaultHostGateway}
 	case cluster.Hybrid: // a Node that has moved is reached through the tunnel
-		return []string{gateway, tunnelDevice}
+		return []string{agentconfig.DefaultHostGateway, tunnelDevice}
 	case cluster.WireGuard:
 		return []string{config.WireGuardDevice}
 	}

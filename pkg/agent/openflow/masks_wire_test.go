@@ -70,6 +70,7 @@ var conversations = []conversation{
 const leastLookups = 8
 
 // TestWireMasks: each mask of the datapath's flows costs every packet that finds no flow by an earlier one, each lookup every packet of a conversation.
+// TestConnectionsNeedFewMasks says which packets share a mask, also with openings.
 func TestWireMasks(t *testing.T) {
 	for name, features := range map[string]openflow.Features{"gate off": oftest.DefaultFeatures, "gate on": oftest.ONCacheFeatures} {
 		w := newWireOf(t, false, false, features)

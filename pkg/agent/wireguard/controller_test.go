@@ -151,11 +151,19 @@ func (w *world) count() int {
 	return len(found)
 }
 
+func (w *world) annotation(t *testing.T) (string, error) {
+	node, err := w.kube.CoreV1().Nodes().Get(t.Context(), "node1", metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	return node.Annotations[KeyAnnotation], nil
+}
+
 func (w *world) published(t *testing.T) string {
 	t.Helper()
-	node, err := w.kube.CoreV1().Nodes().Get(t.Context(), "node1", metav1.GetOptions{})
+	key, err := w.annotation(t)
 	require.NoError(t, err)
-	return node.Annotations[KeyAnnotation]
+	return key
 }
 
 func (w *world) eventually(t *testing.T, what string, is func(s state) bool) {
@@ -172,8 +180,8 @@ func (w *world) eventuallyPublished(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		s, _ := w.device.read()
-		node, err := w.kube.CoreV1().Nodes().Get(t.Context(), "node1", metav1.GetOptions{})
-		return err == nil && node.Annotations[KeyAnnotation] == s.private.PublicKey().String()
+		key, err := w.annotation(t)
+		return err == nil && key == s.private.PublicKey().String()
 	}, 20*time.Second, 5*time.Millisecond)
 }
 
