@@ -27,6 +27,9 @@ const (
 // them. None takes fewer. Otherwise runs differ by less than 1 %.
 var podRuns = [protocolCount]int{tcp: 5, udp: 7, crr: 5}
 
+// hostRuns is the number of runs between Nodes, of which the lowest is used.
+const hostRuns = 3
+
 // bed is the cluster for the measurements.
 type bed struct {
 	cluster  *cluster.Cluster
@@ -274,7 +277,7 @@ func (b *bed) measure(ctx context.Context, t *table, r row, link benchbed.Link, 
 
 func (b *bed) measureOne(ctx context.Context, t *table, r row, p protocol, link benchbed.Link) error {
 	b.progress.Printf("cost: %s, %s", r, p)
-	runs := 1
+	runs := hostRuns
 	if r >= overlay {
 		runs = podRuns[p]
 	}
