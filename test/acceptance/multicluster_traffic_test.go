@@ -4,6 +4,7 @@
 package acceptance
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -136,8 +137,22 @@ func (s *clusterSet) importedWithin(t *testing.T, timeout time.Duration, m *memb
 // answers returns the Pods that answer to requests of a Pod, with the number of answers, and "" for requests without an answer.
 func (m *member) answers(t *testing.T, from *corev1.Pod, address, path string) map[string]int {
 	t.Helper()
-	script := fmt.Sprintf(`for i in $(seq %d); do curl -s --max-time 5 http://%s:%d/%s; echo; done`, requests, address, webPort, path)
-	return count(m.exec(t, from, "", "sh", "-c", script))
+	script := fmt.Sprintf(`for i in $(seq %d); do curl -sS --max-time 5 http://%s:%d/%s || date +%%T >&2; echo; done`, requests, address, webPort, path)
+	stdout, stderr, err := m.run(t.Context(), from, "", "sh", "-c", script)
+	require.NoError(t, err, stderr)
+	if stderr != "" {
+		t.Logf("%s on %s of %s: %s", from.Name, from.Spec.NodeName, m.name, stderr)
+	}
+	return count(stdout)
+}
+
+// policy makes a NetworkPolicy. It does not outlive the case, which may fail: the next one uses the same namespace.
+func (m *member) policy(t *testing.T, namespace, name string, spec networkingv1.NetworkPolicySpec) {
+	t.Helper()
+	m.cluster.policy(t, namespace, name, spec)
+	t.Cleanup(func() {
+		_ = m.client.NetworkingV1().NetworkPolicies(namespace).Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{})
+	})
 }
 
 // udpAnswers is answers over UDP, in fewer attempts. nc ends after one answer.

@@ -114,7 +114,7 @@ func newWorld(name string, accelerated bool, v variant) (w *world, err error) {
 // counted.
 func (w *world) configure(n *nodepair.Node) error {
 	firewall := nodepair.Firewall(w.Inner6)
-	if err := w.Marker(n).Mark(epoch); err != nil {
+	if err := w.Marker(n.Host).Mark(epoch); err != nil {
 		return err
 	}
 	for name, value := range timeouts {

@@ -55,7 +55,7 @@ func (b *Bed) startCaches(ctx context.Context, network network, state result.Sta
 		config := agent.Config{
 			Socket: filepath.Join(b.dir, id+".sock"), PinPath: filepath.Join(sandbox.BPFFS, id), MaxFlows: maxFlows,
 			PodIP: n.PodIP, PodMAC: n.PodMAC, Gateway: n.Gateway, VirtualMAC: n.TunnelMAC,
-			Transport: n.Transport, Peer: peer.Transport, PeerNetwork: peer.PodNetwork,
+			Transport: n.Transport, Peer: peer.Transport, PeerNetwork: peer.PodNetwork, Direct: pair.Direct,
 		}
 		if i == 0 {
 			config.Service = network.service

@@ -82,6 +82,7 @@ var networks = []network{
 	{"vxlan", nodepair.Options{}, netip.Addr{}, workload.All},
 	{"vxlan-service", nodepair.Options{}, netip.AddrFrom4([4]byte{10, 96, 0, 1}), workload.Service},
 	{"vxlan6", nodepair.Options{Inner6: true, Outer6: true}, netip.Addr{}, workload.Other},
+	{"noEncap", nodepair.Options{Direct: true}, netip.Addr{}, workload.Direct},
 }
 
 // networks are measured by the bed.
@@ -94,12 +95,12 @@ func (b *Bed) networks() []network {
 	return networks
 }
 
-// states are measured by a plan. The guard's bands have no rewriting.
-func (b *Bed) states(plan bed.Plan) []result.State {
+// states are measured by a plan in a network. The guard's bands have no rewriting, and without a tunnel nothing can be rewritten.
+func (b *Bed) states(plan bed.Plan, n network) []result.State {
 	switch {
 	case b.Peer != nil:
 		return result.PeerStates
-	case plan.Smoke:
+	case plan.Smoke || n.options.Direct:
 		return []result.State{result.Bare, result.Off, result.On}
 	}
 	return result.States
@@ -186,7 +187,7 @@ func (b *Bed) measure(ctx context.Context, r workload.Runner, run *result.Run, n
 		return nil
 	}
 	b.Progress.Printf("bench: network %s, %d workloads, %d rounds of %v", n.name, len(wanted), r.Plan.Rounds, r.Plan.Length)
-	setup, err := b.open(ctx, n, b.states(r.Plan))
+	setup, err := b.open(ctx, n, b.states(r.Plan, n))
 	if err != nil {
 		return fmt.Errorf("network %s: %w", n.name, err)
 	}

@@ -246,11 +246,15 @@ func (s *setup) CPUs() int { return len(s.bed.cpus[0]) }
 // Describe implements bed.Setup.
 func (s *setup) Describe() (result.Network, error) {
 	version := map[bool]string{false: "IPv4", true: "IPv6"}
+	tunnel, slow := "vxlan/"+strconv.Itoa(nodepair.TunnelPort), "router and VXLAN device of the kernel, netfilter rules of kube-proxy and Flannel, tunnel packets not tracked"
+	if s.options.Direct {
+		tunnel, slow = "none", "two routers of the kernel, the first in the place of Open vSwitch, netfilter rules of kube-proxy and Flannel"
+	}
 	n := result.Network{
 		Families: version[s.options.Inner6] + " in " + version[s.options.Outer6],
-		Tunnel:   "vxlan/" + strconv.Itoa(nodepair.TunnelPort), PodDevice: "veth", WireDevice: "veth",
+		Tunnel:   tunnel, PodDevice: "veth", WireDevice: "veth",
 		PodMTU: s.options.PodMTU(), WireMTU: nodepair.WireMTU,
-		SlowPath: "router and VXLAN device of the kernel, netfilter rules of kube-proxy and Flannel, tunnel packets not tracked",
+		SlowPath: slow,
 		CPUs:     fmt.Sprintf("client's Node: %v, server's Node: %v; receive packet steering on the wire; no idling (soakers)", s.bed.cpus[0], s.bed.cpus[1]),
 	}
 	err := s.pairs[result.On].Nodes[0].Host.Do(func() (err error) {

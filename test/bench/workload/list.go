@@ -61,6 +61,17 @@ func Service(Machine) []Workload {
 	return []Workload{requestResponse("tcp", 1), requestResponse("udp", 1), bulk("tcp", 1, defaultWrite)}
 }
 
+// Direct are the workloads that are also measured without a tunnel.
+func Direct(m Machine) []Workload {
+	return []Workload{
+		requestResponse("tcp", 1),
+		requestResponse("udp", 1),
+		connectRequestResponse(m),
+		bulk("tcp", 1, defaultWrite),
+		bulk("udp", 1, datagram),
+	}
+}
+
 // Peers are the workloads that are also measured with another network plugin.
 func Peers(m Machine) []Workload {
 	return []Workload{

@@ -21,10 +21,10 @@ type Marker struct {
 	rule string
 }
 
-// Marker returns the rule of a Node of the pair.
-func (p *Pair) Marker(n *Node) *Marker {
-	m := &Marker{In: n.Host, IPv6: p.Inner6}
-	if p.Direct {
+// Marker returns the rule of a Node of such a pair.
+func (o Options) Marker(host proc.Doer) *Marker {
+	m := &Marker{In: host, IPv6: o.Inner6}
+	if o.Direct {
 		m.Of = []string{"-i " + PodIf, "-i " + SwitchIf} // the host also forwards them, unlike Open vSwitch
 	}
 	return m

@@ -33,6 +33,12 @@ const lease = 5 * time.Second
 // peer is the name of the other Node.
 const peer = "peer"
 
+// Ports of the bridge, which stands for nothing here.
+const (
+	podPort     = 1
+	gatewayPort = 2
+)
+
 // Config is the Node that the cache is for. It is passed as JSON on the command line.
 type Config struct {
 	// Socket is the process's socket; PinPath a directory for the maps on a bpffs.
@@ -46,6 +52,8 @@ type Config struct {
 	PeerNetwork     netip.Prefix
 	// Service is the address of a Service with an Endpoint on the other Node; the zero Addr if there is none.
 	Service netip.Addr
+	// Direct: the Nodes route packets to each other without a tunnel.
+	Direct bool
 	// RewritePort is the port of rewritten packets; 0 if hits are encapsulated.
 	RewritePort uint16
 }
@@ -72,6 +80,11 @@ func Run(ctx context.Context, c Config) error {
 		Rewrite:        c.RewritePort != 0, RewritePort: c.RewritePort,
 		Uplink: nodepair.Uplink, TunnelType: "vxlan", TunnelPort: nodepair.TunnelPort, TunnelDevice: nodepair.Tunnel, GatewayMAC: c.Gateway, VirtualMAC: c.VirtualMAC,
 	}
+	to := reach.ThroughTunnel(c.Peer)
+	if c.Direct {
+		to = reach.Reach{Kind: reach.Direct, Address: c.Peer}
+		config.Direct, config.Gateway = true, oncache.Gateway{Name: nodepair.GatewayIf, OFPort: gatewayPort}
+	}
 	if c.Transport.Is4() {
 		config.UplinkIPv4 = c.Transport
 	} else {
@@ -87,7 +100,7 @@ func Run(ctx context.Context, c Config) error {
 		return fmt.Errorf("the cache is %s: %s", status.State, status.Reason)
 	}
 	a.manager.SetNodeAnnotation(peer, a.manager.Annotation()) // the other Node is like this one
-	change := coherency.Change{Nodes: []coherency.Node{{Name: peer, Reach: reach.ThroughTunnel(c.Peer), PodCIDRs: []netip.Prefix{c.PeerNetwork}}}}
+	change := coherency.Change{Nodes: []coherency.Node{{Name: peer, Reach: to, PodCIDRs: []netip.Prefix{c.PeerNetwork}}}}
 	if c.Service.IsValid() {
 		change.Services = map[netip.Addr]bool{c.Service: true}
 	}

@@ -21,14 +21,15 @@ type world struct {
 
 	mu          sync.Mutex
 	interceptor coherency.Interceptor
-	marker      nodepair.Marker
+	marker      *nodepair.Marker
 	// epoch is the current one; learning is set when the rule writes it.
 	epoch    uint16
 	learning bool
 }
 
 func newWorld(c Config) *world {
-	return &world{config: c, learning: true, marker: nodepair.Marker{In: here{}, IPv6: c.PodIP.Is6()}}
+	options := nodepair.Options{Inner6: c.PodIP.Is6(), Direct: c.Direct}
+	return &world{config: c, learning: true, marker: options.Marker(here{})}
 }
 
 // here stands for the process's own namespaces.
@@ -38,7 +39,7 @@ func (here) Do(fn func() error) error { return fn() }
 
 // Pods implements oncache.InterfaceStore.
 func (w *world) Pods() []oncache.Pod {
-	return []oncache.Pod{{InterfaceName: nodepair.PodIf, Namespace: "bench", Name: "pod", IPs: []netip.Addr{w.config.PodIP}, MAC: w.config.PodMAC, OFPort: 1}}
+	return []oncache.Pod{{InterfaceName: nodepair.PodIf, Namespace: "bench", Name: "pod", IPs: []netip.Addr{w.config.PodIP}, MAC: w.config.PodMAC, OFPort: podPort}}
 }
 
 // Subscribe implements oncache.InterfaceStore: the Pod never changes.
@@ -55,19 +56,30 @@ func (w *world) ConnectionError() error { return nil }
 
 func (w *world) MissingFlows(context.Context) (string, error) { return "", nil }
 
-// InstallMarkFlows implements oncache.FlowClient.
+// InstallMarkFlows implements oncache.FlowClient. The rule is for the Pod's packets to the other Node and from there: without a tunnel, these
+// pass the gateway's interface.
 func (w *world) InstallMarkFlows(marks []coherency.Mark) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, m := range marks {
-		w.epoch = m.Epoch
+		switch {
+		case m.InterfaceName != nodepair.PodIf:
+		case w.config.Direct && !m.Direct:
+			w.epoch = 0
+		default:
+			w.epoch = m.Epoch
+		}
 	}
 	return w.write()
 }
 
 // UninstallMarkFlows implements oncache.FlowClient.
-func (w *world) UninstallMarkFlows([]string) error {
-	return w.InstallMarkFlows([]coherency.Mark{{}})
+func (w *world) UninstallMarkFlows(interfaces []string) error {
+	var none []coherency.Mark
+	for _, name := range interfaces {
+		none = append(none, coherency.Mark{InterfaceName: name})
+	}
+	return w.InstallMarkFlows(none)
 }
 
 func (w *world) learn(on bool) error {

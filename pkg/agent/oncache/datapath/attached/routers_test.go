@@ -74,7 +74,7 @@ func (r *routers) start(t *testing.T) *routers {
 		r.nodes[i] = &routerNode{Node: n}
 		// The Pods' own stacks get nothing.
 		run(t, n.Pod, nodepair.Firewall(f.Inner6)+" -t raw -A PREROUTING -i eth0 -j DROP")
-		require.NoError(t, pair.Marker(n).Mark(harness.Epoch))
+		require.NoError(t, pair.Marker(n.Host).Mark(harness.Epoch))
 		run(t, n.Host, "echo 1 >/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal")
 	}
 	for i, n := range r.nodes {
