@@ -17,6 +17,8 @@ const (
 	DefaultTunPortName = "antrea-tun0"
 	// WireGuardDevice encrypts packets to Pods of other Nodes, with WireGuard.
 	WireGuardDevice = "antrea-wg0"
+	// ClusterWireGuardDevice encrypts packets to gateway Nodes of other clusters, with WireGuard.
+	ClusterWireGuardDevice = "antrea-mc-wg0"
 	// TunnelOFPort, GatewayOFPort are the ofport_request of the two fixed ports.
 	TunnelOFPort  = 32768
 	GatewayOFPort = 32769
@@ -144,6 +146,8 @@ type NetworkConfig struct {
 	TunnelCsum bool
 	// WireGuardPort is the UDP port of encrypted packets to Pods of other Nodes; 0 without WireGuard.
 	WireGuardPort uint16
+	// ClusterWireGuardPort is the UDP port of encrypted packets between gateway Nodes of clusters; 0 without WireGuard there.
+	ClusterWireGuardPort uint16
 	// RewritePort is the port, of TCP and UDP, of packets that are rewritten instead of encapsulated; 0 if none are.
 	RewritePort              uint16
 	IPv4Enabled, IPv6Enabled bool

@@ -32,6 +32,8 @@ const (
 	controllerName = "WireGuardController"
 	// lookInterval is the time between two looks at the device without an event.
 	lookInterval = 10 * time.Second
+	// largestMTU is Antrea's limit for all devices of Pods and between Nodes.
+	largestMTU = 65000
 
 	// ReasonNoEncryption: packets to a Node's Pods are dropped because there is no key of it. The subject is that Node.
 	ReasonNoEncryption problem.Reason = "NoEncryption"
@@ -78,12 +80,12 @@ type Controller struct {
 // MTU is the largest packet that fits the uplink once it is encrypted: outer header, UDP and WireGuard's header with the authentication take 60 bytes,
 // or 80 if Nodes have IPv6 addresses.
 func MTU(uplink *config.Uplink) int {
-	const overhead, more6, most = 60, 20, 65000
+	const overhead, more6 = 60, 20
 	mtu := uplink.MTU - overhead
 	if uplink.IPv6.IsValid() {
 		mtu -= more6
 	}
-	return min(mtu, most)
+	return min(mtu, largestMTU)
 }
 
 // New registers with the informer of Nodes, and does nothing else before Prepare.
@@ -94,7 +96,7 @@ func New(network *config.NetworkConfig, node *config.NodeConfig, kube kubernetes
 			want.addresses = append(want.addresses, netip.PrefixFrom(gateway, gateway.BitLen()))
 		}
 	}
-	return newController(node.Name, want, kernelDevice{}, kube, informer, problems)
+	return newController(node.Name, want, betweenNodes, kube, informer, problems)
 }
 
 func newController(nodeName string, want settings, d device, kube kubernetes.Interface, informer coreinformers.NodeInformer, problems problem.Reporter) (*Controller, error) {

@@ -24,20 +24,30 @@ import (
 
 const linkKind = "wireguard"
 
-// kernelDevice is the device of the current network namespace.
-type kernelDevice struct{}
+// kernelDevice is a device of the current network namespace.
+type kernelDevice struct {
+	name string
+	// setting is the setting that needs the device, for messages.
+	setting string
+}
+
+// The devices that the agent makes.
+var (
+	betweenNodes    = kernelDevice{config.WireGuardDevice, "trafficEncryptionMode wireGuard"}
+	betweenClusters = kernelDevice{config.ClusterWireGuardDevice, "multicluster.trafficEncryptionMode wireGuard"}
+)
 
 // find returns nil if there is no device.
-func (kernelDevice) find() (netlink.Link, error) {
-	link, err := netlink.LinkByName(config.WireGuardDevice)
+func (d kernelDevice) find() (netlink.Link, error) {
+	link, err := netlink.LinkByName(d.name)
 	if gone := (netlink.LinkNotFoundError{}); errors.As(err, &gone) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for device %s: %w", config.WireGuardDevice, err)
+		return nil, fmt.Errorf("look for device %s: %w", d.name, err)
 	}
 	if kind := link.Type(); kind != linkKind {
-		return nil, fmt.Errorf("the Node has a device %s of kind %s, which the agent has not made: remove or rename it", config.WireGuardDevice, kind)
+		return nil, fmt.Errorf("the Node has a device %s of kind %s, which the agent has not made: remove or rename it", d.name, kind)
 	}
 	return link, nil
 }
@@ -49,7 +59,7 @@ func (d kernelDevice) read() (state, error) {
 	}
 	addresses, err := rtnl.Addresses(link)
 	if err != nil {
-		return state{}, fmt.Errorf("list the addresses of %s: %w", config.WireGuardDevice, err)
+		return state{}, fmt.Errorf("list the addresses of %s: %w", d.name, err)
 	}
 	s := state{exists: true, up: link.Attrs().Flags&net.FlagUp != 0, peers: map[wgtypes.Key]peer{}}
 	s.mtu = link.Attrs().MTU
@@ -64,9 +74,9 @@ func (d kernelDevice) read() (state, error) {
 		return state{}, fmt.Errorf("open WireGuard's netlink: %w", err)
 	}
 	defer client.Close()
-	found, err := client.Device(config.WireGuardDevice)
+	found, err := client.Device(d.name)
 	if err != nil {
-		return state{}, fmt.Errorf("read device %s: %w", config.WireGuardDevice, err)
+		return state{}, fmt.Errorf("read device %s: %w", d.name, err)
 	}
 	s.private, s.port = found.PrivateKey, uint16(found.ListenPort)
 	for _, p := range found.Peers {
@@ -103,7 +113,7 @@ func (d kernelDevice) apply(ops []operation, want settings) error {
 		case makeKey:
 			key, err := wgtypes.GeneratePrivateKey()
 			if err != nil {
-				return fmt.Errorf("make a key for %s: %w", config.WireGuardDevice, err)
+				return fmt.Errorf("make a key for %s: %w", d.name, err)
 			}
 			request.PrivateKey = &key
 		case setPort:
@@ -111,6 +121,10 @@ func (d kernelDevice) apply(ops []operation, want settings) error {
 			request.ListenPort = &port
 		case setUp:
 			up = true
+		case removeRoute, addRoute:
+			if err := d.changeRoute(op); err != nil {
+				return err
+			}
 		case removePeer:
 			request.Peers = append(request.Peers, wgtypes.PeerConfig{PublicKey: op.key, Remove: true})
 		case setPeer:
@@ -125,7 +139,7 @@ func (d kernelDevice) apply(ops []operation, want settings) error {
 		return err
 	}
 	if err := netlink.LinkSetUp(link); err != nil {
-		return fmt.Errorf("set %s up: %w (does another program use UDP port %d?)", config.WireGuardDevice, err, want.port)
+		return fmt.Errorf("set %s up: %w (does another program use UDP port %d?)", d.name, err, want.port)
 	}
 	return nil
 }
@@ -133,12 +147,16 @@ func (d kernelDevice) apply(ops []operation, want settings) error {
 func peerConfig(key wgtypes.Key, p peer) wgtypes.PeerConfig {
 	c := wgtypes.PeerConfig{PublicKey: key, Endpoint: net.UDPAddrFromAddrPort(p.endpoint), ReplaceAllowedIPs: true}
 	for _, network := range p.allowed {
-		c.AllowedIPs = append(c.AllowedIPs, net.IPNet{IP: network.Addr().AsSlice(), Mask: net.CIDRMask(network.Bits(), network.Addr().BitLen())})
+		c.AllowedIPs = append(c.AllowedIPs, toIPNet(network))
 	}
 	return c
 }
 
-func (kernelDevice) configure(request wgtypes.Config) error {
+func toIPNet(p netip.Prefix) net.IPNet {
+	return net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}
+
+func (d kernelDevice) configure(request wgtypes.Config) error {
 	if request.PrivateKey == nil && request.ListenPort == nil && len(request.Peers) == 0 {
 		return nil
 	}
@@ -147,8 +165,8 @@ func (kernelDevice) configure(request wgtypes.Config) error {
 		return fmt.Errorf("open WireGuard's netlink: %w", err)
 	}
 	defer client.Close()
-	if err := client.ConfigureDevice(config.WireGuardDevice, request); err != nil {
-		return fmt.Errorf("configure %s: %w", config.WireGuardDevice, err)
+	if err := client.ConfigureDevice(d.name, request); err != nil {
+		return fmt.Errorf("configure %s: %w", d.name, err)
 	}
 	return nil
 }
@@ -156,7 +174,7 @@ func (kernelDevice) configure(request wgtypes.Config) error {
 func (d kernelDevice) mustFind() (netlink.Link, error) {
 	link, err := d.find()
 	if err == nil && link == nil {
-		err = fmt.Errorf("device %s is gone", config.WireGuardDevice)
+		err = fmt.Errorf("device %s is gone", d.name)
 	}
 	return link, err
 }
@@ -165,14 +183,14 @@ func (d kernelDevice) mustFind() (netlink.Link, error) {
 func (d kernelDevice) applyLink(kind operationKind, want settings) error {
 	if kind == createDevice {
 		attrs := netlink.NewLinkAttrs()
-		attrs.Name, attrs.MTU = config.WireGuardDevice, want.mtu
+		attrs.Name, attrs.MTU = d.name, want.mtu
 		err := netlink.LinkAdd(&netlink.Wireguard{LinkAttrs: attrs})
 		if errors.Is(err, unix.EOPNOTSUPP) {
-			return fmt.Errorf("make device %s: the kernel has no WireGuard, which trafficEncryptionMode wireGuard needs: load the module wireguard (Linux 5.6 or later)",
-				config.WireGuardDevice)
+			return fmt.Errorf("make device %s: the kernel has no WireGuard, which %s needs: load the module wireguard (Linux 5.6 or later)",
+				d.name, d.setting)
 		}
 		if err != nil {
-			return fmt.Errorf("make device %s: %w", config.WireGuardDevice, err)
+			return fmt.Errorf("make device %s: %w", d.name, err)
 		}
 		return nil
 	}
@@ -181,45 +199,53 @@ func (d kernelDevice) applyLink(kind operationKind, want settings) error {
 		return err
 	}
 	if kind == setAddresses {
-		return setLinkAddresses(link, want.addresses)
+		return d.setLinkAddresses(link, want.addresses)
 	}
 	if err := netlink.LinkSetMTU(link, want.mtu); err != nil {
-		return fmt.Errorf("set the MTU of %s to %d: %w", config.WireGuardDevice, want.mtu, err)
+		return fmt.Errorf("set the MTU of %s to %d: %w", d.name, want.mtu, err)
 	}
 	return nil
 }
 
 // setLinkAddresses also allows IPv6 on the device where new ones have none.
-func setLinkAddresses(link netlink.Link, addresses []netip.Prefix) error {
+func (d kernelDevice) setLinkAddresses(link netlink.Link, addresses []netip.Prefix) error {
 	if slices.ContainsFunc(addresses, func(p netip.Prefix) bool { return p.Addr().Is6() }) {
-		path := "/proc/sys/net/ipv6/conf/" + config.WireGuardDevice + "/disable_ipv6"
+		path := "/proc/sys/net/ipv6/conf/" + d.name + "/disable_ipv6"
 		if err := os.WriteFile(path, []byte("0"), 0); err != nil {
-			return fmt.Errorf("allow IPv6 on %s: %w", config.WireGuardDevice, err)
+			return fmt.Errorf("allow IPv6 on %s: %w", d.name, err)
 		}
 	}
 	return rtnl.SetAddresses(link, addresses)
 }
 
-// RemoveDevice removes the device, with its key and peers, if there is one.
-func RemoveDevice() error {
-	link, err := kernelDevice{}.find()
+// RemoveDevice removes the device between Nodes, with its key and peers, if there is one.
+func RemoveDevice() error { return betweenNodes.remove() }
+
+// remove removes the device, with its key, peers and routes, if there is one.
+func (d kernelDevice) remove() error {
+	link, err := d.find()
 	if link == nil {
 		return err
 	}
 	if err := netlink.LinkDel(link); err != nil {
-		return fmt.Errorf("delete device %s: %w", config.WireGuardDevice, err)
+		return fmt.Errorf("delete device %s: %w", d.name, err)
 	}
 	return nil
 }
 
-// Leftovers finds the device of a former agent. One with its name that is of another kind is not the agent's.
-func Leftovers(context.Context) ([]leftover.Item, error) {
-	link, err := netlink.LinkByName(config.WireGuardDevice)
-	if err != nil || link.Type() != linkKind {
+// Leftovers finds the devices of a former agent. One with such a name that is of another kind is not the agent's.
+func Leftovers(context.Context) (found []leftover.Item, err error) {
+	for _, d := range []kernelDevice{betweenNodes, betweenClusters} {
+		link, err := netlink.LinkByName(d.name)
 		if gone := (netlink.LinkNotFoundError{}); errors.As(err, &gone) {
-			err = nil
+			continue
 		}
-		return nil, err
+		if err != nil {
+			return nil, err
+		}
+		if link.Type() == linkKind {
+			found = append(found, leftover.Item{Name: "device " + d.name + ", with the Node's WireGuard key", Remove: d.remove})
+		}
 	}
-	return []leftover.Item{{Name: "device " + config.WireGuardDevice + ", with the Node's WireGuard key", Remove: RemoveDevice}}, nil
+	return found, nil
 }

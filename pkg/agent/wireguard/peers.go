@@ -62,7 +62,7 @@ func (p *peers) want(own wgtypes.Key, port uint16, have map[wgtypes.Key]peer, co
 	byNode := p.byNode()
 	for node := range byNode {
 		text := p.nodes[node].key
-		key, err := parseKey(text)
+		key, err := ParseKey(text)
 		switch {
 		case text == "":
 			wrong[node] = "it has no annotation " + KeyAnnotation + ", which its agent sets once it has trafficEncryptionMode wireGuard"
@@ -119,8 +119,8 @@ func peerOf(networks map[netip.Prefix]netip.Addr, port uint16) peer {
 	return peer{endpoint: netip.AddrPortFrom(addresses[0], port), allowed: slices.SortedFunc(maps.Keys(networks), netip.Prefix.Compare)}
 }
 
-// parseKey reads a key, which is not the zero key: with that a device has no peer.
-func parseKey(text string) (wgtypes.Key, error) {
+// ParseKey reads a public key in base64, which is not the zero key: with that a device has no peer.
+func ParseKey(text string) (wgtypes.Key, error) {
 	key, err := wgtypes.ParseKey(text)
 	if err == nil && key == (wgtypes.Key{}) {
 		return key, fmt.Errorf("it is all zero")

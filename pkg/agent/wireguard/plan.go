@@ -16,7 +16,7 @@ import (
 type settings struct {
 	port uint16
 	mtu  int
-	// addresses of the gateway port, each as a network of one address.
+	// addresses, each as a network of one address: between Nodes, the gateway port's.
 	addresses []netip.Prefix
 }
 
@@ -41,13 +41,16 @@ const (
 	setUp
 	removePeer
 	setPeer
+	removeRoute
+	addRoute
 )
 
-// operation is one change of the device. key and peer are set in setPeer, key in removePeer.
+// operation is one change of the device. key and peer are set in setPeer, key in removePeer, network in removeRoute and addRoute.
 type operation struct {
-	kind operationKind
-	key  wgtypes.Key
-	peer peer
+	kind    operationKind
+	key     wgtypes.Key
+	peer    peer
+	network netip.Prefix
 }
 
 // planDevice lists the operations that lead from what the device is to the settings. A device without a key gets one.
