@@ -121,14 +121,23 @@ func (w *wire) prepare(c conversation) {
 // converse sends the packets. Pods and the Node address each other's packets directly, unless a Service is between them.
 func (w *wire) converse(c translated) {
 	w.T.Helper()
-	before := [][2]net.HardwareAddr{macs[c.clientPort], macs[c.serverPort]}
-	defer func() { macs[c.clientPort], macs[c.serverPort] = before[0], before[1] }()
-	if c.frontend == c.endpoint && c.clientPort != oftest.TunnelPort && c.serverPort != oftest.TunnelPort {
-		client, server := before[0][0], before[1][0]
-		macs[c.clientPort], macs[c.serverPort] = [2]net.HardwareAddr{client, server}, [2]net.HardwareAddr{server, client}
+	if c.isSwitched() {
+		defer addressDirectly(c.clientPort, c.serverPort)()
 	}
 	w.open(c)
 	w.pass(c.serverPort, segment{c.endpoint, c.source, "A"}, c.clientPort, segment{c.frontend, c.client, "A"})
+}
+
+// isSwitched reports whether both ends are on this Node, without a Service between them.
+func (c translated) isSwitched() bool {
+	return c.frontend == c.endpoint && c.clientPort != oftest.TunnelPort && c.serverPort != oftest.TunnelPort
+}
+
+// addressDirectly changes macs so that packets at the two ports have the other port's MAC address, not the gateway's, until the returned function is called.
+func addressDirectly(client, server uint32) (end func()) {
+	before := [][2]net.HardwareAddr{macs[client], macs[server]}
+	macs[client], macs[server] = [2]net.HardwareAddr{before[0][0], before[1][0]}, [2]net.HardwareAddr{before[1][0], before[0][0]}
+	return func() { macs[client], macs[server] = before[0], before[1] }
 }
 
 // datapathFlow is a flow of the datapath: the fields that it compares, and the packets that have met it.

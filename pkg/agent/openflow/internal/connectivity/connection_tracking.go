@@ -47,13 +47,16 @@ func (connectionTracking) BaseFlows(g *pipeline.Generator) []of.Flow {
 // packet continues to Output, not to the next table, and is not recirculated: that would cost each connection one more lookup in the kernel's
 // flows, among more masks.
 //
+// A Pod may have a connection to an Endpoint through a Service, or have closed one lately, and open another one to the Endpoint itself, from the same port:
+// conntrack would refuse it. NAT without an address gives it another source port then.
+//
 // No new packet is invalid; that is matched because established packets are compared with it: the first packet to a Service then has their mask.
 //
 // With ONCache, nearly all packets match the same fields as packets of established connections in ONCacheMark, so that the kernel's flows of both have
 // one mask.
 func commitFlows(g *pipeline.Generator, f pipeline.Family) []of.Flow {
 	commit := []of.Action{
-		of.CT{Commit: true, Zone: f.CTZone, Exec: []of.Action{
+		of.CT{Commit: true, Zone: f.CTZone, NATTo: &of.NATTo{Source: true}, Exec: []of.Action{
 			pipeline.MoveBits(pipeline.PacketSourceField, pipeline.ConnSourceField),
 			pipeline.MoveBits(pipeline.IngressConjunctionID, pipeline.IngressRuleCTLabel),
 			pipeline.MoveBits(pipeline.EgressConjunctionID, pipeline.EgressRuleCTLabel),
