@@ -4,6 +4,7 @@
 package openflow_test
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 
@@ -75,4 +76,32 @@ func (w *wire) useDirectly(c translated) {
 		defer addressDirectly(c.clientPort, c.serverPort)()
 	}
 	w.use(c)
+}
+
+// TestWireCollidingConnectionsToAnotherCluster: the same through an imported Service and to the Service itself, which the gateway's address is given to.
+func TestWireCollidingConnectionsToAnotherCluster(t *testing.T) {
+	clusters := newClusters(t)
+	here, there := clusters[0], clusters[1]
+	const imported, original = "10.101.0.9:80", "10.102.0.9:80"
+	here.install("imported", imported, true, original)
+	endpoint := withPort(podOf(gatewayNode), 8080)
+	there.install("web", original, false, endpoint)
+	for i, frontends := range [][]string{{imported, original}, {original, imported}} {
+		for _, client := range []byte{gatewayNode, rimNode} {
+			t.Run(fmt.Sprintf("from Node %d to %s, then %s", client, frontends[0], frontends[1]), func(t *testing.T) {
+				source := withPort(podOf(client), 4000+100*int(client)+200*i)
+				out, back := route(here, client, there, gatewayNode), route(there, gatewayNode, here, client)
+				seen := map[string]string{}
+				for _, frontend := range frontends {
+					arrived := travel(t, segment{source, frontend, "S"}, out)
+					require.NotContains(t, seen, arrived.src, "%s: the server takes two connections for one", frontend)
+					seen[arrived.src] = frontend
+					require.Equal(t, segment{frontend, source, "SA"}, travel(t, segment{endpoint, arrived.src, "SA"}, back))
+				}
+				for arrived, frontend := range seen {
+					require.Equal(t, segment{arrived, endpoint, "A"}, travel(t, segment{source, frontend, "A"}, out))
+				}
+			})
+		}
+	}
 }

@@ -10,7 +10,7 @@ import (
 // MarkSNAT marks the connection for source translation, and saves its source and the egress rule that admitted it, as ConntrackCommit
 // does for others.
 func (g *Generator) MarkSNAT(f Family, marks ...FieldValue) of.CT {
-	return of.CT{Commit: true, Zone: f.CTZone, Table: g.Next(TableSNATMark), Exec: append(Loads(append([]FieldValue{SNATCT}, marks...)),
+	return of.CT{Commit: true, Zone: f.CTZone, Table: g.Next(TableSNATMark), NATTo: &of.NATTo{Source: true}, Exec: append(Loads(append([]FieldValue{SNATCT}, marks...)),
 		MoveBits(PacketSourceField, ConnSourceField), MoveBits(EgressConjunctionID, EgressRuleCTLabel))}
 }
 
