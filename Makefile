@@ -312,7 +312,7 @@ test-services: ### Compare packets to random Services that change with the docum
 
 .PHONY: test-conntrack
 test-conntrack: ### Compare what conntrack knows with the cache off and on, over random connections: SEQUENCES=N, SEED=S (root)
-	$(GO) run ./test/conntrack -sequences $(SEQUENCES) -seed $(SEED)
+	$(GO) run ./test/conntrack -sequences $(SEQUENCES) -seed $(or $(CONNTRACK_SEED),$(SEED))
 
 # Progress is on stderr, and the result on stdout comes last.
 .PHONY: test-faults
@@ -414,8 +414,9 @@ test: export KERNEL_TESTS_BETWEEN := $(shell printf '6.13\n%s\n' "$$(uname -r)" 
 # Packets for each target: fuzzing gets the CPU time that is left, which is another one each time.
 test: export FUZZTIME := 100000x
 # Always the same sets, so that a failure is due to the change under test. For different sets: make test-objects
-# SETS=300, make test-services SETS=200, make test-policy, make test-faults.
+# SETS=300, make test-services SETS=200, make test-policy, make test-conntrack, make test-faults.
 test: export OBJECTS_SEED := 1
+test: export CONNTRACK_SEED := 1
 test: export SERVICES_SEED := 1
 test: export SERVICES_SETS := 40
 test: export POLICY_SEED := 4711

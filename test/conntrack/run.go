@@ -42,17 +42,20 @@ type receiver struct {
 
 func (r *receiver) run(w *world, at side, stop chan struct{}) {
 	for {
-		select {
-		case <-stop:
-			return
-		default:
-		}
 		f, ok, err := w.sockets[at].Receive(50 * time.Millisecond)
 		if err != nil {
 			r.mu.Lock()
 			r.failed = err
 			r.mu.Unlock()
 			return
+		}
+		if !ok {
+			// What the last sequences have sent may wait in the socket for longer than inFlight.
+			select {
+			case <-stop:
+				return
+			default:
+			}
 		}
 		if !ok || f.Type != afpacket.Host {
 			continue
