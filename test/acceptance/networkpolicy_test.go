@@ -34,10 +34,10 @@ func (c *cluster) policy(t *testing.T, namespace, name string, spec networkingv1
 	require.NoError(t, err)
 }
 
-// reaches reports whether a new TCP connection from a Pod succeeds.
+// reaches reports whether a new TCP connection from a Pod succeeds. One that is only slow must not be taken for a denied one.
 func (c *cluster) reaches(t *testing.T, from *corev1.Pod, address string, port int) bool {
 	t.Helper()
-	stdout, stderr, err := c.run(t.Context(), from, "", "nc", "-vz", "-w", "2", address, fmt.Sprint(port))
+	stdout, stderr, err := c.run(t.Context(), from, "", "nc", "-vz", "-w", seconds(2), address, fmt.Sprint(port))
 	code, ended := exitCode(err)
 	require.Truef(t, ended, "nc in %s: %v: %s%s", from.Name, err, stdout, stderr)
 	return code == 0
@@ -54,7 +54,7 @@ func (c *cluster) expect(t *testing.T, want bool, from *corev1.Pod, address stri
 		return nil
 	})
 	const more = 3
-	script := fmt.Sprintf("for i in $(seq %d); do { nc -z -w 2 %s %d; echo code=$?; } & done; wait", more, address, port)
+	script := fmt.Sprintf("for i in $(seq %d); do { nc -z -w %s %s %d; echo code=$?; } & done; wait", more, seconds(2), address, port)
 	outcome := map[bool]string{true: "code=0\n", false: "code=1\n"}[want]
 	require.Equalf(t, strings.Repeat(outcome, more), c.exec(t, from, "", "sh", "-c", script), "%s reaches %s port %d", from.Name, address, port)
 }

@@ -103,7 +103,7 @@ var (
 	modest     = fmt.Sprintf("%.1fM", modestMbit)
 )
 
-// seconds is a time for iperf3 or ab.
+// seconds is a time for iperf3, ab or nc.
 func seconds(n int) string { return fmt.Sprint(n * slowness) }
 
 // testDeployment is the first thing that a new user tries: two replicas of a Deployment on two Nodes talk to each
