@@ -39,15 +39,16 @@ grace=60
 
 # run STAGE [COMMAND...] makes the stage, by a command that runs make, and stores in a file whether it failed, its duration, and its CPU time.
 run() {
-	local began=$SECONDS verdict=passed cpu
+	local began=$SECONDS verdict=passed cpu speed
 	echo "==> $1"
+	speed=$(hack/budget.sh speed)
 	hack/cpu-time.sh "$logs/$1.time" "${@:2}" "${MAKE:-make}" --no-print-directory "$1" 2>&1 || verdict=FAILED
 	# A program that was killed has not written it.
 	cpu=$(grep -xE '[0-9]+' "$logs/$1.time" 2>/dev/null) || {
 		echo "budget: the CPU time of $1 is unknown, since hack/cpu-time.sh did not write it"
 		cpu=0 verdict=FAILED
 	}
-	if [ "$verdict" = passed ] && ! hack/budget.sh "$1" "$cpu"; then
+	if [ "$verdict" = passed ] && ! hack/budget.sh "$1" "$cpu" "$speed"; then
 		verdict=FAILED
 	fi
 	echo "$verdict $((SECONDS - began)) $cpu" >"$logs/$1.stage"

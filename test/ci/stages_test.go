@@ -48,6 +48,8 @@ cat "cpu-${*: -1}" >"$file" 2>/dev/null || echo 1 >"$file"
 exit $code
 `)
 	c.write("hack/budget.sh", `#!/bin/bash
+if [ "$1" = speed ]; then echo 400; exit; fi
+[ "$3" = 400 ] || { echo "the speed before $1 is $3"; exit 1; }
 [ "$2" -le 100 ] || { echo "budget: $1 took $2 CPU seconds"; exit 1; }
 `)
 	for stage, script := range do {
@@ -269,9 +271,10 @@ func TestBudget(t *testing.T) {
 		args []string
 		want string
 	}{
-		"within":    {args: []string{"quick", "150"}},
-		"above":     {args: []string{"quick", "100000"}, want: "budget: quick took 100000 CPU seconds; its budget is 100"},
-		"no budget": {args: []string{"quic", "1"}, want: "hack/budgets has no line for quic"},
+		"within":    {args: []string{"quick", "150", "400"}},
+		"above":     {args: []string{"quick", "100000", "400"}, want: "budget: quick took 100000 CPU seconds; its budget is 100"},
+		"was slow":  {args: []string{"quick", "100000", "400000"}},
+		"no budget": {args: []string{"quic", "1", "400"}, want: "hack/budgets has no line for quic"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCheckout(t, "hack/budget.sh")
