@@ -4,7 +4,7 @@
 
 # Fails if a stage has used a quarter more CPU time than hack/budgets allows: budget.sh STAGE SECONDS SPEED. A machine that is slower than the
 # one with which the budgets were recorded, or that is shared, gets more in proportion, and a stage without a budget fails. How slow it is differs
-# from minute to minute: SPEED is what "budget.sh speed" printed when the stage began, and the slower of that and of now counts.
+# from minute to minute: SPEED is the output of "budget.sh speed" from when the stage began, and the slower of that and of now counts.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 

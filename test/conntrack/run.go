@@ -50,7 +50,7 @@ func (r *receiver) run(w *world, at side, stop chan struct{}) {
 			return
 		}
 		if !ok {
-			// What the last sequences have sent may wait in the socket for longer than inFlight.
+			// The last packets may wait in the socket for longer than inFlight.
 			select {
 			case <-stop:
 				return
