@@ -87,7 +87,7 @@ func TestMonitoringCountsAllHits(t *testing.T) {
 	reasons, err := datapath.Reasons()
 	require.NoError(t, err)
 	hits := slices.DeleteFunc(reasons, func(reason string) bool { return !strings.HasPrefix(reason, "hit") })
-	require.Equal(t, []string{"hit", "hit_local", "hit_rewritten"}, hits)
+	require.Equal(t, []string{"hit", "hit_local", "hit_rewritten", "hit_untracked"}, hits)
 	for _, file := range monitoring[:2] {
 		queries := regexp.MustCompile(`reason=~?\\*"(hit[^"\\]*)\\*"`).FindAllStringSubmatch(read(t, file), -1)
 		require.NotEmpty(t, queries, file)

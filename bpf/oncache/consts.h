@@ -46,6 +46,9 @@ typedef __u32 __attribute__((__may_alias__)) word4;
 #define NODE_SLOTS 8192		/* remote Nodes: Kubernetes supports 5,000 */
 #define KEYS 65536		/* source ports; 0 means none */
 #define OPENINGS 65536		/* client, server and port, of local Pods */
+#define UNTRACKED 65536		/* connections of local Pods */
+#define UNTRACKED_SHARE 16384	/* of one Pod */
+#define BAR_ELEMENTS 4096	/* of 1,024 bars each */
 
 /* Header lengths in bytes. IP and tunnel headers of the packets that we handle have no options or extensions. */
 #define L2_LEN 14

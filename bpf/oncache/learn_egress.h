@@ -43,7 +43,7 @@ static __always_inline enum onc_reason learn_egress(struct __sk_buff *skb, const
 	if (!admit(l, &fresh->v, other, as_valid(other, &fresh->v), fresh->to.port))
 		return ONC_SHARE;
 	if (has_openings && is_syn_ack(l->p))
-		prove_opening(l->c, l->back, &fresh->v, true);
+		prove_opening(l->c, l->back, &fresh->v, NULL);
 	own = own_egress(l->p, &fresh->to, &same);
 	if (rewrites && own)
 		forget_old_key(own);
@@ -98,6 +98,6 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	if (direct != !!(fresh.v.node & DIRECT_PEER) || !learn_template(skb, c, node, direct, fresh.v.node_gen))
 		return ONC_TEMPLATE;
 	if (has_openings && is_syn(&p))
-		return learn_opening(c, &p, (struct onc_entry *)&fresh, false, fresh.to.port, &back.key6);
+		return learn_opening(c, &p, (struct onc_opening *)&fresh, NULL, fresh.to.port, &back.key6);
 	return learn_egress(skb, &(struct lesson){c, &p, &back, &p, ONC_EGRESS, skb->len - off}, &t, &fresh);
 }

@@ -57,7 +57,7 @@ static __always_inline enum onc_reason learn_ingress(const struct lesson *l, con
 	if (!admit(l, &fresh->v, other, as_valid(other, &fresh->v), fresh->to.port))
 		return ONC_SHARE;
 	if (has_openings && is_syn_ack(l->p) && !fresh->to.port)
-		prove_opening(l->c, l->back, &fresh->v, false);
+		prove_opening(l->c, l->back, &fresh->v, fresh->macs);
 	own = own_ingress(l->p, fresh, &same);
 	return enter_ingress(l, own, fresh, same);
 }
@@ -116,7 +116,7 @@ static __noinline enum onc_reason ingress_init(struct __sk_buff *skb, const stru
 	    !same_mac(eth->h_dest, ep->mac))
 		return ONC_NO_ENDPOINT;
 	if (has_openings && is_syn(&p))
-		return learn_opening(c, &p, (struct onc_entry *)&fresh, true, fresh.to.port, &back.key6);
+		return learn_opening(c, &p, (struct onc_opening *)&fresh, eth, fresh.to.port, &back.key6);
 	__builtin_memcpy(fresh.macs, eth, sizeof(fresh.macs));
 	return learn_ingress(&(struct lesson){c, &p, &back, &back, ONC_INGRESS, skb->len - L2_LEN}, &t, gateway,
 			     &fresh);

@@ -15,7 +15,8 @@
  * compiled for either value from there on: each further branch would leave instructions in the hits of both. */
 const volatile bool rewrites = false;
 
-/* oncache.openings: programs learn openings (openings.h). Set and removed in the same way. */
+/* oncache.openings: programs learn openings, and use them while the agent says so (openings.h). Set and removed in the
+ * same way. */
 const volatile bool has_openings = false;
 
 /* Nodes may be reached without the tunnel (direct.h). Set and removed in the same way. */
@@ -178,8 +179,33 @@ struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, OPENINGS);
 	__type(key, struct onc_flow6);
-	__type(value, struct onc_entry);
+	__type(value, struct onc_opening);
 } openings SEC(".maps");
+
+/* Connections that conntrack does not know, by the 5-tuple of what the local Pod sends, in the form of struct
+ * onc_passed. It forgets none: to Open vSwitch a segment in the middle would be invalid, or begin another connection.
+ * The agent makes this map and the next two small for programs without openings. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, UNTRACKED);
+	__type(key, struct onc_flow6);
+	__type(value, struct onc_untracked);
+} untracked SEC(".maps");
+
+/* Elements of local Pods in that map, by slot; corrected by the agent. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, ENDPOINT_SLOTS);
+	__type(key, __u32);
+	__type(value, __s64);
+} untracked_pods SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BAR_ELEMENTS);
+	__type(key, __u32);
+	__type(value, struct onc_bars);
+} bars SEC(".maps");
 
 /* Packets on the way through Open vSwitch, by ticket number. */
 struct {

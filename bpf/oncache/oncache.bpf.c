@@ -23,8 +23,14 @@ static __always_inline int egress_verdict(struct __sk_buff *skb, bool gateway, b
 {
 	struct onc_control *c = get_control();
 	enum onc_reason reason = c && c->mode ? egress(skb, c, gateway, rewriting) : ONC_OFF;
+	int verdict;
 
 	if (concerns_flow(reason)) {
+		if (has_openings && !gateway) {
+			verdict = untracked_egress(skb);
+			if (verdict != TC_NEXT)
+				return verdict;
+		}
 		if (reason != ONC_END || egress_end(skb, gateway))
 			egress_miss(skb, c, forget_reason(reason, skb->len), gateway);
 		else if (has_openings && !gateway)
@@ -104,12 +110,18 @@ static __always_inline int ingress_verdict(struct __sk_buff *skb, bool rewriting
 	struct onc_control *c = get_control();
 	enum onc_reason reason = ONC_OFF;
 	__u32 exchange = 0;
+	int verdict;
 
 	if (c && c->mode)
 		reason = ingress(skb, c, rewriting ? &exchange : NULL);
 	else if (rewriting && c)
 		reason = encapsulate_former(skb, c);
 	if (concerns_flow(reason)) {
+		if (has_openings) {
+			verdict = untracked_ingress(skb);
+			if (verdict != TC_NEXT)
+				return verdict;
+		}
 		if (reason != ONC_END || ingress_end(skb))
 			ingress_miss(skb, c, forget_reason(reason, skb->len));
 		else if (has_openings)

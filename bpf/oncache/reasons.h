@@ -73,6 +73,10 @@ enum onc_reason {
 	ONC_OPENING_LEARNED, /* opening written */
 	ONC_OPENING_RENEWED, /* opening confirmed for another lease */
 
+	/* Segments of untracked connections, with openings. */
+	ONC_HIT_UNTRACKED, /* it took the fast path, from the SYN on */
+	ONC_HELD_BACK,	   /* dropped, and its sender repeats it: the connection is about to become Open vSwitch's */
+
 	ONC_REASONS
 };
 

@@ -89,9 +89,7 @@ struct onc_keys {
 	__u32 due;    /* when tell must be told next, if it is not 0 */
 };
 
-/* How every flow entry begins, and an opening: packets is then the number of SYNs that it covered; bytes and seen are
- * 0.
- */
+/* How every flow entry begins. */
 struct onc_entry {
 	struct onc_validity v;
 	struct onc_seen seen;
@@ -144,6 +142,49 @@ struct onc_ingress4 {
 	__u8 macs[12];
 	struct onc_translation4 to;
 	__u8 pad[4];
+};
+
+/* An opening (openings/). The agent writes mark and label, the ones of the connection from which the opening was
+ * learned, and then labelled: without it the opening is not used. */
+struct onc_opening {
+	struct onc_validity v;
+	__u8 macs[12]; /* ingress: as in struct onc_ingress */
+	__be16 taught; /* the client's port in that connection */
+	__u16 labelled;
+	__u32 mark;
+	__u32 pad;
+	__u64 packets; /* SYNs that it covered */
+	__u64 created;
+	__u64 label[2];
+};
+
+/* An untracked connection (openings/untracked.h). Index 0 of each pair is about the end that has opened it, index 1
+ * about the end that answers. Sequence numbers are in host byte order. */
+struct onc_untracked {
+	__u64 word;  /* its state, WORD_*, and the sequence number of its SYN in the first 32 bits */
+	__u64 began; /* ns of CLOCK_MONOTONIC_COARSE */
+	__u64 packets[2];
+	__u64 bytes[2]; /* frame lengths at the Pod's interface */
+	__u64 label[2];
+	__u32 mark;
+	__u32 tag;     /* a hash of the key */
+	__u32 ifindex; /* of the local Pod */
+	__u16 endpoint;
+	__u16 node;
+	__u32 endpoint_gen; /* generations of the opening, at that time */
+	__u32 node_gen;
+	__u32 all_gen;
+	__u32 ended[2]; /* sequence number after the last segment */
+	__u32 acked[2]; /* last acknowledgment */
+	__u8 macs[12];	/* of frames that the local Pod receives, as in struct onc_ingress */
+	__u8 ingress;	/* the local Pod answers */
+	__u8 pad[3];
+};
+
+/* The times at which Open vSwitch has last got a SYN of connections (openings/bars.h). */
+struct onc_bars {
+	__u64 fence;
+	__u16 at[1024];
 };
 
 #define ENDPOINT_NETKIT 1  /* Egress runs when the Pod transmits, not when the host receives */
@@ -254,6 +295,7 @@ struct onc_control {
 	__u32 keys_refused;    /* not 0: none are given or told, because rewritten packets would be lost */
 	__u32 direct;	       /* not 0: there are Nodes with NODE_DIRECT */
 	__u8 tunnel_header[8]; /* the only tunnel header that is accepted: no options, VNI 0 */
+	__u64 opens_until;     /* jiffies until which openings are used; 0: they are not */
 };
 
 /* Tells the agent that conntrack has seen a TCP segment of a cached flow, and thus whose entry to update: the 5-tuple

@@ -10,15 +10,19 @@
 #include "../ticket.h"
 #include "opening.h"
 
+/* is_unasked: no SYN has asked about the opening in the last sixteenth of the lease. */
+static __always_inline bool is_unasked(const struct onc_validity *v, const struct onc_control *c)
+{
+	return (__u32)bpf_jiffies64() - v->probed >= (__u32)(c->lease / 16);
+}
+
 /* may_ask: one SYN in a sixteenth of the lease asks about an opening that is void or ends soon. Otherwise SYNs that
  * never come out of Open vSwitch, or that teach nothing, would take the slots of others. */
 static __always_inline bool may_ask(struct onc_validity *v, const struct onc_control *c)
 {
-	__u32 now = bpf_jiffies64();
-
-	if (now - v->probed < (__u32)(c->lease / 16))
+	if (!is_unasked(v, c))
 		return false;
-	v->probed = now;
+	v->probed = bpf_jiffies64();
 	return true;
 }
 
@@ -28,24 +32,47 @@ struct sides {
 	__u32 node;
 };
 
-/* covers reports whether the opening stands for the SYN p, and otherwise sets *asks if the SYN is to teach it. One that
- * was not answered waits for a SYN-ACK. Without a living agent nothing is covered, and nothing can be taught. */
-static __always_inline bool covers(struct onc_entry *o, const struct onc_control *c, const struct packet *p, __u32 hash,
-				   const struct sides *s, bool *asks)
+/* judge returns what is against the opening as the verdict about the SYN p. ONC_NOT_PROVED also stands for the case
+ * that nothing can be taught: there is no living agent, or the element is another opening's. */
+static __always_inline enum onc_reason judge(struct onc_opening *o, const struct onc_control *c, const struct packet *p,
+					     __u32 hash, const struct sides *s)
 {
 	struct onc_endpoint *ep = get_endpoint(s->endpoint);
 	struct onc_node *node = get_node(s->node);
-	enum onc_reason reason;
-	bool same;
 
 	if (!ep || !node || !is_of(o, hash) || (__s64)(c->until - bpf_jiffies64()) < 0)
-		return false;
-	same = o->v.endpoint == s->endpoint && o->v.node == s->node;
-	reason = same ? valid(&o->v, c, ep, node, p) : ONC_STALE_ENDPOINT;
+		return ONC_NOT_PROVED;
+	if (o->v.endpoint != s->endpoint || o->v.node != s->node)
+		return ONC_STALE_ENDPOINT;
+	return valid(&o->v, c, ep, node, p);
+}
+
+/* is_void: reason is neither ONC_OK, nor that the lease is near its end. */
+static __always_inline bool is_void(const struct onc_opening *o, enum onc_reason reason)
+{
+	return reason && (reason != ONC_LEASE || (__s64)(o->v.lease - bpf_jiffies64()) < 0);
+}
+
+/* stands: the opening repeats the verdict about the SYN, which is not needed for asking. */
+static __always_inline bool stands(struct onc_opening *o, const struct onc_control *c, const struct packet *p,
+				   __u32 hash, const struct sides *s)
+{
+	enum onc_reason reason = judge(o, c, p, hash, s);
+
+	return !is_void(o, reason) && !(reason && is_unasked(&o->v, c));
+}
+
+/* covers reports whether the opening stands for the SYN p, and otherwise sets *asks if the SYN is to teach it. One that
+ * was not answered waits for a SYN-ACK. */
+static __always_inline bool covers(struct onc_opening *o, const struct onc_control *c, const struct packet *p,
+				   __u32 hash, const struct sides *s, bool *asks)
+{
+	enum onc_reason reason = judge(o, c, p, hash, s);
+
 	if (reason == ONC_NOT_PROVED)
 		return false;
 	*asks = reason && may_ask(&o->v, c);
-	if (*asks || (reason && (reason != ONC_LEASE || (__s64)(o->v.lease - bpf_jiffies64()) < 0)))
+	if (*asks || is_void(o, reason))
 		return false;
 	/* Compared last, as in flow entries. */
 	return is_of(o, hash);
@@ -63,7 +90,7 @@ static __always_inline void ask(struct __sk_buff *skb, const struct packet *p, e
 	__u32 hash, stamp = skb->mark & MARK_EPOCH_MASK & ~MARK_STAMP;
 	struct onc_control *c = get_control();
 	struct onc_flow6 key;
-	struct onc_entry *o;
+	struct onc_opening *o;
 	bool asks = false;
 
 	skb->mark &= ~MARK_TICKET_MASK;

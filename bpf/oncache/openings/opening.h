@@ -4,7 +4,8 @@
  * server's port and the version of its tables. So its verdict about a SYN holds for the next one of the same client,
  * server and port, for a lease, until a change of either. An opening is that verdict, as this Node has seen it.
  *
- * Until openings are used, they are only learned and counted: every SYN goes to Open vSwitch. */
+ * Unless the agent says that openings are used (onc_control.opens_until), they are only learned and counted: every SYN
+ * goes to Open vSwitch. */
 #pragma once
 
 #include "../flow.h"
@@ -26,7 +27,7 @@ static __always_inline __u32 opening_hash(const struct onc_control *c, const str
 }
 
 /* is_of: the element is the opening with this hash. An LRU map may give it to another one while a program uses it. */
-static __always_inline bool is_of(const struct onc_entry *o, __u32 hash)
+static __always_inline bool is_of(const struct onc_opening *o, __u32 hash)
 {
 	return *(const volatile __u32 *)&o->v.tag == hash;
 }

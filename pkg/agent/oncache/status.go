@@ -130,7 +130,7 @@ func (m *Manager) stateNow() (mode, state, reason string) {
 
 func directionStats(fast, learn map[string]uint64) api.DirectionStats {
 	s := api.DirectionStats{
-		Hits: fast["hit"] + fast["hit_local"] + fast["hit_rewritten"], LocalHits: fast["hit_local"], RewrittenHits: fast["hit_rewritten"], WouldHit: fast["observed"], Learned: learn["learned"], Renewed: learn["renewed"],
+		Hits: fast["hit"] + fast["hit_local"] + fast["hit_rewritten"] + fast["hit_untracked"], LocalHits: fast["hit_local"], RewrittenHits: fast["hit_rewritten"], WouldHit: fast["observed"], Learned: learn["learned"], Renewed: learn["renewed"],
 		MissReasons: nonZero(fast, missReasons), Uncacheable: nonZero(fast, uncacheableReasons),
 	}
 	for _, n := range s.MissReasons {

@@ -379,7 +379,8 @@ func (d *Datapath) MapStats() ([]MapStat, error) {
 func (d *Datapath) maps() []*ebpf.Map {
 	return []*ebpf.Map{
 		d.objects.EgressFlows4, d.objects.IngressFlows4, d.objects.EgressFlows6, d.objects.IngressFlows6,
-		d.objects.Endpoints, d.objects.EndpointSlots, d.objects.EndpointIps, d.objects.ServiceIps, d.objects.NodeIps, d.objects.Nodes, d.objects.Restores, d.objects.PodNetworks4, d.objects.PodNetworks6, d.objects.Openings, d.objects.Tickets, d.objects.Candidates,
+		d.objects.Endpoints, d.objects.EndpointSlots, d.objects.EndpointIps, d.objects.ServiceIps, d.objects.NodeIps, d.objects.Nodes, d.objects.Restores, d.objects.PodNetworks4, d.objects.PodNetworks6,
+		d.objects.Openings, d.objects.Untracked, d.objects.UntrackedPods, d.objects.Bars, d.objects.Subjects, d.objects.Tickets, d.objects.Candidates,
 		d.objects.Passed, d.objects.Retired, d.objects.Counters, d.objects.Control, d.objects.FlowCounts, d.objects.FlowLimits,
 	}
 }

@@ -187,7 +187,9 @@ func newSpec(opts Options) (*ebpf.CollectionSpec, error) {
 	if opts.Openings {
 		spec.Maps[object.BpfMapOpenings].MaxEntries = max(spec.Maps[object.BpfMapOpenings].MaxEntries, least)
 	} else {
-		spec.Maps[object.BpfMapOpenings].MaxEntries = 1
+		for _, name := range []string{object.BpfMapOpenings, object.BpfMapUntracked, object.BpfMapUntrackedPods, object.BpfMapBars} {
+			spec.Maps[name].MaxEntries = 1
+		}
 	}
 	if !opts.Rewrite {
 		// This saves 5 MiB. It also keeps these programs, which cannot restore, away from the maps of others, whose keys may be in use.

@@ -25,16 +25,16 @@ func (d *Datapath) Openings(yield func(Opening) bool) error {
 	if err != nil {
 		return err
 	}
-	_, err = each(d.objects.Openings, func(k object.BpfOncFlow6, v object.BpfOncEntry) bool {
+	_, err = each(d.objects.Openings, func(k object.BpfOncFlow6, v object.BpfOncOpening) bool {
 		return yield(Opening{d.opening(now, &k, &v), v.Packets})
 	})
 	return err
 }
 
-func (d *Datapath) opening(now moment, k *object.BpfOncFlow6, v *object.BpfOncEntry) Flow {
+func (d *Datapath) opening(now moment, k *object.BpfOncFlow6, v *object.BpfOncOpening) Flow {
 	f := d.flow(now, ends{
 		netip.AddrPortFrom(object.Addr6(k.Saddr).Unmap(), 0), netip.AddrPortFrom(object.Addr6(k.Daddr).Unmap(), object.Port(k.Dport)), k.Proto,
-	}, v.V, v.Seen)
+	}, v.V, object.BpfOncSeen{})
 	f.Direction, f.Seen, f.Created, f.Age = DirectionEgress, Seen{}, v.Created, time.Duration(now.monotonic-v.Created)
 	if k.Pad[0] != 0 {
 		f.Direction = DirectionIngress

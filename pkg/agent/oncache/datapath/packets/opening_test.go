@@ -115,7 +115,7 @@ func (o *opener) openings() (all []datapath.Opening) {
 }
 
 // entry is the only opening as it is in the map.
-func (o *opener) entry() (key object.BpfOncFlow6, value object.BpfOncEntry) {
+func (o *opener) entry() (key object.BpfOncFlow6, value object.BpfOncOpening) {
 	o.T.Helper()
 	require.NoError(o.T, o.Maps.Openings.NextKey(nil, &key))
 	require.NoError(o.T, o.Maps.Openings.Lookup(key, &value))
@@ -123,7 +123,7 @@ func (o *opener) entry() (key object.BpfOncFlow6, value object.BpfOncEntry) {
 }
 
 // change changes the only opening.
-func (o *opener) change(change func(*object.BpfOncEntry)) {
+func (o *opener) change(change func(*object.BpfOncOpening)) {
 	o.T.Helper()
 	key, value := o.entry()
 	change(&value)
@@ -134,7 +134,7 @@ func (o *opener) change(change func(*object.BpfOncEntry)) {
 func (o *opener) due() {
 	o.T.Helper()
 	lease, now := uint32(o.Control().Lease), uint32(o.Jiffies(o.T))
-	o.change(func(v *object.BpfOncEntry) { v.V.Probed = now - lease })
+	o.change(func(v *object.BpfOncOpening) { v.V.Probed = now - lease })
 }
 
 // TestOpening: the second SYN of a client to a port asks, Open vSwitch's mark on it teaches the opening, and the server's answer proves it. From
@@ -306,7 +306,7 @@ func TestOpeningLease(t *testing.T) {
 		const lease = 1 << 20 // not even a sixteenth of it passes during the test
 		o.Control().Lease = lease
 		now := o.Jiffies(t)
-		o.change(func(v *object.BpfOncEntry) { v.V.Lease, v.V.Probed = now+lease/8, uint32(now)-lease/16 })
+		o.change(func(v *object.BpfOncOpening) { v.V.Lease, v.V.Probed = now+lease/8, uint32(now)-lease/16 })
 		mark := o.asked()
 		require.True(t, o.covers(), "the probe is in flight")
 		o.syn.SrcPort, o.syn.Seq, o.syn.ID = o.syn.SrcPort-1, o.syn.Seq-1<<20, o.syn.ID-1
@@ -314,9 +314,9 @@ func TestOpeningLease(t *testing.T) {
 		require.InDelta(t, lease*harness.JiffyLength(t), o.openings()[0].Validity.LeaseLeft, float64(time.Minute))
 		require.True(t, o.covers())
 
-		o.change(func(v *object.BpfOncEntry) { v.V.Lease = now - 1 })
+		o.change(func(v *object.BpfOncOpening) { v.V.Lease = now - 1 })
 		require.False(t, o.covers())
-		o.change(func(v *object.BpfOncEntry) { v.V.Lease = now + lease })
+		o.change(func(v *object.BpfOncOpening) { v.V.Lease = now + lease })
 		require.True(t, o.covers())
 		o.Control().Until = now - 1
 		require.False(t, o.covers(), "no agent has promised to look after connections")
@@ -328,9 +328,9 @@ func TestOpeningLease(t *testing.T) {
 // TestOpeningOfOthers: an opening stands for connections between its own Pod and its own Node, and an element that belongs to another opening is not
 // written to.
 func TestOpeningOfOthers(t *testing.T) {
-	for name, change := range map[string]func(*object.BpfOncEntry){
-		"another Pod's":  func(v *object.BpfOncEntry) { v.V.Endpoint++ },
-		"another Node's": func(v *object.BpfOncEntry) { v.V.Node++ },
+	for name, change := range map[string]func(*object.BpfOncOpening){
+		"another Pod's":  func(v *object.BpfOncOpening) { v.V.Endpoint++ },
+		"another Node's": func(v *object.BpfOncOpening) { v.V.Node++ },
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachOpener(t, func(t *testing.T, o *opener) {
@@ -348,7 +348,7 @@ func TestOpeningOfOthers(t *testing.T) {
 	t.Run("another opening's", func(t *testing.T) {
 		eachOpener(t, func(t *testing.T, o *opener) {
 			o.learn()
-			o.change(func(v *object.BpfOncEntry) { v.V.Tag++ })
+			o.change(func(v *object.BpfOncOpening) { v.V.Tag++ })
 			o.due()
 			changed(o.World, harness.PodSlot)
 			_, before := o.entry()
@@ -378,11 +378,11 @@ func TestSYNsThatTeachNothing(t *testing.T) {
 		"stale": func(o *opener) { changed(o.World, harness.PodSlot) },
 		"over": func(o *opener) {
 			now := o.Jiffies(t)
-			o.change(func(v *object.BpfOncEntry) { v.V.Lease = now - 1 })
+			o.change(func(v *object.BpfOncOpening) { v.V.Lease = now - 1 })
 		},
 		"over, leases are held": func(o *opener) {
 			now := o.Jiffies(t)
-			o.change(func(v *object.BpfOncEntry) { v.V.Lease = now - 1 })
+			o.change(func(v *object.BpfOncOpening) { v.V.Lease = now - 1 })
 			o.Control().HeldFrom, o.Control().HeldUntil = now-lease, now+lease
 		},
 	} {

@@ -18,6 +18,12 @@ type BpfOncAddress struct {
 	Addr [4]uint32
 }
 
+type BpfOncBars struct {
+	_     structs.HostLayout
+	Fence uint64
+	At    [1024]uint16
+}
+
 type BpfOncControl struct {
 	_             structs.HostLayout
 	Mode          uint32
@@ -42,6 +48,7 @@ type BpfOncControl struct {
 	KeysRefused   uint32
 	Direct        uint32
 	TunnelHeader  [8]uint8
+	OpensUntil    uint64
 }
 
 type BpfOncCount struct {
@@ -85,15 +92,6 @@ type BpfOncEndpoint struct {
 	LastEpoch  uint32
 	Changed    uint32
 	Flags      uint32
-}
-
-type BpfOncEntry struct {
-	_       structs.HostLayout
-	V       BpfOncValidity
-	Seen    BpfOncSeen
-	Packets uint64
-	Bytes   uint64
-	Created uint64
 }
 
 type BpfOncFlow4 struct {
@@ -168,6 +166,19 @@ type BpfOncNode struct {
 	Flags        uint32
 	Pad          uint32
 	Header       [88]uint8
+}
+
+type BpfOncOpening struct {
+	_        structs.HostLayout
+	V        BpfOncValidity
+	Macs     [12]uint8
+	Taught   uint16
+	Labelled uint16
+	Mark     uint32
+	Pad      uint32
+	Packets  uint64
+	Created  uint64
+	Label    [2]uint64
 }
 
 type BpfOncPassed struct {
@@ -247,7 +258,9 @@ const (
 	BpfOncReasonONC_WOULD_OPEN      BpfOncReason = 42
 	BpfOncReasonONC_OPENING_LEARNED BpfOncReason = 43
 	BpfOncReasonONC_OPENING_RENEWED BpfOncReason = 44
-	BpfOncReasonONC_REASONS         BpfOncReason = 45
+	BpfOncReasonONC_HIT_UNTRACKED   BpfOncReason = 45
+	BpfOncReasonONC_HELD_BACK       BpfOncReason = 46
+	BpfOncReasonONC_REASONS         BpfOncReason = 47
 )
 
 type BpfOncRestore struct {
@@ -320,6 +333,29 @@ type BpfOncTranslation4 struct {
 	Addr   uint32
 }
 
+type BpfOncUntracked struct {
+	_           structs.HostLayout
+	Word        uint64
+	Began       uint64
+	Packets     [2]uint64
+	Bytes       [2]uint64
+	Label       [2]uint64
+	Mark        uint32
+	Tag         uint32
+	Ifindex     uint32
+	Endpoint    uint16
+	Node        uint16
+	EndpointGen uint32
+	NodeGen     uint32
+	AllGen      uint32
+	Ended       [2]uint32
+	Acked       [2]uint32
+	Macs        [12]uint8
+	Ingress     uint8
+	Pad         [3]uint8
+	_           [4]byte
+}
+
 type BpfOncValidity struct {
 	_           structs.HostLayout
 	Tag         uint32
@@ -334,10 +370,62 @@ type BpfOncValidity struct {
 	Probed      uint32
 }
 
+type BpfSubject struct {
+	_ structs.HostLayout
+	P struct {
+		_          structs.HostLayout
+		Key4       BpfOncFlow4
+		_          [24]byte
+		L4         uint32
+		Ack        uint32
+		Flags      uint32
+		Id         uint32
+		HeadersLen uint16
+		Whole      uint16
+		Ttl        uint8
+		Tos        uint8
+		Ipv6       bool
+		Udp        bool
+	}
+	Back struct {
+		_          structs.HostLayout
+		Key4       BpfOncFlow4
+		_          [24]byte
+		L4         uint32
+		Ack        uint32
+		Flags      uint32
+		Id         uint32
+		HeadersLen uint16
+		Whole      uint16
+		Ttl        uint8
+		Tos        uint8
+		Ipv6       bool
+		Udp        bool
+	}
+	Key     BpfOncFlow6
+	Opening BpfOncFlow6
+	Outer   struct {
+		_    structs.HostLayout
+		Ipv6 bool
+		Tos  uint8
+		_    [2]byte
+		Len  uint32
+		Src4 uint32
+		Src6 [4]uint32
+	}
+	Tag      uint32
+	Endpoint uint32
+	Node     uint32
+	Ingress  uint32
+	_        [4]byte
+	Fresh    BpfOncUntracked
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	BpfMapBars                       = "bars"
 	BpfMapCandidates                 = "candidates"
 	BpfMapControl                    = "control"
 	BpfMapCounters                   = "counters"
@@ -359,7 +447,10 @@ const (
 	BpfMapRestores                   = "restores"
 	BpfMapRetired                    = "retired"
 	BpfMapServiceIps                 = "service_ips"
+	BpfMapSubjects                   = "subjects"
 	BpfMapTickets                    = "tickets"
+	BpfMapUntracked                  = "untracked"
+	BpfMapUntrackedPods              = "untracked_pods"
 	BpfProgOncacheEgress             = "oncache_egress"
 	BpfProgOncacheEgressInit         = "oncache_egress_init"
 	BpfProgOncacheGatewayEgress      = "oncache_gateway_egress"
@@ -437,6 +528,7 @@ type BpfProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type BpfMapSpecs struct {
+	Bars          *ebpf.MapSpec `ebpf:"bars"`
 	Candidates    *ebpf.MapSpec `ebpf:"candidates"`
 	Control       *ebpf.MapSpec `ebpf:"control"`
 	Counters      *ebpf.MapSpec `ebpf:"counters"`
@@ -458,7 +550,10 @@ type BpfMapSpecs struct {
 	Restores      *ebpf.MapSpec `ebpf:"restores"`
 	Retired       *ebpf.MapSpec `ebpf:"retired"`
 	ServiceIps    *ebpf.MapSpec `ebpf:"service_ips"`
+	Subjects      *ebpf.MapSpec `ebpf:"subjects"`
 	Tickets       *ebpf.MapSpec `ebpf:"tickets"`
+	Untracked     *ebpf.MapSpec `ebpf:"untracked"`
+	UntrackedPods *ebpf.MapSpec `ebpf:"untracked_pods"`
 }
 
 // BpfVariableSpecs contains global variables before they are loaded into the kernel.
@@ -498,6 +593,7 @@ func (o *BpfObjects) Close() error {
 //
 // It can be passed to LoadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type BpfMaps struct {
+	Bars          *ebpf.Map `ebpf:"bars"`
 	Candidates    *ebpf.Map `ebpf:"candidates"`
 	Control       *ebpf.Map `ebpf:"control"`
 	Counters      *ebpf.Map `ebpf:"counters"`
@@ -519,11 +615,15 @@ type BpfMaps struct {
 	Restores      *ebpf.Map `ebpf:"restores"`
 	Retired       *ebpf.Map `ebpf:"retired"`
 	ServiceIps    *ebpf.Map `ebpf:"service_ips"`
+	Subjects      *ebpf.Map `ebpf:"subjects"`
 	Tickets       *ebpf.Map `ebpf:"tickets"`
+	Untracked     *ebpf.Map `ebpf:"untracked"`
+	UntrackedPods *ebpf.Map `ebpf:"untracked_pods"`
 }
 
 func (m *BpfMaps) Close() error {
 	return _BpfClose(
+		m.Bars,
 		m.Candidates,
 		m.Control,
 		m.Counters,
@@ -545,7 +645,10 @@ func (m *BpfMaps) Close() error {
 		m.Restores,
 		m.Retired,
 		m.ServiceIps,
+		m.Subjects,
 		m.Tickets,
+		m.Untracked,
+		m.UntrackedPods,
 	)
 }
 
