@@ -152,6 +152,10 @@ func validateRanges(c *AgentConfig) (errs []error) {
 	inRange("oncache.leaseSeconds", int64(c.ONCache.LeaseSeconds), 1, 10)
 	// NAT never gives one of these ports to a connection (nf_nat_l4proto_unique_tuple), so no answer comes to it.
 	inRange("oncache.rewritePort", int64(c.ONCache.RewritePort), 512, 599)
+	if c.ONCache.Openings && c.ONCache.Direct && c.ONCache.RewritesPackets() {
+		errs = append(errs, errors.New("oncache.openings: true cannot be combined with oncache.tunnel rewrite and oncache.direct true, because kernels might not verify "+
+			"programs with all three; allowed: two of them"))
+	}
 	return errs
 }
 

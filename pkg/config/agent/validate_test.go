@@ -71,6 +71,8 @@ func TestValidateRefuses(t *testing.T) {
 		{"ONCache, too few flows", gate + "oncache: {maxFlows: 10}", []string{"oncache.maxFlows: 10 is out of range; allowed: 1024 to 16777216"}},
 		{"ONCache, unknown mode", "oncache: {mode: faster}", []string{"oncache.mode", "faster", "enforce", "observe", "off"}},
 		{"ONCache, unknown tunnel", "oncache: {tunnel: direct}", []string{"oncache.tunnel", "direct", "encap, rewrite"}},
+		{"ONCache, all that adds code", "oncache: {tunnel: rewrite, openings: true, direct: true}",
+			[]string{"oncache.openings: true cannot be combined with oncache.tunnel rewrite and oncache.direct true", "allowed: two of them"}},
 		{"ONCache, port out of range", "oncache: {rewritePort: 600}", []string{"oncache.rewritePort: 600 is out of range; allowed: 512 to 599"}},
 		{"ONCache, the tunnel's port", "tunnelPort: 590\noncache: {tunnel: rewrite, rewritePort: 590}", []string{"oncache.rewritePort: 590 is the port of tunnelPort"}},
 		{"ONCache that encapsulates, the API's port", "featureGates: {ONCache: true}\napiPort: 590\noncache: {rewritePort: 590}", []string{"oncache.rewritePort: 590 is the port of apiPort"}},

@@ -73,6 +73,17 @@ func TestComplexity(t *testing.T) {
 	}
 }
 
+// TestComplexityOfOpenings bounds the cost of programs with openings, alone and with each of what they may be combined with.
+func TestComplexityOfOpenings(t *testing.T) {
+	sandbox.RequireRoot(t)
+	kernel := harness.KernelRelease(t)
+	for _, with := range [][]string{{object.BpfVarHasOpenings}, {object.BpfVarHasOpenings, object.BpfVarRewrites}, {object.BpfVarHasOpenings, object.BpfVarHasDirect}} {
+		for _, m := range measureComplexity(t, kernel, with) {
+			require.LessOrEqual(t, m.processed, uint32(maxProcessed), "instructions of %s that the verifier of %s has processed, with %v", m.program, kernel, with)
+		}
+	}
+}
+
 func requireNear(t *testing.T, what string, want, got uint32) {
 	t.Helper()
 	difference := max(want, got) - min(want, got)
