@@ -30,8 +30,23 @@ func withPods(c openflow.Cluster) openflow.Cluster {
 	return c
 }
 
+// ownBase is the address of this cluster's gateway Node in the device that encrypts.
+var ownBase = netip.MustParseAddr("10.96.0.0")
+
+// encrypted is oftest.OtherCluster with encryption, for the gateway Node.
+func encrypted() openflow.Cluster {
+	c := oftest.OtherCluster
+	c.Gateway = c.Networks[0].Addr()
+	c.Peer = c.Gateway
+	return c
+}
+
 func TestClusterFlowsGolden(t *testing.T) {
 	for file, set := range map[string]func(openflow.Client) error{
+		"clusters_encrypted.txt": func(c openflow.Client) error {
+			closed := openflow.Cluster{Name: "south", Networks: oftest.Prefixes("10.128.0.0/16"), Gateway: netip.MustParseAddr("10.128.0.0")}
+			return c.SetClusters(ownBase, []openflow.Cluster{withPods(encrypted()), closed})
+		},
 		"clusters.txt":         func(c openflow.Client) error { return c.SetClusters(netip.Addr{}, []openflow.Cluster{behindGateway()}) },
 		"clusters_gateway.txt": setClusters(oftest.NodeIP),
 		"clusters_closed.txt": func(c openflow.Client) error {
@@ -41,7 +56,9 @@ func TestClusterFlowsGolden(t *testing.T) {
 		},
 	} {
 		t.Run(file, func(t *testing.T) {
-			c, fake := oftest.NewTestClientOf(t, oftest.MulticlusterFeatures, oftest.DualStackNode)
+			features := oftest.MulticlusterFeatures
+			features.MulticlusterWireGuard = file == "clusters_encrypted.txt"
+			c, fake := oftest.NewTestClientOf(t, features, oftest.DualStackNode)
 			base := fake.Flows()
 			require.NoError(t, set(c))
 			want := fake.Flows()
@@ -89,10 +106,9 @@ func TestSetClustersRefuses(t *testing.T) {
 		{"no network", netip.Addr{}, edit(func(c *openflow.Cluster) { c.Networks = nil }), "and a network"},
 		{"gateway of IPv6", oftest.RemoteGW6, nil, "must be an IPv4 address"},
 		{"other gateway of IPv6", netip.Addr{}, edit(func(c *openflow.Cluster) { c.Gateway = oftest.RemoteGW6 }), "must be IPv4 addresses"},
-		{"no peer on the gateway Node", oftest.NodeIP, edit(func(c *openflow.Cluster) { c.Peer = netip.Addr{} }), "must be IPv4 addresses"},
 		{"network of IPv6", netip.Addr{}, edit(func(c *openflow.Cluster) { c.Networks = networks("fd00::/64") }), "must be an IPv4 network"},
 		{"host bits", netip.Addr{}, edit(func(c *openflow.Cluster) { c.Networks = networks("10.100.0.1/16") }), "without host bits"},
-		{"gateway in the network", netip.Addr{}, edit(func(c *openflow.Cluster) { c.Gateway = addr("10.100.0.9") }), "overlaps"},
+		{"gateway in the network", netip.Addr{}, edit(func(c *openflow.Cluster) { c.Gateway = addr("10.100.0.9") }), "the gateway 10.100.0.9 is in the cluster's networks [10.100.0.0/16]: true, want false"},
 		{"local Pods", netip.Addr{}, edit(func(c *openflow.Cluster) { c.Networks = networks("10.0.0.0/8") }), "overlaps the local Pod network"},
 		{"gateway is a local Pod", netip.Addr{}, edit(func(c *openflow.Cluster) { c.Gateway = oftest.PodBIP }), "overlaps the local Pod network"},
 		{"two with one gateway", netip.Addr{}, append(edit(func(c *openflow.Cluster) { c.Name = "east"; c.Networks = networks("10.101.0.0/16") }), oftest.OtherCluster), "192.168.88.2/32 of cluster east"},
@@ -111,6 +127,10 @@ func TestSetClustersRefuses(t *testing.T) {
 		nested := oftest.ClusterPort(oftest.LocalEndpoint)
 		nested.Nested = true
 		require.ErrorContains(t, c.InstallService(nested), "feature gate Multicluster")
+	})
+	t.Run("encrypted, with the address of the gateway Node", func(t *testing.T) {
+		c, _ := oftest.NewTestClient(t, oftest.EncryptedFeatures)
+		require.ErrorContains(t, setClusters(oftest.NodeIP)(c), "the gateway 192.168.88.2 is in the cluster's networks [10.100.0.0/16]: false, want true")
 	})
 	t.Run("IPv6 only", func(t *testing.T) {
 		c, _ := oftest.NewTestClientOf(t, oftest.MulticlusterFeatures, oftest.Ipv6Node)
@@ -178,6 +198,54 @@ func TestClusterWalks(t *testing.T) {
 			}
 			if test.outputs != nil {
 				require.Equal(t, test.epoch, w.Epoch(), w.Text)
+			}
+		})
+	}
+}
+
+// TestEncryptedClusterWalks: on the gateway Node, packets of other clusters are accepted only with the addresses that the other cluster's key has, and packets of
+// this cluster's Nodes only for other clusters.
+func TestEncryptedClusterWalks(t *testing.T) {
+	closed := openflow.Cluster{Name: "south", Networks: oftest.Prefixes("10.128.0.0/16"), Gateway: netip.MustParseAddr("10.128.0.0")}
+	b := oftest.NewBridge(t, oftest.EncryptedFeatures)
+	b.InstallAll()
+	require.NoError(t, b.C.SetClusters(ownBase, []openflow.Cluster{withPods(encrypted()), closed}))
+	const virtual, plain = "aa:bb:cc:dd:ee:f0", "aa:bb:cc:dd:ee:ff"
+	const secret, clear = "tun_src=10.100.0.0,tun_dst=10.96.0.0", "tun_src=192.168.77.102,tun_dst=192.168.77.101"
+	out := []string{"tun_dst=10.100.0.0", "nw_src=10.96.0.0", "dl_dst=" + virtual}
+	back := []int{-1}
+	for _, test := range []struct {
+		name, outer, mac, src, dst string
+		ct                         []string
+		outputs                    []int
+		final                      []string
+	}{
+		{"another Node's Pod to another cluster", clear, virtual, "10.10.1.20", "10.100.7.9", []string{oftest.CTNew, oftest.CTNew, oftest.CTNew}, back, out},
+		{"another Node's Pod to a Pod of another cluster", clear, virtual, "10.10.1.20", "10.20.7.9", []string{oftest.CTNew, oftest.CTNew, oftest.CTNew}, back, out},
+		{"another Node's Pod to a cluster without a key", clear, virtual, "10.10.1.20", "10.128.7.9", []string{oftest.CTNew, oftest.CTNew, oftest.CTNew}, nil, nil},
+		{"request from another cluster", secret, virtual, "10.100.0.0", "10.10.0.11", []string{oftest.CTNew}, []int{oftest.PodAPort}, nil},
+		{"request from another cluster to another Node", secret, virtual, "10.100.0.0", "10.10.1.20", []string{oftest.CTNew}, back, []string{"dl_dst=" + plain}},
+		{"packet from another cluster's Pod", secret, virtual, "10.20.7.9", "10.10.0.11", []string{oftest.CTNew}, []int{oftest.PodAPort}, nil},
+		{"request in clear", clear, virtual, "10.100.0.0", "10.10.0.11", []string{oftest.CTNew}, nil, nil},
+		{"request in clear from the address of the gateway Node", "tun_src=192.168.88.2,tun_dst=192.168.77.101", virtual, "192.168.88.2", "10.10.0.11", []string{oftest.CTNew}, nil, nil},
+		{"request in clear as between Nodes", clear, plain, "10.100.0.0", "10.10.0.11", []string{oftest.CTNew}, nil, nil},
+		{"another cluster's Pod in clear as between Nodes", clear, plain, "10.20.7.9", "10.10.0.11", []string{oftest.CTNew}, nil, nil},
+		{"another cluster's request to a third one, in clear", clear, virtual, "10.128.0.0", "10.100.7.9", []string{oftest.CTNew, oftest.CTNew, oftest.CTNew}, nil, nil},
+		{"another cluster takes a Pod's address", secret, virtual, "10.10.1.20", "10.10.0.11", []string{oftest.CTNew}, nil, nil},
+		{"another cluster as a Node of this one", secret, plain, "10.10.1.20", "10.10.0.11", []string{oftest.CTNew}, nil, nil},
+		{"another cluster takes a third one's address", secret, virtual, "10.128.0.0", "10.10.0.11", []string{oftest.CTNew}, nil, nil},
+		{"a cluster without a key", "tun_src=10.128.0.0,tun_dst=10.96.0.0", virtual, "10.128.0.0", "10.10.0.11", []string{oftest.CTNew}, nil, nil},
+		{"another Node's Pod", clear, plain, "10.10.1.20", "10.10.0.11", []string{oftest.CTNew}, []int{oftest.PodAPort}, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			packet := strings.NewReplacer(oftest.RemotePodIP.String(), test.src, oftest.PodAIP.String(), test.dst, plain, test.mac).Replace(oftest.RemoteToPodA) + "," + test.outer
+			w := b.Trace(packet, test.ct...)
+			if strings.Contains(w.Text, "    IN_PORT\n") {
+				w.Outputs = append(w.Outputs, back...)
+			}
+			require.Equal(t, test.outputs, w.Outputs, w.Text)
+			for _, part := range test.final {
+				require.Contains(t, w.FinalFlow(), part, w.Text)
 			}
 		})
 	}

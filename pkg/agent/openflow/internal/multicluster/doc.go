@@ -9,6 +9,9 @@
 // address as their source, so that other clusters see gateway addresses only. Packets from another cluster are for a Service of this one,
 // which package service translates as usual, or for a Pod.
 //
+// With encryption, the tunnel packets between gateway Nodes have addresses of the device that encrypts them, and a gateway Node accepts packets of other
+// clusters with these addresses only. The host drops those with them that come in clear (package route).
+//
 // ONCache never learns from these packets, for these reasons: one of their addresses belongs to no Pod network of the cluster; their MAC address is
 // not the one that its programs accept from the tunnel, and leads past the mark flows of packets to the tunnel; connections whose source is
 // translated have a mark that excludes them (package mark).

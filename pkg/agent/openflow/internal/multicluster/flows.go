@@ -5,6 +5,7 @@ package multicluster
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/pipeline"
@@ -23,11 +24,11 @@ type maker struct {
 func flowsOf(g *pipeline.Generator, f pipeline.Family, gateway netip.Addr, clusters []Cluster) (flows []of.Flow) {
 	m := maker{g, f, gateway}
 	if gateway.IsValid() {
-		flows = m.relayFlows()
+		flows = append(m.entryFlows(clusters), m.relayFlows()...)
 	}
 	for _, c := range clusters {
 		flows = append(flows, m.routingFlows(c)...)
-		if gateway.IsValid() {
+		if gateway.IsValid() && c.Peer.IsValid() {
 			flows = append(flows, m.translationFlows(c)...)
 		}
 	}
@@ -43,12 +44,43 @@ func (m maker) flow(table string, priority uint16, match []of.Match, actions ...
 func (m maker) relayFlows() []of.Flow {
 	tunnel := m.Node.TunnelOFPort
 	return []of.Flow{
-		m.flow(pipeline.TableClassifier, pipeline.PriorityHigh, pipeline.Matches(of.InPort(tunnel), of.EthDst(config.MulticlusterMAC)),
-			pipeline.FromTunnel.Load(), pipeline.RewriteMAC.Load(), pipeline.BetweenClusters.Load(), of.GotoTable{Table: m.FirstOf(pipeline.StageConntrackState)}),
 		m.flow(pipeline.TableOutput, pipeline.PriorityHigh, pipeline.Matches(of.InPort(tunnel), pipeline.TargetOFPortField.Is(tunnel).Match(), pipeline.BetweenClusters.Match()), of.OutputInPort{}),
 		m.flow(pipeline.TableUnSNAT, pipeline.PriorityNormal, pipeline.Matches(m.EthType, m.Dst(pipeline.Host(m.gateway))),
 			of.CT{Zone: m.SNATZone, NAT: true, Table: m.Next(pipeline.TableUnSNAT)}),
 	}
+}
+
+// entryFlows admit packets for the gateway Node from the tunnel. If packets between clusters are encrypted, those of another cluster must have come from the
+// address, inside its device, that only the owner of its key can have, and from one of its networks. This Node's address there is for
+// nothing else: the host lets tunnel packets to it pass only from the device. All other packets from the tunnel are in clear: they come from Nodes of
+// this cluster, and none is from another cluster.
+func (m maker) entryFlows(clusters []Cluster) (flows []of.Flow) {
+	tunnel := of.InPort(m.Node.TunnelOFPort)
+	virtual := pipeline.Matches(tunnel, of.EthDst(config.MulticlusterMAC))
+	admit := func(priority uint16, match ...of.Match) {
+		flows = append(flows, m.flow(pipeline.TableClassifier, priority, append(slices.Clone(virtual), match...),
+			pipeline.FromTunnel.Load(), pipeline.RewriteMAC.Load(), pipeline.BetweenClusters.Load(), of.GotoTable{Table: m.FirstOf(pipeline.StageConntrackState)}))
+	}
+	if !m.Features.MulticlusterWireGuard {
+		admit(pipeline.PriorityHigh)
+		return flows
+	}
+	const encrypted, refused, within, other = pipeline.PriorityHigh + 2, pipeline.PriorityHigh + 1, pipeline.PriorityHigh, pipeline.PriorityHigh - 1
+	drop := func(priority uint16, match ...of.Match) {
+		flows = append(flows, m.flow(pipeline.TableClassifier, priority, match))
+	}
+	for _, c := range clusters {
+		for _, network := range c.Networks {
+			if c.Peer.IsValid() {
+				admit(encrypted, m.EthType, of.TunnelSrc(c.Gateway), of.TunnelDst(m.gateway), m.Src(network))
+			}
+			drop(refused, tunnel, m.EthType, m.Src(network))
+			admit(within, m.EthType, m.Dst(network))
+		}
+	}
+	drop(refused, tunnel, of.TunnelDst(m.gateway))
+	drop(other, virtual...)
+	return flows
 }
 
 // routingFlows lead to the cluster: packets to its networks, answers to connections that come from there, and the agent's answers to packets
@@ -66,7 +98,7 @@ func (m maker) routingFlows(c Cluster) (flows []of.Flow) {
 		}
 		lead(pipeline.PriorityNormal, m.Dst(network))
 	}
-	if !c.Peer.IsValid() {
+	if !c.Peer.IsValid() || c.contains(c.Gateway) {
 		return flows
 	}
 	lead(pipeline.PriorityNormal, of.CTState("+rpl+trk"), m.Dst(pipeline.Host(c.Gateway)))

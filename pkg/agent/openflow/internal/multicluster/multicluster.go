@@ -18,8 +18,8 @@ import (
 
 // MulticlusterClient is the part of Client for other clusters. It needs Features.Multicluster.
 type MulticlusterClient interface {
-	// SetClusters replaces the ways to all other clusters in one atomic bundle. gateway is the source of new connections to them if this Node is
-	// the cluster's gateway Node, otherwise it is not valid. All addresses are of IPv4. An error leaves the former ways.
+	// SetClusters replaces the ways to all other clusters in one atomic bundle. gateway is the source of new connections to them, and with
+	// Features.MulticlusterWireGuard the destination of their tunnel packets, if this Node is the cluster's gateway Node, otherwise it is not valid. All addresses are of IPv4. An error leaves the former ways.
 	SetClusters(gateway netip.Addr, clusters []Cluster) error
 }
 
@@ -28,7 +28,8 @@ type Cluster struct {
 	Name string
 	// Networks are its destinations. No two clusters have overlapping ones, and none overlaps a Pod network of this Node.
 	Networks []netip.Prefix
-	// Gateway is the source of connections that come from there. It is in no network, and no other cluster has it.
+	// Gateway is the source of connections that come from there. No other cluster has it. It is in no network, except with
+	// Features.MulticlusterWireGuard: then it is in one of the cluster's, and also the source of the tunnel packets from there.
 	Gateway netip.Addr
 	// Peer is the Node at the other end of the tunnel: Gateway on the gateway Node, and on other Nodes the gateway Node's address. If it is not
 	// valid, there is no way, and packets to the cluster are dropped.
@@ -104,13 +105,25 @@ func check(g *pipeline.Generator, clusters []Cluster) (f pipeline.Family, err er
 				return f, fmt.Errorf("cluster %s: %v overlaps the local Pod network, %v", c.Name, n, f.PodCIDR)
 			}
 		}
+		if inside := c.contains(c.Gateway); inside != g.Features.MulticlusterWireGuard {
+			return f, fmt.Errorf("cluster %s: the gateway %v is in the cluster's networks %v: %t, want %t, as encryption between clusters is on or off",
+				c.Name, c.Gateway, c.Networks, inside, !inside)
+		}
 	}
 	return f, nil
 }
 
-// destinations are the networks of the cluster and the address of its gateway.
+// destinations are the networks of the cluster, and the address of its gateway if it is in none of them.
 func destinations(c Cluster) []netip.Prefix {
+	if c.contains(c.Gateway) {
+		return c.Networks
+	}
 	return append(slices.Clone(c.Networks), pipeline.Host(c.Gateway))
+}
+
+// contains reports whether the address is in one of the cluster's networks.
+func (c Cluster) contains(addr netip.Addr) bool {
+	return slices.ContainsFunc(c.Networks, func(n netip.Prefix) bool { return n.Contains(addr) })
 }
 
 // validate refuses what is wrong for any pipeline.
@@ -123,7 +136,7 @@ func validate(gateway netip.Addr, clusters []Cluster) error {
 		switch {
 		case c.Name == "" || len(c.Networks) == 0:
 			return fmt.Errorf("another cluster named %q with the networks %v: it must have a name and a network", c.Name, c.Networks)
-		case !c.Gateway.Is4() || c.Peer.IsValid() && !c.Peer.Is4() || gateway.IsValid() && !c.Peer.IsValid():
+		case !c.Gateway.Is4() || c.Peer.IsValid() && !c.Peer.Is4():
 			return fmt.Errorf("cluster %s: the gateway %v and the peer %v must be IPv4 addresses", c.Name, c.Gateway, c.Peer)
 		}
 		for _, n := range destinations(c) {

@@ -78,6 +78,8 @@ var (
 	MinimalFeatures  = openflow.Features{}
 
 	MulticlusterFeatures = openflow.Features{AntreaProxy: true, AntreaPolicy: true, Egress: true, ONCache: true, Multicluster: true}
+	// EncryptedFeatures are MulticlusterFeatures with encryption between clusters.
+	EncryptedFeatures = openflow.Features{AntreaProxy: true, AntreaPolicy: true, Egress: true, ONCache: true, Multicluster: true, MulticlusterWireGuard: true}
 	// OtherCluster is another cluster, whose gateway Node is reached directly.
 	OtherCluster = openflow.Cluster{
 		Name: "west", Networks: []netip.Prefix{netip.MustParsePrefix("10.100.0.0/16")}, Gateway: netip.MustParseAddr("192.168.88.2"), Peer: netip.MustParseAddr("192.168.88.2"),

@@ -29,6 +29,8 @@ type Features struct {
 	CutConnections bool
 	// Multicluster connects the Node to other clusters, and needs AntreaProxy.
 	Multicluster bool
+	// MulticlusterWireGuard says that tunnel packets between clusters are encrypted: those in clear are not accepted. It needs Multicluster.
+	MulticlusterWireGuard bool
 	// Traceflow lets packets be traced.
 	Traceflow bool
 	// RecordDenied sends packets that policies deny to the agent, for flow records.
