@@ -90,6 +90,9 @@ func NewClient(network *config.NetworkConfig, node *config.NodeConfig, options O
 		case !u.pods && !u.transport.IsValid():
 			continue
 		}
+		if params.clusterSet, params.clusterPort = "", network.ClusterWireGuardPort; params.clusterPort != 0 {
+			params.clusterSet = u.family.clusterIPSet
+		}
 		if params.nodePortSet, params.healthPortSet, params.serviceSet = "", "", ""; options.ProxyAll && u.pods {
 			params.nodePortSet, params.healthPortSet, params.serviceSet = u.family.nodePortIPSet, u.family.healthPortIPSet, u.family.serviceIPSet
 		}

@@ -26,6 +26,8 @@ type family struct {
 	restoreProgram, saveProgram string
 	// podIPSet is the set of all Pod CIDRs of the cluster, nodeIPSet the set of all addresses that its Nodes may send tunnel packets to.
 	podIPSet, nodeIPSet string
+	// clusterIPSet is the set of addresses of gateway Nodes of other clusters.
+	clusterIPSet string
 	// nodePortIPSet is the set of addresses and ports of this Node that serve NodePorts.
 	nodePortIPSet string
 	// healthPortIPSet is the set of addresses and ports of this Node at which Services answer health checks.
@@ -60,6 +62,7 @@ var familyIPv4 = family{
 	saveProgram:     "iptables-save",
 	podIPSet:        "ANTREA-POD-IP",
 	nodeIPSet:       "ANTREA-NODE-IP",
+	clusterIPSet:    "ANTREA-CLUSTER-IP",
 	nodePortIPSet:   "ANTREA-NODEPORT-IP",
 	healthPortIPSet: "ANTREA-HEALTH-IP",
 	serviceIPSet:    "ANTREA-SERVICE-IP",
@@ -84,6 +87,7 @@ var familyIPv6 = family{
 	saveProgram:     "ip6tables-save",
 	podIPSet:        "ANTREA-POD-IP6",
 	nodeIPSet:       "ANTREA-NODE-IP6",
+	clusterIPSet:    "ANTREA-CLUSTER-IP6",
 	nodePortIPSet:   "ANTREA-NODEPORT-IP6",
 	healthPortIPSet: "ANTREA-HEALTH-IP6",
 	serviceIPSet:    "ANTREA-SERVICE-IP6",

@@ -27,6 +27,9 @@ type Interface interface {
 	// Guard replaces the Pod networks of a Node from and to which packets are dropped that are not encrypted, whether there are routes to them or not; none
 	// means that the Node is gone. Without encryption it does nothing. Idempotent.
 	Guard(nodeName string, podCIDRs []netip.Prefix) error
+	// GuardClusters replaces the addresses of gateway Nodes of other clusters, in the device that encrypts and outside: tunnel packets from and to
+	// them are dropped unless they are encrypted. A former agent's stay until then. Without encryption between clusters it does nothing. Idempotent.
+	GuardClusters(addresses []netip.Addr) error
 	// RestoreEncrypted restores the routes to the WireGuard device, once there is one again.
 	RestoreEncrypted() error
 	// Reconcile deletes routes on the gateway, and the agent's routes to peers, whose destination is neither the local Pod CIDR nor in podCIDRs. It also

@@ -38,6 +38,7 @@ type ipset struct {
 
 func (f family) podSet() ipset      { return ipset{f, f.podIPSet, typeNetworks} }
 func (f family) nodeSet() ipset     { return ipset{f, f.nodeIPSet, typeNetworks} }
+func (f family) clusterSet() ipset  { return ipset{f, f.clusterIPSet, typeNetworks} }
 func (f family) nodePortSet() ipset { return ipset{f, f.nodePortIPSet, typePorts} }
 func (f family) serviceSet() ipset  { return ipset{f, f.serviceIPSet, typePorts} }
 

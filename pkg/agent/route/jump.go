@@ -33,9 +33,9 @@ var everyPacket = [][]string{nil}
 // matches.
 func desiredJumps(p ruleParams) []jump {
 	all := []jump{
-		{table: tableRaw, chain: chainPrerouting, first: true, matches: slices.Concat(tunnelMatches(p), p.plainPods())},
+		{table: tableRaw, chain: chainPrerouting, first: true, matches: slices.Concat(tunnelMatches(p), p.plainPods(), p.fromClusters())},
 		{table: tableRaw, chain: chainOutput, matches: tunnelMatches(p)},
-		{table: tableMangle, chain: chainForward, first: true, matches: forwardMatches(p)},
+		{table: tableMangle, chain: chainForward, first: true, matches: slices.Concat(forwardMatches(p), p.throughClusters())},
 		{table: tableMangle, chain: chainOutput, matches: [][]string{{"-o", p.gateway}}},
 		{table: tableFilter, chain: chainInput, first: true, matches: inputMatches(p)},
 		{table: tableFilter, chain: chainForward, matches: everyPacket},
@@ -50,8 +50,8 @@ func desiredJumps(p ruleParams) []jump {
 		i := slices.IndexFunc(all, func(j jump) bool { return j.table == tableMangle && j.chain == chainOutput })
 		all[i].matches = append(all[i].matches, []string{"-m", "set", "--match-set", p.serviceSet, "dst,dst"})
 	}
-	if p.encrypts() {
-		all = withLeavingPods(p, all)
+	if leaving := slices.Concat(p.leavingPods(), p.leavingClusters()); len(leaving) > 0 {
+		all = withLeaving(all, leaving)
 	}
 	tables := desiredTables(p)
 	for i, j := range all {
@@ -63,13 +63,13 @@ func desiredJumps(p ruleParams) []jump {
 	return all
 }
 
-// withLeavingPods leads packets that leave without being encrypted to the chain of POSTROUTING, which exists without proxyAll, then.
-func withLeavingPods(p ruleParams, all []jump) []jump {
+// withLeaving leads packets that leave without being encrypted to the chain of POSTROUTING, which exists without proxyAll, then.
+func withLeaving(all []jump, leaving [][]string) []jump {
 	i := slices.IndexFunc(all, func(j jump) bool { return j.table == tableMangle && j.chain == chainPostrouting })
 	if i < 0 {
-		return append(all, jump{table: tableMangle, chain: chainPostrouting, first: true, matches: p.leavingPods()})
+		return append(all, jump{table: tableMangle, chain: chainPostrouting, first: true, matches: leaving})
 	}
-	all[i].first, all[i].matches = true, append(all[i].matches, p.leavingPods()...)
+	all[i].first, all[i].matches = true, append(all[i].matches, leaving...)
 	return all
 }
 

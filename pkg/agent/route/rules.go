@@ -62,8 +62,10 @@ type ruleParams struct {
 	// rewritePort is the port, of TCP and UDP, of packets that ONCache of this or another Node may rewrite instead of encapsulating them;
 	// 0 without ONCache.
 	rewritePort uint16
-	// wireGuardPort is the UDP port of encrypted packets; 0 without WireGuard.
-	wireGuardPort uint16
+	// wireGuardPort is the UDP port of encrypted packets, clusterPort the one between gateway Nodes of clusters; 0 without WireGuard. clusterSet is the
+	// name of the ipset with other clusters' addresses.
+	wireGuardPort, clusterPort uint16
+	clusterSet                 string
 	// formerPorts were rewritePort of earlier agents. Other Nodes may remember keys for them.
 	formerPorts []uint16
 	ports       Ports
@@ -164,6 +166,7 @@ func rawTable(p ruleParams) table {
 	in, out := chainPrefix+chainPrerouting, chainPrefix+chainOutput
 	t := table{name: tableRaw, chains: []string{in, out}}
 	t.dropPlainPods(p)
+	t.dropPlainClusters(p)
 	if p.tunnelProtocol != "udp" {
 		return t
 	}
@@ -191,7 +194,7 @@ func rawTable(p ruleParams) table {
 		// Other Nodes know only these addresses, but not all addresses that a Pod could send to and that its Node masquerades. The
 		// transport address is in the set.
 		t.add(in, "drop tunnel packets to addresses that no Node sends them to",
-			slices.Concat(toOthers, tunnel, []string{"-m", "set", "!", "--match-set", p.nodeSet, "dst"}, toNode)...)
+			slices.Concat(p.notFromClusters(), toOthers, tunnel, []string{"-m", "set", "!", "--match-set", p.nodeSet, "dst"}, toNode)...)
 		t.add(in, "do not track incoming tunnel packets", slices.Concat(toOthers, tunnel, []string{"-m", "addrtype", "--dst-type", "LOCAL"}, notrack)...)
 		t.add(out, "do not track outgoing tunnel packets", slices.Concat(fromOthers, tunnel, []string{"-m", "addrtype", "--src-type", "LOCAL"}, notrack)...)
 	}
@@ -209,6 +212,7 @@ func mangleTable(p ruleParams) table {
 		t.addServiceMarks(p)
 	}
 	t.keepPodsEncrypted(p)
+	t.keepClustersEncrypted(p)
 	if p.tunnelProtocol == "udp" {
 		toNode := []string{"-m", "set", "--match-set", p.nodeSet, "dst", "-j", "DROP"}
 		for _, tunnel := range p.tunnelPackets() {

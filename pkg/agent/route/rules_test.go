@@ -43,6 +43,8 @@ func everyParams() map[string]ruleParams {
 	rewrite.rewritePort = 585
 	wireGuard, wireGuardProxyAll := geneveParams(), proxyAll
 	wireGuard.wireGuardPort, wireGuardProxyAll.wireGuardPort = 51820, 51820
+	clusters, clustersProxyAll := geneveParams(), proxyAll
+	clusters.clusterPort, clusters.clusterSet, clustersProxyAll.clusterPort, clustersProxyAll.clusterSet = 51821, "ANTREA-CLUSTER-IP", 51821, "ANTREA-CLUSTER-IP"
 	gre := geneveParams()
 	gre.tunnelProtocol, gre.tunnelPort = protocolGRE, 0
 	tunnelOnly := geneveParams()
@@ -51,6 +53,7 @@ func everyParams() map[string]ruleParams {
 	return map[string]ruleParams{
 		"geneve": geneveParams(), "geneve-all-ports": allPorts, "vxlan-random-fully": vxlanRandom, "geneve-rewrite": rewrite, "gre": gre, "geneve-proxy-all": proxyAll, "geneve-tunnel-only": tunnelOnly,
 		"wireguard": wireGuard, "wireguard-proxy-all": wireGuardProxyAll,
+		"clusters": clusters, "clusters-proxy-all": clustersProxyAll,
 	}
 }
 

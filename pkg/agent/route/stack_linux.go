@@ -36,13 +36,15 @@ type stack struct {
 	// uplink is the transport interface.
 	uplink string
 
-	// mutex guards peers, guarded, nodes, services and egress, together with the routes, neighbors and set entries in the kernel that
+	// mutex guards peers, guarded, nodes, clusters, services and egress, together with the routes, neighbors and set entries in the kernel that
 	// correspond to them.
 	mutex sync.Mutex
 	peers map[netip.Prefix]podRoute
 	// guarded are the networks of Guard, by Node.
 	guarded map[string][]netip.Prefix
 	nodes   nodeAddresses
+	// clusters are the addresses of GuardClusters.
+	clusters map[netip.Prefix]bool
 	// services is nil without proxyAll.
 	services *hostServices
 	egress   egressSubnets
@@ -97,6 +99,11 @@ func (s *stack) initialize() error {
 	if err := s.initializeFirewall(context.Background()); err != nil {
 		return err
 	}
+	if !s.encryptsClusters() {
+		if err := destroySet(s.family.clusterIPSet); err != nil { // after its rules
+			return err
+		}
+	}
 	if s.services == nil {
 		return s.removeServices()
 	}
@@ -135,6 +142,9 @@ func (s *stack) syncSets() error {
 	err := s.nodeSet.sync(s.nodes.known())
 	if s.hasPods() {
 		err = errors.Join(err, s.set.sync(s.setCIDRs(nil)))
+	}
+	if s.encryptsClusters() {
+		err = errors.Join(err, s.family.clusterSet().sync(s.clusters))
 	}
 	if s.services != nil {
 		err = errors.Join(err, s.syncPortSets(), s.syncHealthPorts())

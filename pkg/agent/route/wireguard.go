@@ -13,11 +13,13 @@ import (
 func (p ruleParams) encrypts() bool { return p.wireGuardPort != 0 && p.podCIDR.IsValid() }
 
 // encryptedPackets match packets of WireGuard.
-func (p ruleParams) encryptedPackets() [][]string {
-	if p.wireGuardPort == 0 {
-		return nil
+func (p ruleParams) encryptedPackets() (matches [][]string) {
+	for _, port := range []uint16{p.wireGuardPort, p.clusterPort} {
+		if port != 0 {
+			matches = append(matches, portMatch("udp", "--dport", port))
+		}
 	}
-	return [][]string{portMatch("udp", "--dport", p.wireGuardPort)}
+	return matches
 }
 
 // plainPods match packets with the address of another Node's Pod that were not encrypted. The gateway port has none either: what Pods of other
@@ -64,12 +66,17 @@ func (t *table) acceptEncrypted(p ruleParams) {
 // keepPodsEncrypted drops what would leave without being encrypted.
 func (t *table) keepPodsEncrypted(p ruleParams) {
 	for _, leaving := range p.leavingPods() {
-		post := chainPrefix + chainPostrouting
-		if !slices.Contains(t.chains, post) {
-			t.chains = append(t.chains, post)
-		}
-		t.add(post, "drop packets to Pods of other Nodes that are not encrypted", slices.Concat(leaving, []string{"-j", "DROP"})...)
+		t.add(t.with(chainPostrouting), "drop packets to Pods of other Nodes that are not encrypted", slices.Concat(leaving, []string{"-j", "DROP"})...)
 	}
+}
+
+// with returns the chain that is named after a built-in one, which the table has then.
+func (t *table) with(builtin string) string {
+	chain := chainPrefix + builtin
+	if !slices.Contains(t.chains, chain) {
+		t.chains = append(t.chains, chain)
+	}
+	return chain
 }
 
 // masqueradeEncrypted gives packets of the Node with another interface's address, as after kube-proxy's translation, the address that the peer
