@@ -211,9 +211,12 @@ func pipelineFeatures(o *options) openflow.Features {
 		Openings:       o.gates.Enabled(features.ONCache) && o.config.ONCache.Openings,
 		CutConnections: o.cutsConnections(),
 		Multicluster:   o.connectsClusters(),
-		Traceflow:      o.gates.Enabled(features.Traceflow),
-		RecordDenied:   o.config.ExportsFlows(o.gates),
-		PacketInRate:   uint32(o.config.PacketInRate),
+
+		MulticlusterWireGuard: o.clusterWireGuardPort() != 0,
+
+		Traceflow:    o.gates.Enabled(features.Traceflow),
+		RecordDenied: o.config.ExportsFlows(o.gates),
+		PacketInRate: uint32(o.config.PacketInRate),
 	}
 }
 
@@ -229,7 +232,7 @@ func (n *node) bringUp(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	initializerOptions.RewritePort = o.rewritePort()
+	initializerOptions.RewritePort, initializerOptions.ClusterWireGuardPort = o.rewritePort(), o.clusterWireGuardPort()
 	if o.config.OVSDatapathType == ovsconfig.DefaultDatapathType {
 		initializerOptions.TunnelDevice = oncache.TunnelDevice
 	}

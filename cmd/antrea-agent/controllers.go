@@ -102,7 +102,8 @@ type controllers struct {
 	externalIPs   *serviceexternalip.Controller
 	nodePortLocal *nodeportlocal.Controller
 	// clusters is nil unless other clusters are connected.
-	clusters *multicluster.Controller
+	clusters        *multicluster.Controller
+	formerFlowsGone <-chan struct{}
 	// traceflow is nil without Traceflow.
 	traceflow *traceflow.Controller
 }
@@ -110,7 +111,7 @@ type controllers struct {
 // newControllers makes the controllers. Until they run they only learn the content of the store. networkReady is closed when new Pods can be
 // connected, formerFlowsGone when Open vSwitch has no flows of a former agent any more.
 func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed, networkReady, formerFlowsGone <-chan struct{}) (*controllers, error) {
-	c := &controllers{}
+	c := &controllers{formerFlowsGone: formerFlowsGone}
 	c.nodes = informers.NewSharedInformerFactory(n.clients.Kube, 0)
 	c.localPods = informers.NewSharedInformerFactoryWithOptions(n.clients.Kube, 0, informers.WithTweakListOptions(
 		func(options *metav1.ListOptions) {
@@ -305,7 +306,8 @@ func (c *controllers) parts(ctx context.Context) []start.Part {
 	if c.services != nil {
 		c.services.Start(ctx.Done())
 	}
-	parts = append(parts, start.Part{Name: "subnets of the Node", Run: c.nodeRoutes.FollowSubnets}, start.Part{Name: "WireGuard", Run: c.encrypt})
+	parts = append(parts, start.Part{Name: "subnets of the Node", Run: c.nodeRoutes.FollowSubnets}, start.Part{Name: "WireGuard", Run: c.encrypt},
+		start.Part{Name: "a former agent's WireGuard between clusters", Run: c.removeFormerClusterDevice})
 	parts = append(parts, c.egressParts()...)
 	if c.policyNames {
 		parts = append(parts, start.Part{Name: "names in policies", Serve: c.names.Run, Saves: true})

@@ -45,7 +45,7 @@ func (n *node) dependOn(ctx context.Context, o *options, network *config.Network
 func ownPorts(c *agentconfig.AgentConfig, network *config.NetworkConfig) map[uint16]string {
 	own := map[uint16]string{kubeletPort: "the kubelet", uint16(c.APIPort): "this agent", apis.ControllerPort: "antrea-controller"}
 	for port, what := range map[uint16]string{
-		network.TunnelPort: "the tunnel between Nodes", network.WireGuardPort: "WireGuard between Nodes", c.ServiceHealthPort(): "the health check of the Service proxy",
+		network.TunnelPort: "the tunnel between Nodes", network.WireGuardPort: "WireGuard between Nodes", network.ClusterWireGuardPort: "WireGuard between clusters", c.ServiceHealthPort(): "the health check of the Service proxy",
 	} {
 		if port != 0 {
 			own[port] = what

@@ -24,6 +24,9 @@ func (n *node) maintainers(cache *onCache, c *controllers) []start.Part {
 	if c.wireGuard != nil {
 		keeper.Add(c.wireGuard.Upkeep())
 	}
+	if c.clusters != nil && c.clusters.Device != nil {
+		keeper.Add(c.clusters.Upkeep())
+	}
 	if cache.manager != nil {
 		keeper.Add(cache.manager.Upkeep())
 	}

@@ -157,7 +157,7 @@ func (i *Initializer) discover(ctx context.Context) error {
 		return err
 	}
 	// The gateway's address is in the Pod network, which transportInterfaceCIDRs may contain.
-	devices, err := listDevices(i.options.HostGateway, config.WireGuardDevice)
+	devices, err := listDevices(i.options.HostGateway, config.WireGuardDevice, config.ClusterWireGuardDevice)
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (i *Initializer) discover(ctx context.Context) error {
 	i.network = &config.NetworkConfig{
 		TrafficEncapMode: i.options.TrafficEncapMode, TunnelType: i.options.TunnelType,
 		TunnelPort: tunnelPort(i.options.TunnelType, i.options.TunnelPort), TunnelCsum: i.options.TunnelCsum,
-		RewritePort: i.options.RewritePort, WireGuardPort: i.options.WireGuardPort,
+		RewritePort: i.options.RewritePort, WireGuardPort: i.options.WireGuardPort, ClusterWireGuardPort: i.options.ClusterWireGuardPort,
 		IPv4Enabled: info.podIPv4CIDR.IsValid(), IPv6Enabled: info.podIPv6CIDR.IsValid(),
 		SNATFullyRandomPorts: i.options.SNATFullyRandomPorts, NoSNAT: i.options.NoSNAT,
 	}

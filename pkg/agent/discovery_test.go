@@ -262,6 +262,7 @@ func TestPodMTU(t *testing.T) {
 		mode       config.TrafficEncapMode
 		tunnel     config.TunnelType
 		wireGuard  uint16
+		clusters   uint16
 		uplink     config.Uplink
 		ipv6       bool
 		want       int
@@ -273,6 +274,11 @@ func TestPodMTU(t *testing.T) {
 		{name: "WireGuard, configured", configured: 1440, mode: "encap", wireGuard: 51820, uplink: config.Uplink{MTU: 1500, IPv4: v4}, want: 1440},
 		{name: "WireGuard, configured, too large", configured: 1441, mode: "encap", wireGuard: 51820, uplink: config.Uplink{Name: "eth0", MTU: 1500, IPv4: v4},
 			err: "defaultMTU is 1441: with trafficEncryptionMode wireGuard, device eth0 with MTU 1500 leaves at most 1440 bytes"},
+		{name: "WireGuard between clusters", mode: "encap", tunnel: "geneve", clusters: 51821, uplink: config.Uplink{MTU: 1500, IPv4: v4}, want: 1370},
+		{name: "WireGuard between clusters, dual-stack underlay", mode: "encap", tunnel: "geneve", clusters: 51821, uplink: config.Uplink{MTU: 1500, IPv4: v4, IPv6: v6}, want: 1350},
+		{name: "WireGuard between clusters, configured", configured: 1370, mode: "encap", clusters: 51821, uplink: config.Uplink{MTU: 1500, IPv4: v4}, want: 1370},
+		{name: "WireGuard between clusters, configured, too large", configured: 1371, mode: "encap", clusters: 51821, uplink: config.Uplink{Name: "eth0", MTU: 1500, IPv4: v4},
+			err: "defaultMTU is 1371: with multicluster.trafficEncryptionMode wireGuard, device eth0 with MTU 1500 leaves at most 1370 bytes"},
 		{name: "geneve", mode: "encap", tunnel: "geneve", uplink: config.Uplink{MTU: 1500, IPv4: v4}, want: 1450},
 		{name: "vxlan", mode: "encap", tunnel: "vxlan", uplink: config.Uplink{MTU: 9000, IPv4: v4}, want: 8950},
 		{name: "gre", mode: "encap", tunnel: "gre", uplink: config.Uplink{MTU: 1500, IPv4: v4}, want: 1458},
@@ -289,7 +295,7 @@ func TestPodMTU(t *testing.T) {
 		{name: "too small", mode: "encap", tunnel: "geneve", uplink: config.Uplink{Name: "eth0", MTU: 600, IPv4: v4}, err: "device eth0 with MTU 600"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			mtu, err := podMTU(&Options{DefaultMTU: tc.configured, TrafficEncapMode: tc.mode, TunnelType: tc.tunnel, WireGuardPort: tc.wireGuard}, &tc.uplink, tc.ipv6)
+			mtu, err := podMTU(&Options{DefaultMTU: tc.configured, TrafficEncapMode: tc.mode, TunnelType: tc.tunnel, WireGuardPort: tc.wireGuard, ClusterWireGuardPort: tc.clusters}, &tc.uplink, tc.ipv6)
 			if tc.err != "" {
 				require.ErrorContains(t, err, tc.err)
 				return

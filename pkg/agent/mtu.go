@@ -59,10 +59,7 @@ func podMTU(o *Options, uplink *config.Uplink, ipv6 bool) (int, error) {
 		if configured < least {
 			return 0, fmt.Errorf("defaultMTU is %d: Pods with IPv6 addresses need at least %d", configured, least)
 		}
-		if most := wireguard.MTU(uplink); o.WireGuardPort != 0 && configured > most {
-			return 0, fmt.Errorf("defaultMTU is %d: with trafficEncryptionMode wireGuard, device %s with MTU %d leaves at most %d bytes for Pods", configured, uplink.Name, uplink.MTU, most)
-		}
-		return configured, nil
+		return configured, checkEncryptedMTU(o, uplink)
 	}
 	mtu := uplink.MTU
 	if o.WireGuardPort != 0 {
@@ -80,10 +77,28 @@ func podMTU(o *Options, uplink *config.Uplink, ipv6 bool) (int, error) {
 		if uplink.IPv6.IsValid() {
 			mtu -= extraIPv6Overhead
 		}
+		if o.ClusterWireGuardPort != 0 {
+			mtu -= wireguard.ClusterOverhead
+		}
 		mtu = min(mtu, maxMTU)
 	}
 	if mtu < least {
 		return 0, fmt.Errorf("device %s with MTU %d leaves %d bytes for Pods, want at least %d", uplink.Name, uplink.MTU, mtu, least)
 	}
 	return mtu, nil
+}
+
+// checkEncryptedMTU refuses a configured MTU with which encrypted packets would not fit the uplink.
+func checkEncryptedMTU(o *Options, uplink *config.Uplink) error {
+	key, most := "trafficEncryptionMode", wireguard.MTU(uplink)
+	switch {
+	case o.ClusterWireGuardPort != 0:
+		key, most = "multicluster.trafficEncryptionMode", uplink.MTU-udpTunnelOverhead-wireguard.ClusterOverhead
+	case o.WireGuardPort == 0:
+		return nil
+	}
+	if o.DefaultMTU > most {
+		return fmt.Errorf("defaultMTU is %d: with %s wireGuard, device %s with MTU %d leaves at most %d bytes for Pods", o.DefaultMTU, key, uplink.Name, uplink.MTU, most)
+	}
+	return nil
 }

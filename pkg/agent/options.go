@@ -25,6 +25,8 @@ type Options struct {
 	TunnelCsum       bool
 	// WireGuardPort is the UDP port of encrypted packets; 0 without WireGuard.
 	WireGuardPort uint16
+	// ClusterWireGuardPort is the UDP port of encrypted packets between gateway Nodes of clusters; 0 without WireGuard there.
+	ClusterWireGuardPort uint16
 	// RewritePort is the port of packets that are rewritten instead of encapsulated; 0 if none are.
 	RewritePort uint16
 	// DefaultMTU is the MTU of Pods and gateway; 0 derives it from the transport device.

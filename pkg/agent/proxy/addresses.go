@@ -31,7 +31,7 @@ func (a NodePortAddresses) List() ([]netip.Addr, error) {
 	for _, link := range links {
 		name := link.Attrs().Name
 		_, isVLAN := config.EgressVLAN(name)
-		left[link.Attrs().Index] = isVLAN || slices.Contains([]string{a.Gateway, config.WireGuardDevice, rtnl.InterfaceIPVS, config.EgressDevice}, name)
+		left[link.Attrs().Index] = isVLAN || slices.Contains([]string{a.Gateway, config.WireGuardDevice, config.ClusterWireGuardDevice, rtnl.InterfaceIPVS, config.EgressDevice}, name)
 	}
 	list, err := rtnl.Addresses(nil)
 	if err != nil {

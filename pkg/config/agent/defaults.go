@@ -11,19 +11,20 @@ import (
 )
 
 const (
-	DefaultOVSBridge          = "br-int"
-	DefaultOVSDatapathType    = "system"
-	DefaultOVSRunDir          = "/var/run/openvswitch"
-	DefaultCNISocket          = "/var/run/antrea/cni.sock"
-	DefaultHostProcPathPrefix = "/host"
-	DefaultHostGateway        = "antrea-gw0"
-	DefaultServiceCIDR        = "10.96.0.0/12"
-	DefaultAPIPort            = apis.AgentPort
-	DefaultClusterPort        = 10351
-	DefaultPacketInRate       = 5000
-	DefaultWireGuardPort      = 51820
-	DefaultONCacheMaxFlows    = 1 << 20
-	DefaultONCacheLease       = 5
+	DefaultOVSBridge            = "br-int"
+	DefaultOVSDatapathType      = "system"
+	DefaultOVSRunDir            = "/var/run/openvswitch"
+	DefaultCNISocket            = "/var/run/antrea/cni.sock"
+	DefaultHostProcPathPrefix   = "/host"
+	DefaultHostGateway          = "antrea-gw0"
+	DefaultServiceCIDR          = "10.96.0.0/12"
+	DefaultAPIPort              = apis.AgentPort
+	DefaultClusterPort          = 10351
+	DefaultPacketInRate         = 5000
+	DefaultWireGuardPort        = 51820
+	DefaultClusterWireGuardPort = 51821
+	DefaultONCacheMaxFlows      = 1 << 20
+	DefaultONCacheLease         = 5
 )
 
 // Parse reads the text of antrea-agent.conf and fills in the defaults. Unknown keys are ignored, as Antrea does, so
@@ -78,6 +79,8 @@ func (c *AgentConfig) setDefaults() {
 	config.SetDefault(&c.AntreaProxy.DefaultLoadBalancerMode, "nat")
 	config.SetDefault(&c.AntreaProxy.ServiceHealthCheckServerBindAddress, "0.0.0.0:10256")
 	config.SetDefault(&c.WireGuard.Port, DefaultWireGuardPort)
+	config.SetDefault(&c.Multicluster.TrafficEncryptionMode, EncryptionNone)
+	config.SetDefault(&c.Multicluster.WireGuard.Port, DefaultClusterWireGuardPort)
 	config.SetDefault(&c.IPsec.AuthenticationMode, "psk")
 	config.SetDefault(&c.Egress.MaxEgressIPsPerNode, 255)
 	config.SetDefaultPointer(&c.Egress.UniqueMACForSubInterfaces, true)

@@ -27,6 +27,9 @@ func listeners(c *AgentConfig, gates featuregate.FeatureGate) []listener {
 	if c.TrafficEncryptionMode == EncryptionWireGuard {
 		all = append(all, listener{"wireGuard.port", "udp", int(c.WireGuard.Port)})
 	}
+	if c.EncryptsClusters(gates) {
+		all = append(all, listener{"multicluster.wireGuard.port", "udp", int(c.Multicluster.WireGuard.Port)})
+	}
 	if c.AntreaProxy.ProxyAll && gates.Enabled(features.AntreaProxy) {
 		all = append(all, listener{"antreaProxy.serviceHealthCheckServerBindAddress", "tcp", int(c.ServiceHealthPort())})
 	}

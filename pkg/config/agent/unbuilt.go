@@ -6,6 +6,7 @@ package agent
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/component-base/featuregate"
 
@@ -45,11 +46,18 @@ func (c *AgentConfig) ConnectsClusters(gates featuregate.FeatureGate) bool {
 		c.TrafficEncryptionMode == EncryptionNone && gates.Enabled(features.AntreaProxy) && *c.AntreaProxy.Enable
 }
 
+// EncryptsClusters reports whether packets between clusters are encrypted.
+func (c *AgentConfig) EncryptsClusters(gates featuregate.FeatureGate) bool {
+	return c.ConnectsClusters(gates) && c.Multicluster.TrafficEncryptionMode == EncryptionWireGuard
+}
+
 // multiclusterWithoutEffect says why no other cluster is connected, empty if that was not asked for, or happens.
 func multiclusterWithoutEffect(c *AgentConfig, gates featuregate.FeatureGate) string {
 	switch {
 	case !c.Multicluster.EnableGateway && c.Multicluster.EnablePodToPodConnectivity:
 		return "multicluster.enablePodToPodConnectivity needs multicluster.enableGateway"
+	case !c.Multicluster.EnableGateway && !strings.EqualFold(c.Multicluster.TrafficEncryptionMode, EncryptionNone):
+		return "multicluster.trafficEncryptionMode needs multicluster.enableGateway"
 	case !c.Multicluster.EnableGateway || c.ConnectsClusters(gates):
 		return ""
 	case !gates.Enabled(features.Multicluster):

@@ -113,14 +113,22 @@ func validateMode(c *AgentConfig, gates featuregate.FeatureGate) (errs []error) 
 	return errs
 }
 
-// validateMulticluster refuses encryption between clusters, which this version does not have, and a Namespace that cannot exist.
+// validateMulticluster refuses encryption between clusters that is not known, or beside encryption between Nodes, as Antrea does, and a Namespace that cannot
+// exist.
 func validateMulticluster(c *AgentConfig, gates featuregate.FeatureGate) (errs []error) {
 	if !gates.Enabled(features.Multicluster) {
 		return nil
 	}
-	if mode := c.Multicluster.TrafficEncryptionMode; mode != "" && !strings.EqualFold(mode, EncryptionNone) {
-		errs = append(errs, fmt.Errorf("multicluster.trafficEncryptionMode: %q is not supported by this version; supported: %s; traffic between clusters would not be encrypted: set it to %s if that is acceptable",
-			mode, EncryptionNone, EncryptionNone))
+	known := []string{EncryptionNone, EncryptionWireGuard}
+	mode := &c.Multicluster.TrafficEncryptionMode
+	if i := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, *mode) }); i < 0 {
+		errs = append(errs, fmt.Errorf("multicluster.trafficEncryptionMode: %q is not a valid value; allowed: %s", *mode, strings.Join(known, ", ")))
+	} else {
+		*mode = known[i]
+	}
+	if *mode == EncryptionWireGuard && c.TrafficEncryptionMode != EncryptionNone {
+		errs = append(errs, fmt.Errorf("multicluster.trafficEncryptionMode: %q cannot be combined with trafficEncryptionMode %q, whose Nodes are not connected to other clusters: set one of them to %s",
+			*mode, c.TrafficEncryptionMode, EncryptionNone))
 	}
 	if namespace := c.Multicluster.Namespace; namespace != "" && len(validation.IsDNS1123Label(namespace)) > 0 {
 		errs = append(errs, fmt.Errorf("multicluster.namespace: %q is not the name of a Namespace; allowed: for example kube-system", namespace))
@@ -138,6 +146,7 @@ func validateRanges(c *AgentConfig) (errs []error) {
 	inRange("apiPort", int64(c.APIPort), 1, 65535)
 	inRange("clusterPort", int64(c.ClusterPort), 1, 65535)
 	inRange("wireGuard.port", int64(c.WireGuard.Port), 1, 65535)
+	inRange("multicluster.wireGuard.port", int64(c.Multicluster.WireGuard.Port), 1, 65535)
 	inRange("fqdnCacheMinTTL", int64(c.FQDNCacheMinTTL), 0, 1<<31-1)
 	inRange("packetInRate", int64(c.PacketInRate), 1, 1<<31-1)
 	inRange("auditLogging.maxSize", int64(c.AuditLogging.MaxSize), 1, 1<<31-1)

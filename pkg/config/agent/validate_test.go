@@ -94,7 +94,12 @@ func TestValidateRefuses(t *testing.T) {
 		{"gre", "tunnelType: gre", []string{`tunnelType: "gre" is not supported by this version; supported: geneve, vxlan`}},
 		{"bridging", "enableBridgingMode: true", []string{"enableBridgingMode: true is not supported by this version; supported: false"}},
 		{"health check address", "antreaProxy: {serviceHealthCheckServerBindAddress: 10256}", []string{`antreaProxy.serviceHealthCheckServerBindAddress: "10256" is not an address with a port`}},
-		{"encryption between clusters", "featureGates: {Multicluster: true}\nmulticluster: {trafficEncryptionMode: wireGuard}", []string{`multicluster.trafficEncryptionMode: "wireGuard" is not supported`, "would not be encrypted"}},
+		{"encryption between clusters", "featureGates: {Multicluster: true}\nmulticluster: {trafficEncryptionMode: ipsec}", []string{`multicluster.trafficEncryptionMode: "ipsec" is not a valid value; allowed: none, wireGuard`}},
+		{"encryption between Nodes and clusters", "featureGates: {Multicluster: true}\ntrafficEncryptionMode: wireGuard\nmulticluster: {trafficEncryptionMode: WireGuard}",
+			[]string{`multicluster.trafficEncryptionMode: "wireGuard" cannot be combined with trafficEncryptionMode "wireGuard"`, "set one of them to none"}},
+		{"port of encryption between clusters", "featureGates: {Multicluster: true}\nmulticluster: {enableGateway: true, trafficEncryptionMode: wireGuard, wireGuard: {port: 6081}}",
+			[]string{"multicluster.wireGuard.port: 6081 is the port of tunnelPort"}},
+		{"port of encryption between clusters, too large", "multicluster: {wireGuard: {port: 70000}}", []string{"multicluster.wireGuard.port: 70000 is out of range; allowed: 1 to 65535"}},
 		{"Namespace of multi-cluster", "featureGates: {Multicluster: true}\nmulticluster: {namespace: a/b}", []string{`multicluster.namespace: "a/b" is not the name of a Namespace`}},
 		{"stretched policies with rewritten packets", "featureGates: {Multicluster: true}\nmulticluster: {enableStretchedNetworkPolicy: true}\noncache: {tunnel: rewrite}",
 			[]string{"multicluster.enableStretchedNetworkPolicy: true is not supported", "no version can combine it with oncache.tunnel rewrite"}},
@@ -173,6 +178,15 @@ func TestSettingsWithoutEffect(t *testing.T) {
 	gates, err = features.New(c.FeatureGates)
 	require.NoError(t, err)
 	require.Equal(t, []string{"multicluster.enablePodToPodConnectivity needs multicluster.enableGateway"}, c.WithoutEffect(gates))
+	require.False(t, c.EncryptsClusters(gates))
+
+	c, err = validate("featureGates: {Multicluster: true}\nmulticluster: {trafficEncryptionMode: WIREGUARD}")
+	require.NoError(t, err)
+	require.Equal(t, []string{"multicluster.trafficEncryptionMode needs multicluster.enableGateway"}, c.WithoutEffect(gates))
+	require.False(t, c.EncryptsClusters(gates))
+	c.Multicluster.EnableGateway = true
+	require.Empty(t, c.WithoutEffect(gates))
+	require.True(t, c.EncryptsClusters(gates))
 
 	c, err = validate("hostNetworkMode: nftables\nantreaProxy: {defaultLoadBalancerMode: dsr}")
 	require.NoError(t, err, "without these features the Node works, without an agent it does not")

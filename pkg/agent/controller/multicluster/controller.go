@@ -54,6 +54,7 @@ type Flows interface {
 // Host is the part of route.Interface that the controller needs.
 type Host interface {
 	SetNodeAddresses(nodeName string, addresses []netip.Addr) error
+	GuardClusters(addresses []netip.Addr) error
 }
 
 // Config contains what a Controller needs.
@@ -70,6 +71,9 @@ type Config struct {
 	// End ends the connections of a conntrack zone for which ended returns true.
 	End      func(zone uint16, ended func(*conntrack.Connection) bool) error
 	Problems problem.Reporter
+	// Device encrypts what crosses clusters, Port is the UDP port of its packets, here and at other clusters; nil and 0 without encryption.
+	Device Device
+	Port   uint16
 }
 
 // Controller keeps the ways to other clusters.
@@ -95,6 +99,9 @@ type Controller struct {
 	inForce   *decision
 	addresses []netip.Addr
 	reported  map[object]bool
+	// key is the public key of the device, empty if there is none, guarded the addresses that the host may guard.
+	key     string
+	guarded []netip.Addr
 	// sources are the addresses under which this Node has been known to other clusters since the last time that their connections ended, invalid
 	// while another Node was the gateway.
 	sources []netip.Addr
@@ -192,7 +199,7 @@ func (c *Controller) Run(ctx context.Context) {
 		if !c.gateways.HasSynced() || !c.imports.HasSynced() || !c.Nodes.HasSynced() {
 			continue // Flows of a former agent may still lead to clusters that are not known yet.
 		}
-		err := recovery.Call(controllerName, recovery.Part("connection to other clusters"), func() error { return c.realize(decide(c.input())) })
+		err := recovery.Call(controllerName, recovery.Part("connection to other clusters"), func() error { return c.realize(ctx, decide(c.input())) })
 		if delay = task.Done(err); err == nil || late {
 			c.endStart()
 		}
@@ -204,13 +211,23 @@ func (c *Controller) input() input {
 	defer c.mu.Unlock()
 	return input{
 		node: c.NodeName, gateways: crd.Stored[v1alpha1.Gateway](c.gateways), imports: crd.Stored[v1alpha1.ClusterInfoImport](c.imports),
-		nodes: maps.Clone(c.nodes), needed: slices.Clone(c.needed), podToPod: c.PodToPod,
+		nodes: maps.Clone(c.nodes), needed: slices.Clone(c.needed), podToPod: c.PodToPod, port: c.Port,
 	}
 }
 
-// realize brings the decision into force. The host knows the addresses of gateways before flows lead to them, and until none does.
-func (c *Controller) realize(d *decision) error {
+// realize brings the decision into force. The device encrypts packets to a cluster before flows lead there, and stays until none does.
+func (c *Controller) realize(ctx context.Context, d *decision) error {
+	sealed := c.seal(d)
 	c.report(d)
+	err := c.lead(d)
+	if err == nil {
+		err = c.release(d)
+	}
+	return first([]error{err, sealed, c.publish(ctx, d)})
+}
+
+// lead lets flows lead to the clusters. The host knows the addresses of gateways before flows lead to them, and until none does.
+func (c *Controller) lead(d *decision) error {
 	if c.inForce != nil && d.sameWays(c.inForce) && slices.Equal(d.addresses, c.addresses) {
 		return c.endConnections(d)
 	}

@@ -44,6 +44,10 @@ type recorder struct {
 	tracked map[uint16][]*conntrack.Connection
 	ended   []*conntrack.Connection
 	fail    error
+	// guarded are the addresses of GuardClusters, device is nil without encryption.
+	guarded []netip.Addr
+	device  *fakeDevice
+	unguard error
 }
 
 var errForever = errors.New("the switch refuses everything")
@@ -59,6 +63,16 @@ func (r *recorder) SetNodeAddresses(name string, addresses []netip.Addr) error {
 	return nil
 }
 
+func (r *recorder) GuardClusters(addresses []netip.Addr) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.unguard == nil {
+		r.guarded = addresses
+		r.check()
+	}
+	return r.unguard
+}
+
 func (r *recorder) SetClusters(source netip.Addr, clusters []openflow.Cluster) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,6 +84,11 @@ func (r *recorder) SetClusters(source netip.Addr, clusters []openflow.Cluster) e
 	}
 	r.source, r.clusters = source, clusters
 	r.check()
+	for _, c := range clusters {
+		if r.device != nil {
+			r.device.checkPeer(r, c)
+		}
+	}
 	return nil
 }
 
@@ -88,11 +107,11 @@ func (r *recorder) End(zone uint16, ended func(*conntrack.Connection) bool) erro
 
 func (r *recorder) check() {
 	for _, c := range r.clusters {
-		known := !c.Peer.IsValid()
-		for _, a := range r.addresses {
-			known = known || a == c.Gateway
+		if r.device != nil {
+			r.device.check(r, c)
+			continue
 		}
-		if !known {
+		if c.Peer.IsValid() && !slices.Contains(r.addresses, c.Gateway) {
 			r.t.Errorf("flows lead to %v, but the host knows %v", c.Gateway, r.addresses)
 		}
 	}

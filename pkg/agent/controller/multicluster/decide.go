@@ -31,6 +31,8 @@ type input struct {
 	needed []dependency.Address
 	// podToPod is set if Pods of other clusters are connected as well as Services.
 	podToPod bool
+	// port is the UDP port at which gateway Nodes receive encrypted packets; 0 if what crosses clusters is not encrypted.
+	port uint16
 }
 
 // object identifies an object of the Namespace.
@@ -47,6 +49,10 @@ type decision struct {
 	addresses []netip.Addr
 	// refused are the objects that cannot be used, or whose Pod networks cannot, and why.
 	refused map[object]error
+	// secret is set with encryption only.
+	secret *secret
+	// published is the public key in the Gateway of this Node, if that is the gateway Node.
+	published string
 }
 
 // sameWays reports whether both lead to the same clusters in the same way.
@@ -61,6 +67,8 @@ type gateway struct {
 	node               string
 	external, internal netip.Addr
 	services           netip.Prefix
+	// key is the public key, as it is written.
+	key string
 }
 
 // decide returns clusters to which no way leads if there is no gateway: what is for them must not leave by another way.
@@ -72,9 +80,10 @@ func decide(in input) *decision {
 	} else {
 		d.gateway, d.addresses = own.node, []netip.Addr{own.external, own.internal}
 		if own.node == in.node {
-			d.source = own.external
+			d.source, d.published = own.external, own.key
 		}
 	}
+	var connected []*v1alpha1.ClusterInfoImport
 	imports := slices.Clone(in.imports)
 	sortByAge(imports)
 	for _, i := range imports {
@@ -89,13 +98,16 @@ func decide(in input) *decision {
 		if c.Peer = own.internal; d.source.IsValid() {
 			c.Peer = c.Gateway
 		}
-		d.clusters = append(d.clusters, c)
+		d.clusters, connected = append(d.clusters, c), append(connected, i)
 		if c.Peer.IsValid() {
 			d.addresses = append(d.addresses, c.Gateway)
 		}
 	}
 	if in.podToPod {
 		d.connectPods(in, imports, own)
+	}
+	if in.port != 0 {
+		d.encrypt(in.port, own, connected)
 	}
 	slices.SortFunc(d.clusters, func(a, b openflow.Cluster) int { return cmp.Compare(a.Name, b.Name) })
 	d.addresses = union(d.addresses, nil)
@@ -178,7 +190,11 @@ func readGateway(g *v1alpha1.Gateway) (*gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &gateway{g.Name, external, internal, services}, nil
+	read := &gateway{node: g.Name, external: external, internal: internal, services: services}
+	if g.WireGuard != nil {
+		read.key = g.WireGuard.PublicKey
+	}
+	return read, nil
 }
 
 // readCluster returns the cluster without the way to it.

@@ -10,7 +10,7 @@
 // which package service translates as usual, or for a Pod.
 //
 // With encryption, the tunnel packets between gateway Nodes have addresses of the device that encrypts them, and a gateway Node accepts packets of other
-// clusters with these addresses only. The host drops those with them that come in clear (package route).
+// clusters with these addresses only. The host drops tunnel packets with these addresses that come in clear (package route).
 //
 // ONCache never learns from these packets, for these reasons: one of their addresses belongs to no Pod network of the cluster; their MAC address is
 // not the one that its programs accept from the tunnel, and leads past the mark flows of packets to the tunnel; connections whose source is

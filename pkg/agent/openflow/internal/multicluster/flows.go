@@ -50,8 +50,8 @@ func (m maker) relayFlows() []of.Flow {
 	}
 }
 
-// entryFlows admit packets for the gateway Node from the tunnel. If packets between clusters are encrypted, those of another cluster must have come from the
-// address, inside its device, that only the owner of its key can have, and from one of its networks. This Node's address there is for
+// entryFlows admit packets for the gateway Node from the tunnel. If packets between clusters are encrypted, packets of another cluster must have come from
+// the address, inside its device, that only the owner of its key can have, and from one of its networks. This Node's address there is for
 // nothing else: the host lets tunnel packets to it pass only from the device. All other packets from the tunnel are in clear: they come from Nodes of
 // this cluster, and none is from another cluster.
 func (m maker) entryFlows(clusters []Cluster) (flows []of.Flow) {

@@ -29,7 +29,7 @@ type Features struct {
 	CutConnections bool
 	// Multicluster connects the Node to other clusters, and needs AntreaProxy.
 	Multicluster bool
-	// MulticlusterWireGuard says that tunnel packets between clusters are encrypted: those in clear are not accepted. It needs Multicluster.
+	// MulticlusterWireGuard says that tunnel packets between clusters are encrypted: packets in clear are not accepted. It needs Multicluster.
 	MulticlusterWireGuard bool
 	// Traceflow lets packets be traced.
 	Traceflow bool
