@@ -466,6 +466,8 @@ define suite_wire
 $(GO) test -c -o bin/openflow.test ./pkg/agent/openflow
 bin/lab prepare --functional
 bin/lab run --functional -- bin/openflow.test -test.v -test.run '^TestWire' -test.skip '/^user_space$$'
+$(GO) test -c -o bin/wireguard.test ./pkg/agent/wireguard
+bin/lab run --functional -- bin/wireguard.test -test.v -test.run '^TestWire'
 endef
 suite_floods = $(GO) test -count=1 -v -timeout 1h -run '^TestWire(Flood|RejectFlood|MetersOfPods|MovesUnderTraffic)' ./pkg/agent/openflow -args -flood=$(or $(FLOOD),60s) -moves=$(or $(MOVES),10000)
 define suite_neighbors

@@ -5,6 +5,7 @@
 # Connects two clusters of two Nodes each, which it starts and ends, to a ClusterSet, and tests that, with the gate ONCache off and then on:
 # multicluster.sh [FLAG_OF_TEST_BINARY...]. MULTICLUSTER_GATES="on" tests with one gate only. The clusters are called mc-a and mc-b; if they are up
 # they are used, and stay. MULTICLUSTER_AWAY is the time for which the leader is cut off from a member, 90s if it is not set.
+# MULTICLUSTER_ENCRYPTION=wireGuard encrypts what crosses clusters, on a kernel that has WireGuard.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -24,7 +25,7 @@ install() {
 	[ "$2" = on ] || value=false
 	kubeconfig=$(CLUSTER_NAME=$1 bin/lab kubeconfig)
 	bin/helm upgrade --install antrea build/charts/antrea --kubeconfig "$kubeconfig" --namespace kube-system \
-		--set featureGates.ONCache=$value,featureGates.Multicluster=true,multicluster.enableGateway=true,multicluster.enablePodToPodConnectivity=true >$logs/helm.log || {
+		--set featureGates.ONCache=$value,featureGates.Multicluster=true,multicluster.enableGateway=true,multicluster.enablePodToPodConnectivity=true,multicluster.trafficEncryptionMode="${MULTICLUSTER_ENCRYPTION:-none}" >$logs/helm.log || {
 		cat $logs/helm.log
 		return 1
 	}

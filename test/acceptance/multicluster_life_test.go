@@ -90,7 +90,7 @@ func (s *clusterSet) testGatewayChange(t *testing.T) {
 	m.annotate(t, first, false)
 	s.waitForGateway(t, m, second, exchangeTimeout)
 	s.waitForFlow(t, m, first, m.address(t, second), exchangeTimeout)
-	s.waitForFlow(t, s.a, s.a.nodes[0], m.address(t, second), exchangeTimeout)
+	s.waitForFlow(t, s.a, s.a.nodes[0], s.seenAs(t, m, second), exchangeTimeout)
 	for _, c := range s.members() {
 		address := s.imported(t, c, s.a, s.b)
 		for _, client := range s.mcClients(t, c) {

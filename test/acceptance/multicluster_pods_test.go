@@ -77,7 +77,7 @@ func (s *clusterSet) waitForPods(t *testing.T, m *member) {
 	for i, node := range m.nodes[:2] {
 		to := m.address(t, m.nodes[0])
 		if i == 0 {
-			to = other.address(t, other.nodes[0])
+			to = s.seenAs(t, other, other.nodes[0])
 		}
 		eventually(t, exchangeTimeout, func() error { return m.leads(t, node, network, to) })
 	}
@@ -136,7 +136,7 @@ func (s *clusterSet) webPod(t *testing.T, m *member, node int) *corev1.Pod {
 // reachesPod: TCP, UDP, and packets as large as the Pod's device sends, which must not be fragmented.
 func (s *clusterSet) reachesPod(t *testing.T, m *member, client, server *corev1.Pod) {
 	t.Helper()
-	address, gateway := server.Status.PodIP, m.address(t, m.nodes[0])
+	address, gateway := server.Status.PodIP, s.seenAs(t, m, m.nodes[0])
 	script := fmt.Sprintf(`for i in $(seq 5); do curl -s --max-time 5 http://%s:%d/clientip; echo; done`, address, webPodPort)
 	for source := range count(m.exec(t, client, "", "sh", "-c", script)) {
 		require.Truef(t, strings.HasPrefix(source, gateway+":"), "%s of %s sees %q, want the gateway %s", server.Name, s.other(m).name, source, gateway)
@@ -172,7 +172,7 @@ func (s *clusterSet) podPolicies(t *testing.T, clients []*corev1.Pod) {
 			s.a.expect(t, want, client, far, webPodPort)
 		}
 	}
-	ingress("gateway", from(networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: s.a.address(t, s.a.nodes[0]) + "/32"}}))
+	ingress("gateway", from(networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: s.seenAs(t, s.a, s.a.nodes[0]) + "/32"}}))
 	s.b.expect(t, false, own, near, webPodPort)
 	expect(true)
 	remove(s.b, "gateway")

@@ -57,6 +57,8 @@ type clusterSet struct {
 	antctl, dir string
 	// namespace is in both clusters.
 	namespace string
+	// encrypted is set if packets between the clusters are.
+	encrypted bool
 }
 
 // TestMulticluster takes two clusters through the life of a ClusterSet, as hack/multicluster.sh describes. The cases build on each other.
@@ -75,6 +77,7 @@ func TestMulticluster(t *testing.T) {
 		{"join", s.testJoin, true},
 		{"gateways", s.testGateways, true},
 		{"testMCServiceConnectivity", s.testConnectivity, false},
+		{"encryption", s.testEncryption, false},
 		{"both clusters export a Service", s.testBothExport, false},
 		{"policies", s.testPolicies, false},
 		{"testPolicyCopy", s.testPolicyCopy, false},
@@ -108,7 +111,7 @@ func TestMulticluster(t *testing.T) {
 
 func newClusterSet(t *testing.T, tool string) *clusterSet {
 	t.Helper()
-	s := &clusterSet{antctl: os.Getenv("MULTICLUSTER_ANTCTL"), dir: t.TempDir()}
+	s := &clusterSet{antctl: os.Getenv("MULTICLUSTER_ANTCTL"), dir: t.TempDir(), encrypted: os.Getenv("MULTICLUSTER_ENCRYPTION") == wireGuard}
 	names := strings.Fields(os.Getenv("MULTICLUSTER_NAMES"))
 	require.Len(t, names, 2, "MULTICLUSTER_NAMES")
 	for i, m := range []**member{&s.a, &s.b} {
@@ -269,7 +272,7 @@ func (s *clusterSet) testGateways(t *testing.T) {
 		for i, node := range m.nodes {
 			to := m.address(t, m.nodes[0])
 			if i == 0 {
-				to = s.other(m).address(t, s.other(m).nodes[0])
+				to = s.seenAs(t, s.other(m), s.other(m).nodes[0])
 			}
 			s.waitForFlow(t, m, node, to, crdTimeout)
 		}

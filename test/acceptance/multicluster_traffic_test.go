@@ -186,7 +186,7 @@ func (m *member) expectAnswers(t *testing.T, from *corev1.Pod, address string, w
 func (s *clusterSet) testConnectivity(t *testing.T) {
 	s.serve(t, s.b)
 	address := s.imported(t, s.a, s.b)
-	gateway := s.a.address(t, s.a.nodes[0])
+	gateway := s.seenAs(t, s.a, s.a.nodes[0])
 	clients := s.mcClients(t, s.a)
 	for i, client := range clients {
 		s.a.expectAnswers(t, client, address, "west-0", "west-1")
@@ -272,7 +272,7 @@ func (s *clusterSet) testBothExport(t *testing.T) {
 
 // testPolicies: a server's NetworkPolicy sees the gateway of the client's cluster.
 func (s *clusterSet) testPolicies(t *testing.T) {
-	gateway := s.a.address(t, s.a.nodes[0])
+	gateway := s.seenAs(t, s.a, s.a.nodes[0])
 	service, err := s.b.client.CoreV1().Services(s.namespace).Get(t.Context(), webName, metav1.GetOptions{})
 	require.NoError(t, err)
 	web, address := metav1.LabelSelector{MatchLabels: map[string]string{"app": webName}}, service.Spec.ClusterIP
