@@ -17,17 +17,18 @@ const root = "../.."
 
 // dynamic are the resources of the dynamic clients, separated by spaces, by file.
 var dynamic = map[string]string{
-	"pkg/agent/monitor/monitor.go":             "antreaagentinfos.crd.antrea.io",
-	"pkg/controller/monitor/agents.go":         "antreaagentinfos.crd.antrea.io",
-	"pkg/controller/monitor/monitor.go":        "antreacontrollerinfos.crd.antrea.io",
-	"pkg/agent/controller/traceflow/status.go": "traceflows.crd.antrea.io",
-	"pkg/agent/controller/egress/status.go":    "egresses.crd.antrea.io",
-	"pkg/controller/traceflow/controller.go":   "traceflows.crd.antrea.io",
-	"pkg/controller/externalip/controller.go":  "egresses.crd.antrea.io",
-	"pkg/controller/externalip/egress.go":      "egresses.crd.antrea.io",
-	"pkg/controller/externalip/write.go":       "egresses.crd.antrea.io externalippools.crd.antrea.io services",
-	"pkg/controller/tiers/tiers.go":            "tiers.crd.antrea.io",
-	"pkg/apiserver/certificate/publish.go":     "apiservices.apiregistration.k8s.io",
+	"pkg/agent/monitor/monitor.go":                 "antreaagentinfos.crd.antrea.io",
+	"pkg/controller/monitor/agents.go":             "antreaagentinfos.crd.antrea.io",
+	"pkg/controller/monitor/monitor.go":            "antreacontrollerinfos.crd.antrea.io",
+	"pkg/agent/controller/traceflow/status.go":     "traceflows.crd.antrea.io",
+	"pkg/agent/controller/multicluster/encrypt.go": "gateways.multicluster.crd.antrea.io",
+	"pkg/agent/controller/egress/status.go":        "egresses.crd.antrea.io",
+	"pkg/controller/traceflow/controller.go":       "traceflows.crd.antrea.io",
+	"pkg/controller/externalip/controller.go":      "egresses.crd.antrea.io",
+	"pkg/controller/externalip/egress.go":          "egresses.crd.antrea.io",
+	"pkg/controller/externalip/write.go":           "egresses.crd.antrea.io externalippools.crd.antrea.io services",
+	"pkg/controller/tiers/tiers.go":                "tiers.crd.antrea.io",
+	"pkg/apiserver/certificate/publish.go":         "apiservices.apiregistration.k8s.io",
 	"pkg/controller/networkpolicy/statuscontroller.go": "clusternetworkpolicies.crd.antrea.io networkpolicies.crd.antrea.io clustergroups.crd.antrea.io groups.crd.antrea.io " +
 		"adminnetworkpolicies.policy.networking.k8s.io baselineadminnetworkpolicies.policy.networking.k8s.io clusternetworkpolicies.policy.networking.k8s.io",
 }
