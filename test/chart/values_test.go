@@ -229,9 +229,10 @@ func another(name string, l leaf) any {
 
 // TestEveryKeyIsAValue renders the chart with all values changed that have a configuration key, and looks for them in the
 // configuration files, which must have all keys and no others. An agent without AntreaProxy accepts no other traffic mode, and WireGuard needs encap.
+// oncache.tunnel, openings and direct are not accepted together.
 func TestEveryKeyIsAValue(t *testing.T) {
-	t.Run("without AntreaProxy", func(t *testing.T) { testKeys(t, "trafficEncapMode", "noSNAT") })
-	t.Run("without a tunnel", func(t *testing.T) { testKeys(t, "antreaProxy.enable", "trafficEncryptionMode") })
+	t.Run("without AntreaProxy", func(t *testing.T) { testKeys(t, "trafficEncapMode", "noSNAT", "oncache.openings") })
+	t.Run("without a tunnel", func(t *testing.T) { testKeys(t, "antreaProxy.enable", "trafficEncryptionMode", "oncache.direct") })
 }
 
 // testKeys leaves some keys as they are.

@@ -147,6 +147,17 @@ protocol, port and value, separated by spaces.
 {{- end -}}
 
 {{/*
+Fails for settings that agents refuse together.
+*/}}
+{{- define "antrea.checkONCache" -}}
+{{- with .Values.oncache -}}
+{{- if and .openings .direct (eq .tunnel "rewrite") -}}
+{{- fail "oncache.openings: true cannot be combined with oncache.tunnel rewrite and oncache.direct true; allowed: two of them" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
 Fails if agents would have to export flow records by a protocol that they do not speak: the default of newer releases of Antrea's chart.
 */}}
 {{- define "antrea.checkCollector" -}}

@@ -243,6 +243,8 @@ func (s *FastStats) attribute(fresh map[ends]FastCount) error {
 		if last, retired := fresh[endsOf(c.Original.Protocol, client, dialed)]; retired && dialed != server {
 			count, ok = count.plus(last.Packets, last.Bytes), true
 		}
+		// A connection that got another source port has none: it has the same ends as the one that has the port, and the cache does not carry it.
+		ok = ok && c.Reply.DestinationPort == c.Original.SourcePort
 		for _, id := range []uint32{uint32(c.Labels[0]), uint32(c.Labels[0] >> 32)} {
 			labels[id] = true
 			if ok && id != 0 {

@@ -97,7 +97,8 @@ func TestFastStatsOfABusyNode(t *testing.T) {
 	})
 }
 
-// A connection to a Service counts for the rules that have admitted it, and an entry of an earlier direct one does not disturb.
+// A connection to a Service counts for the rules that have admitted it, and an entry of an earlier direct one does not disturb, nor does a
+// later direct connection from the same port.
 func TestFastStatsThroughService(t *testing.T) {
 	client, server := netip.AddrPortFrom(localPod, 1), netip.AddrPortFrom(remotePod, 80)
 	service := netip.MustParseAddrPort("10.96.0.1:443")
@@ -108,12 +109,17 @@ func TestFastStatsThroughService(t *testing.T) {
 	c := connection(localPod, 1, remotePod, fromPod)
 	c.Original.Destination, c.Original.DestinationPort = service.Addr(), service.Port()
 	c.Labels[0] = 9
-	stats := NewFastStats(cache, &connectionTable{connections: []*conntrack.Connection{c}})
+	table := &connectionTable{connections: []*conntrack.Connection{c}}
+	stats := NewFastStats(cache, table)
 	for range 2 {
 		got, err := stats.Read()
 		require.NoError(t, err)
 		require.Equal(t, map[uint32]FastCount{9: {15, 1050}}, got)
 	}
+	collided := connection(localPod, 1, remotePod, fromPod)
+	collided.Reply.DestinationPort = 2
+	collided.Labels[0] = 9
+	table.connections = append(table.connections, collided)
 	direct := CachedFlow{Egress: true, Protocol: of.IPProtoTCP, Source: client, Destination: server}
 	cache.flows = append(cache.flows, direct)
 	for range 2 {
