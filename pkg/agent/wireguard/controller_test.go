@@ -102,6 +102,8 @@ type world struct {
 	routes   Routes
 	host     *fakeRoutes
 	complete chan struct{}
+	// refused: the API refuses changes of Nodes.
+	refused atomic.Bool
 }
 
 // newWorld is an agent on node1, which has started, unless it waits for the Nodes' networks, with node2.
@@ -109,6 +111,9 @@ func newWorld(t *testing.T, device *fakeDevice) *world {
 	t.Helper()
 	w := &world{device: device, problems: problem.NewRecorder(), host: &fakeRoutes{}, complete: make(chan struct{})}
 	w.kube = fake.NewClientset(nodeWith("node1", ""), nodeWith("node2", keyOf(2).String()))
+	w.kube.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return w.refused.Load(), nil, errors.New("refused")
+	})
 	factory := informers.NewSharedInformerFactory(w.kube, 0)
 	want := settings{port: 51820, mtu: 1440, addresses: []netip.Prefix{netip.MustParsePrefix("10.10.1.1/32")}}
 	c, err := newController("node1", want, device, w.kube, factory.Core().V1().Nodes(), w.problems)
@@ -263,10 +268,6 @@ func TestForeignKeyIsReported(t *testing.T) {
 	w := newWorld(t, &fakeDevice{})
 	close(w.complete)
 	w.eventuallyPublished(t)
-	var refused atomic.Bool
-	w.kube.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return refused.Load(), nil, errors.New("refused")
-	})
 	problems := func() (found []string) {
 		list, _ := w.problems.List()
 		for _, p := range list {
@@ -274,20 +275,20 @@ func TestForeignKeyIsReported(t *testing.T) {
 		}
 		return found
 	}
-	refused.Store(true)
+	w.refused.Store(true)
 	w.device.change(func(d *fakeDevice) { d.state = state{} })
 	require.NoError(t, w.Upkeep().Repair(t.Context()))
 	require.ErrorContains(t, w.publish(t.Context()), "refused")
 	require.Empty(t, problems())
-	refused.Store(false)
+	w.refused.Store(false)
 	w.eventuallyPublished(t)
 	require.Eventually(t, func() bool { _, needed := w.lookAtAnnotation(); return !needed }, 20*time.Second, 5*time.Millisecond)
 
-	refused.Store(true)
+	w.refused.Store(true)
 	w.annotate(t, "node1", keyOf(9).String())
 	require.Eventually(t, func() bool { return len(problems()) == 1 }, 20*time.Second, 5*time.Millisecond)
 	require.Contains(t, problems()[0], "KeyChanged Node node1: another program has set annotation "+KeyAnnotation+` to "`+keyOf(9).String())
-	refused.Store(false)
+	w.refused.Store(false)
 	w.eventuallyPublished(t)
 	require.Eventually(t, func() bool { return w.count() == 0 }, 20*time.Second, 5*time.Millisecond)
 }

@@ -113,22 +113,15 @@ func validateMode(c *AgentConfig, gates featuregate.FeatureGate) (errs []error) 
 	return errs
 }
 
-// validateMulticluster refuses encryption between clusters that is not known, or beside encryption between Nodes, as Antrea does, and a Namespace that cannot
-// exist.
+// validateMulticluster refuses a Namespace that cannot exist, and encryption between clusters: Nodes that are not gateways do not refuse packets in clear
+// yet, and packets to a cluster that is not connected any more may leave in clear.
 func validateMulticluster(c *AgentConfig, gates featuregate.FeatureGate) (errs []error) {
 	if !gates.Enabled(features.Multicluster) {
 		return nil
 	}
-	known := []string{EncryptionNone, EncryptionWireGuard}
-	mode := &c.Multicluster.TrafficEncryptionMode
-	if i := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, *mode) }); i < 0 {
-		errs = append(errs, fmt.Errorf("multicluster.trafficEncryptionMode: %q is not a valid value; allowed: %s", *mode, strings.Join(known, ", ")))
-	} else {
-		*mode = known[i]
-	}
-	if *mode == EncryptionWireGuard && c.TrafficEncryptionMode != EncryptionNone {
-		errs = append(errs, fmt.Errorf("multicluster.trafficEncryptionMode: %q cannot be combined with trafficEncryptionMode %q, whose Nodes are not connected to other clusters: set one of them to %s",
-			*mode, c.TrafficEncryptionMode, EncryptionNone))
+	if mode := c.Multicluster.TrafficEncryptionMode; !strings.EqualFold(mode, EncryptionNone) {
+		errs = append(errs, fmt.Errorf("multicluster.trafficEncryptionMode: %q is not supported by this version; supported: %s; some traffic between clusters would not be encrypted: set it to %s if that is acceptable",
+			mode, EncryptionNone, EncryptionNone))
 	}
 	if namespace := c.Multicluster.Namespace; namespace != "" && len(validation.IsDNS1123Label(namespace)) > 0 {
 		errs = append(errs, fmt.Errorf("multicluster.namespace: %q is not the name of a Namespace; allowed: for example kube-system", namespace))

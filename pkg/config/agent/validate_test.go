@@ -94,9 +94,8 @@ func TestValidateRefuses(t *testing.T) {
 		{"gre", "tunnelType: gre", []string{`tunnelType: "gre" is not supported by this version; supported: geneve, vxlan`}},
 		{"bridging", "enableBridgingMode: true", []string{"enableBridgingMode: true is not supported by this version; supported: false"}},
 		{"health check address", "antreaProxy: {serviceHealthCheckServerBindAddress: 10256}", []string{`antreaProxy.serviceHealthCheckServerBindAddress: "10256" is not an address with a port`}},
-		{"encryption between clusters", "featureGates: {Multicluster: true}\nmulticluster: {trafficEncryptionMode: ipsec}", []string{`multicluster.trafficEncryptionMode: "ipsec" is not a valid value; allowed: none, wireGuard`}},
-		{"encryption between Nodes and clusters", "featureGates: {Multicluster: true}\ntrafficEncryptionMode: wireGuard\nmulticluster: {trafficEncryptionMode: WireGuard}",
-			[]string{`multicluster.trafficEncryptionMode: "wireGuard" cannot be combined with trafficEncryptionMode "wireGuard"`, "set one of them to none"}},
+		{"encryption between clusters", "featureGates: {Multicluster: true}\nmulticluster: {trafficEncryptionMode: wireGuard}",
+			[]string{`multicluster.trafficEncryptionMode: "wireGuard" is not supported`, "would not be encrypted"}},
 		{"port of encryption between clusters", "featureGates: {Multicluster: true}\nmulticluster: {enableGateway: true, trafficEncryptionMode: wireGuard, wireGuard: {port: 6081}}",
 			[]string{"multicluster.wireGuard.port: 6081 is the port of tunnelPort"}},
 		{"port of encryption between clusters, too large", "multicluster: {wireGuard: {port: 70000}}", []string{"multicluster.wireGuard.port: 70000 is out of range; allowed: 1 to 65535"}},
@@ -180,8 +179,9 @@ func TestSettingsWithoutEffect(t *testing.T) {
 	require.Equal(t, []string{"multicluster.enablePodToPodConnectivity needs multicluster.enableGateway"}, c.WithoutEffect(gates))
 	require.False(t, c.EncryptsClusters(gates))
 
-	c, err = validate("featureGates: {Multicluster: true}\nmulticluster: {trafficEncryptionMode: WIREGUARD}")
+	c, err = validate("featureGates: {Multicluster: true}")
 	require.NoError(t, err)
+	c.Multicluster.TrafficEncryptionMode = EncryptionWireGuard
 	require.Equal(t, []string{"multicluster.trafficEncryptionMode needs multicluster.enableGateway"}, c.WithoutEffect(gates))
 	require.False(t, c.EncryptsClusters(gates))
 	c.Multicluster.EnableGateway = true
