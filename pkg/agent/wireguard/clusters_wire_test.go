@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	wireSeconds = 20 * time.Second
-	testPort    = 6081
+	wireWait = 20 * time.Second
+	testPort = 6081
 )
 
 // wireEnd is the gateway Node of a cluster in a network namespace, at one end of a wire.
@@ -138,7 +138,7 @@ func exchange(t *testing.T, from, to *wireEnd, length int) {
 		}))
 		require.NoError(t, err)
 		payload := make([]byte, length-28)
-		for deadline := time.Now().Add(wireSeconds); ; {
+		for deadline := time.Now().Add(wireWait); ; {
 			_, err := socket.Write(payload)
 			require.NoError(t, err)
 			require.NoError(t, to.listener.SetReadDeadline(time.Now().Add(time.Second)))
