@@ -5,7 +5,7 @@
 # Connects two clusters of two Nodes each, which it starts and ends, to a ClusterSet, and tests that, with the gate ONCache off and then on:
 # multicluster.sh [FLAG_OF_TEST_BINARY...]. MULTICLUSTER_GATES="on" tests with one gate only. The clusters are called mc-a and mc-b; if they are up
 # they are used, and stay. MULTICLUSTER_AWAY is the time for which the leader is cut off from a member, 90s if it is not set.
-# MULTICLUSTER_ENCRYPTION=wireGuard encrypts what crosses clusters, on a kernel that has WireGuard.
+# MULTICLUSTER_ENCRYPTION=wireGuard encrypts what crosses clusters, on a kernel that has WireGuard, once the chart accepts that.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

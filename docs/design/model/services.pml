@@ -22,7 +22,8 @@
 
 #define IS_POD(a) (a == ENDPOINT || a == FRIEND || a == STRANGER)
 
-/* The peer's address by Open vSwitch in packets that the Pod sends, and in packets that it receives; 0: it drops the packet. */
+/* The peer's address by Open vSwitch in packets that the Pod sends, and in packets that it receives; 0: it drops the packet, or gives the Pod another port,
+ * which the cache refuses. */
 #define SENT(a) (a == SERVICE -> ENDPOINT : (a == FRIEND -> FRIEND : 0))
 #define RECEIVED(a) (a == ENDPOINT -> SERVICE : (a == FRIEND -> FRIEND : 0))
 

@@ -62,34 +62,6 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// With the gate off, UDP may take a tenth more: machines differ. TCP may not, nor may UDP with the gate on.
-func TestSlowUDPMargin(t *testing.T) {
-	run := func(workload string, off, on float64) *result.Run {
-		r := result.Result{Workload: workload, Network: "veth", Flows: 1, Bytes: 14}
-		m := result.Metric{Name: "instructions", Less: true}
-		r.Add(m, result.Off, 0, off)
-		r.Add(m, result.On, 0, on)
-		return &result.Run{Bed: "instructions", Results: []result.Result{r}}
-	}
-	for _, c := range []struct {
-		workload string
-		off, on  float64
-		failed   int
-	}{
-		{"udp_rr", 1090, 500, 0}, {"udp_rr", 1110, 500, 1}, {"udp_rr", 1000, 515, 1}, {"tcp_rr", 1015, 500, 0}, {"tcp_rr", 1030, 500, 1},
-	} {
-		bands := Bands{}
-		require.NoError(t, bands.Record(run(c.workload, 1000, 500)))
-		failed := 0
-		for _, f := range bands.Check(run(c.workload, c.off, c.on)) {
-			if f.Failed {
-				failed++
-			}
-		}
-		require.Equal(t, c.failed, failed, "%+v", c)
-	}
-}
-
 // A ratio of this machine is compared with the record of its own processor, or else with the weakest limit.
 func TestBandsOfProcessors(t *testing.T) {
 	on := func(processor string, values ...float64) *result.Run {

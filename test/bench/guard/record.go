@@ -20,11 +20,8 @@ const (
 	// quiet is the maximum share of the CPUs that other programs may take while bands are recorded.
 	quiet = 0.1
 	// instructionMargin is the tolerated growth of an instruction count. Between runs the counts have differed by less
-	// than half of that.
+	// than half of that. The exception is UDP with the gate off, where the lowest of several runs is used.
 	instructionMargin = 0.02
-	// slowUDPMargin is the one of UDP with the gate off. Machines with the same code have counted 77,772 to 84,020, whatever the number of runs
-	// in each. TCP takes the same flows of Open vSwitch and has the narrow margin.
-	slowUDPMargin = 0.1
 )
 
 // Record makes the bands of a bed from runs of the guard's workloads, and replaces the former ones of the same processor.
@@ -41,7 +38,7 @@ func (b Bands) Record(runs ...*result.Run) error {
 	for i := range first.Results {
 		r := &first.Results[i]
 		if m := r.Metric("instructions"); m != nil {
-			bands = append(bands, counts(r, m)...)
+			bands = append(bands, counts(r.Key(), m)...)
 		}
 		for _, names := range guarded {
 			for _, name := range names {
@@ -62,14 +59,10 @@ func (b Bands) Record(runs ...*result.Run) error {
 var guarded = [][]string{{"p25", "p50"}, {"cpu"}}
 
 // counts returns the bands of instruction counts, for each state separately, because they do not depend on the machine.
-func counts(r *result.Result, m *result.Metric) (bands []Band) {
+func counts(key string, m *result.Metric) (bands []Band) {
 	for _, state := range result.States {
-		margin := instructionMargin
-		if r.Workload == "udp_rr" && state == result.Off {
-			margin = slowUDPMargin
-		}
 		if s := stats.Summarize(m.Samples[state].Valid()); s.N > 0 {
-			bands = append(bands, Band{Key: r.Key(), Metric: m.Name, State: state, Limit: math.Round(s.Median * (1 + margin)), Less: true, Recorded: s.Median})
+			bands = append(bands, Band{Key: key, Metric: m.Name, State: state, Limit: math.Round(s.Median * (1 + instructionMargin)), Less: true, Recorded: s.Median})
 		}
 	}
 	return bands
