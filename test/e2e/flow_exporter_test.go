@@ -190,6 +190,7 @@ func testFlowExporter(t *testing.T, s *suite) {
 				return err
 			})
 		}
+		s.waitRecord(t, sinks, f) // a connection that ends before has one record
 		requireIntact(t, stop[report.Send](t, sender))
 		s.requireRecords(t, sinks, f, counted)
 	})
@@ -206,6 +207,19 @@ func testFlowExporter(t *testing.T, s *suite) {
 		requireNoLoss(t, stop[report.Ping](t, ping))
 		s.requireRecords(t, sinks, f, counted)
 	})
+}
+
+// waitRecord waits until both Nodes have sent a record of the flow.
+func (s *suite) waitRecord(t *testing.T, sinks [2]*flowSink, f flow) {
+	t.Helper()
+	for i, sink := range sinks {
+		eventually(t, fmt.Sprintf("a record of %s from Node %d", f, i+1), func() error {
+			if _, _, records := sink.of(f.client.Port()); len(records) == 0 {
+				return notYet("there is none")
+			}
+			return nil
+		})
+	}
 }
 
 // openUDP sends one datagram of the flow, which is answered. When several open a connection, conntrack does not count those that Open

@@ -33,6 +33,9 @@ const (
 	// way to the bridge. No single bit is free: Antrea's Egress has bit 30 for answers and the low byte for ids, kube-proxy has bits 14 and
 	// 15, ONCache the others. 255 is an id that no Egress may get.
 	ServiceMark = 0xff
+	// RouteProtocol is the protocol number of the agent's routes and rules (rtnetlink(7), rtm_protocol), by which they differ from all others of
+	// the Node. No program in iproute2's table of protocols has it.
+	RouteProtocol = 170
 )
 
 // TrafficEncapMode says how Pod traffic between Nodes travels.

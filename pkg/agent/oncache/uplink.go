@@ -15,6 +15,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"k8s.io/klog/v2"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
@@ -160,6 +161,13 @@ func (k *uplinkKeeper) routesNodes(dst *net.IPNet) bool {
 		}
 	}
 	return false
+}
+
+// isOwnAside reports whether a route is the agent's and leads to another device than the uplink. Such routes lead to the bridge or, in tables of their own,
+// to the subnets of Egresses: none decides how a Node or its Pods are reached, though some are for all addresses. They go and come with the bridge, whose
+// absence entries of the cache must outlast.
+func (k *uplinkKeeper) isOwnAside(r *netlink.Route) bool {
+	return r.Protocol == config.RouteProtocol && r.LinkIndex != k.uplink.IfIndex && (r.Dst == nil || r.Dst.IP.IsUnspecified())
 }
 
 // deviceDiffers returns the difference from the uplink that the programs know; "" if there is none.

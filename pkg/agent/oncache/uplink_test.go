@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -150,4 +151,31 @@ func TestNexthopObjects(t *testing.T) {
 	require.Eventually(t, func() bool { return k.dp.Nodes()[0].MTU == 1400 }, waitLimit, 10*time.Millisecond)
 	require.Equal(t, before, k.evictions.Load(), "a new object")
 	evicts("nexthop del id 7")
+}
+
+// TestOwnRoutesAside: the agent's routes for marked packets come and go with the bridge, and evict nothing, though they are for all addresses.
+func TestOwnRoutesAside(t *testing.T) {
+	k := watchedUplink(t)
+	ip(t, "link add name gw9 type veth peer name peer9")
+	ip(t, "link set peer9 up")
+	ip(t, "link set gw9 up")
+	ip(t, "addr add 192.0.2.1/24 dev gw9")
+	before := k.evictions.Load()
+	for _, own := range []string{"default dev gw9 table 170 proto 170", "-6 default dev gw9 table 170 proto 170", "unreachable default table 102 proto 170"} {
+		family, route := "", own
+		if rest, ok := strings.CutPrefix(own, "-6 "); ok {
+			family, route = "-6 ", rest
+		}
+		ip(t, family+"route add "+route)
+		ip(t, family+"route del "+route)
+	}
+	// Once the watcher knows of this, it has handled all that came before.
+	ip(t, "link set up0 mtu 1400")
+	require.Eventually(t, func() bool { return k.dp.Nodes()[0].MTU == 1400 }, waitLimit, 10*time.Millisecond)
+	require.Equal(t, before, k.evictions.Load())
+	for _, other := range []string{"default dev gw9 table 170", "default dev up0 table 171 proto 170"} {
+		before := k.evictions.Load()
+		ip(t, "route add "+other)
+		require.Eventually(t, func() bool { return k.evictions.Load() > before }, waitLimit, 10*time.Millisecond, other)
+	}
 }

@@ -186,10 +186,12 @@ func (w *uplinkWatch) gatewayUpdate(u netlink.LinkUpdate) (why string) {
 func (w *uplinkWatch) routesChanged(u netlink.RouteUpdate) (why string) {
 	var nodes []netip.Addr
 	for more := len(w.events.routes); ; more-- {
-		if w.keeper.routesNodes(u.Dst) {
-			return "route changed"
+		if !w.keeper.isOwnAside(&u.Route) {
+			if w.keeper.routesNodes(u.Dst) {
+				return "route changed"
+			}
+			nodes = append(nodes, w.keeper.direct.routedBy(u.Dst)...)
 		}
-		nodes = append(nodes, w.keeper.direct.routedBy(u.Dst)...)
 		if more == 0 {
 			break
 		}

@@ -137,7 +137,7 @@ func (s *stack) egressTable(subnet config.EgressSubnet, rules []netlink.Rule) (i
 
 // isForeignTable reports whether other programs use a table: it may have no routes now because their device is down.
 func isForeignTable(table int, rules []netlink.Rule, routes []netlink.Route) bool {
-	foreign := slices.ContainsFunc(routes, func(r netlink.Route) bool { return r.Protocol != protocolOwn })
+	foreign := slices.ContainsFunc(routes, func(r netlink.Route) bool { return r.Protocol != config.RouteProtocol })
 	for _, r := range rules {
 		if r.Table == table && isOwnEgressRule(r) {
 			return false
@@ -150,12 +150,12 @@ func isForeignTable(table int, rules []netlink.Rule, routes []netlink.Route) boo
 // syncEgressTable makes the routes of a table. The last one is there first.
 func (s *stack) syncEgressTable(table int, subnet config.EgressSubnet) error {
 	everywhere := &net.IPNet{IP: make(net.IP, subnet.Gateway.Addr().BitLen()/8), Mask: net.CIDRMask(0, subnet.Gateway.Addr().BitLen())}
-	routes := []*netlink.Route{{Family: s.family.af, Dst: everywhere, Table: table, Type: unix.RTN_UNREACHABLE, Priority: noRouteMetric, Protocol: protocolOwn}}
+	routes := []*netlink.Route{{Family: s.family.af, Dst: everywhere, Table: table, Type: unix.RTN_UNREACHABLE, Priority: noRouteMetric, Protocol: config.RouteProtocol}}
 	link, err := gatewayLink(subnet.Link(s.uplink))
 	if err == nil {
 		routes = append(routes,
-			&netlink.Route{Family: s.family.af, Dst: toIPNet(subnet.Gateway.Masked()), LinkIndex: link, Scope: netlink.SCOPE_LINK, Table: table, Protocol: protocolOwn},
-			&netlink.Route{Family: s.family.af, Dst: everywhere, Gw: subnet.Gateway.Addr().AsSlice(), LinkIndex: link, Table: table, Protocol: protocolOwn})
+			&netlink.Route{Family: s.family.af, Dst: toIPNet(subnet.Gateway.Masked()), LinkIndex: link, Scope: netlink.SCOPE_LINK, Table: table, Protocol: config.RouteProtocol},
+			&netlink.Route{Family: s.family.af, Dst: everywhere, Gw: subnet.Gateway.Addr().AsSlice(), LinkIndex: link, Table: table, Protocol: config.RouteProtocol})
 	}
 	have, listErr := s.family.routesOf(table)
 	if listErr != nil {
@@ -204,7 +204,7 @@ func (f family) clearTable(table int) error {
 	if err != nil {
 		return err
 	}
-	return deleteRoutes(slices.DeleteFunc(routes, func(r netlink.Route) bool { return r.Protocol != protocolOwn }))
+	return deleteRoutes(slices.DeleteFunc(routes, func(r netlink.Route) bool { return r.Protocol != config.RouteProtocol }))
 }
 
 func deleteRoutes(routes []netlink.Route) error {
@@ -231,10 +231,12 @@ func (f family) egressRules() ([]netlink.Rule, error) {
 func hasEgressMark(r netlink.Rule) bool { return r.Mask != nil && *r.Mask == egressMask && r.Mark != 0 }
 
 // isOwnEgressRule reports whether an agent has made the rule.
-func isOwnEgressRule(r netlink.Rule) bool { return hasEgressMark(r) && r.Protocol == protocolOwn }
+func isOwnEgressRule(r netlink.Rule) bool {
+	return hasEgressMark(r) && r.Protocol == config.RouteProtocol
+}
 
 func (f family) egressRule(mark uint8, table int) *netlink.Rule {
-	r := f.newRule(egressPriority, table, protocolOwn)
+	r := f.newRule(egressPriority, table, config.RouteProtocol)
 	mask := uint32(egressMask)
 	r.Mark, r.Mask = uint32(mark), &mask
 	return r
@@ -259,7 +261,7 @@ func isEgressRule(r *netlink.Rule, mark uint8, table int) bool {
 func (f family) removeEgressRules(have []netlink.Rule, wanted map[uint8]int) error {
 	return f.deleteRules(slices.DeleteFunc(slices.Clone(have), func(r netlink.Rule) bool {
 		table, used := wanted[uint8(r.Mark)]
-		return !hasEgressMark(r) || used && isEgressRule(&r, uint8(r.Mark), table) || !used && r.Protocol != protocolOwn
+		return !hasEgressMark(r) || used && isEgressRule(&r, uint8(r.Mark), table) || !used && r.Protocol != config.RouteProtocol
 	}))
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/leftover"
 	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
@@ -61,7 +62,7 @@ func Leftovers(ctx context.Context) ([]leftover.Item, error) {
 
 // leftoverRoutes finds the routes with the agent's protocol number, in whatever table.
 func (f family) leftoverRoutes() ([]leftover.Item, error) {
-	filter := &netlink.Route{Protocol: protocolOwn, Table: unix.RT_TABLE_UNSPEC}
+	filter := &netlink.Route{Protocol: config.RouteProtocol, Table: unix.RT_TABLE_UNSPEC}
 	routes, err := rtnl.Dump(func() ([]netlink.Route, error) {
 		return netlink.RouteListFiltered(f.af, filter, netlink.RT_FILTER_PROTOCOL|netlink.RT_FILTER_TABLE)
 	})

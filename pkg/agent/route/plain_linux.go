@@ -37,12 +37,12 @@ func (s *stack) setPlainRoute(r podRoute, link int) error {
 
 // deletePlainRoute deletes the agent's route to the CIDR, whatever its device and scope. It succeeds when there is none.
 func deletePlainRoute(cidr netip.Prefix) error {
-	return deleteRoute(&netlink.Route{Dst: toIPNet(cidr), Table: unix.RT_TABLE_MAIN, Protocol: protocolOwn, Scope: netlink.SCOPE_NOWHERE})
+	return deleteRoute(&netlink.Route{Dst: toIPNet(cidr), Table: unix.RT_TABLE_MAIN, Protocol: config.RouteProtocol, Scope: netlink.SCOPE_NOWHERE})
 }
 
 // plainRoutes returns the agent's routes of the main table on other devices than the gateway port.
 func (s *stack) plainRoutes(link int) ([]gatewayRoute, error) {
-	filter := &netlink.Route{Protocol: protocolOwn, Table: unix.RT_TABLE_MAIN}
+	filter := &netlink.Route{Protocol: config.RouteProtocol, Table: unix.RT_TABLE_MAIN}
 	routes, err := rtnl.Dump(func() ([]netlink.Route, error) {
 		return netlink.RouteListFiltered(s.family.af, filter, netlink.RT_FILTER_PROTOCOL|netlink.RT_FILTER_TABLE)
 	})

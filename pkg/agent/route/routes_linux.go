@@ -52,7 +52,7 @@ func newGatewayRoute(r netlink.Route) gatewayRoute {
 
 // isOurs reports whether the agent makes the route in just this way.
 func (h gatewayRoute) isOurs() bool {
-	return h.raw.Protocol == protocolOwn && (h.onlink || !h.gateway.IsValid())
+	return h.raw.Protocol == config.RouteProtocol && (h.onlink || !h.gateway.IsValid())
 }
 
 // missingRoutes returns the desired routes, in order, that the gateway port lacks, or has with another next hop or protocol number.
@@ -126,7 +126,7 @@ func (e foreignRouteError) Error() string {
 // setRoute adds the route, or corrects the agent's route to the same network; link is the gateway port. A route of another device that is not the
 // agent's is left alone, whatever its metric.
 func setRoute(r podRoute, link int) error {
-	route := &netlink.Route{Dst: toIPNet(r.cidr), LinkIndex: link, Scope: netlink.SCOPE_LINK, Protocol: protocolOwn}
+	route := &netlink.Route{Dst: toIPNet(r.cidr), LinkIndex: link, Scope: netlink.SCOPE_LINK, Protocol: config.RouteProtocol}
 	if r.gateway.IsValid() {
 		route.Gw, route.Scope, route.Flags = r.gateway.AsSlice(), netlink.SCOPE_UNIVERSE, int(netlink.FLAG_ONLINK)
 	}
@@ -183,13 +183,13 @@ func findRoute(r podRoute, device, link int) (there bool, err error) {
 // isForeign reports whether a route of the Node is another program's. On the agent's devices there are only its own routes: Antrea gives routes to device,
 // which encrypts packets, another protocol number. A route with several next hops has no device.
 func isForeign(have netlink.Route, device, link int) bool {
-	return have.Protocol != protocolOwn && have.LinkIndex != link && (have.LinkIndex == 0 || have.LinkIndex != device)
+	return have.Protocol != config.RouteProtocol && have.LinkIndex != link && (have.LinkIndex == 0 || have.LinkIndex != device)
 }
 
 // leads reports whether the route leads to the device, and gives packets of the Node the source.
 func leads(have netlink.Route, device int, source netip.Addr) bool {
 	src, _ := netip.AddrFromSlice(have.Src)
-	return have.LinkIndex == device && have.Protocol == protocolOwn && src.Unmap() == source
+	return have.LinkIndex == device && have.Protocol == config.RouteProtocol && src.Unmap() == source
 }
 
 // correctRoute replaces the agent's route to the same network.

@@ -16,6 +16,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 )
 
 func podRouteOf(cidr, gateway string) podRoute {
@@ -24,7 +26,7 @@ func podRouteOf(cidr, gateway string) podRoute {
 
 func TestMissingRoutes(t *testing.T) {
 	a, b := podRouteOf("10.10.1.0/24", "10.10.1.1"), podRouteOf("10.10.2.0/24", "10.10.2.1")
-	own := netlink.Route{Protocol: protocolOwn}
+	own := netlink.Route{Protocol: config.RouteProtocol}
 	otherGateway := gatewayRoute{podRoute: podRouteOf("10.10.2.0/24", "10.10.2.9"), onlink: true, raw: own}
 	for name, tc := range map[string]struct {
 		have []gatewayRoute

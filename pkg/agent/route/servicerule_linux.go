@@ -17,9 +17,6 @@ import (
 )
 
 const (
-	// protocolOwn is the protocol number of the agent's routes and rules (rtnetlink(7), rtm_protocol), by which they differ from all others of
-	// the Node. No program in iproute2's table of protocols has it.
-	protocolOwn = 170
 	// serviceTable has the route of marked packets to the bridge.
 	serviceTable = 170
 )
@@ -28,7 +25,7 @@ const (
 // this Node has for a while, such as keepalived's, would not get there. A port range in the rule itself would spare the mark and the
 // set, but the kernel compares rules one by one.
 func (f family) serviceRule() *netlink.Rule {
-	r := f.newRule(0, serviceTable, protocolOwn)
+	r := f.newRule(0, serviceTable, config.RouteProtocol)
 	mask := uint32(config.ServiceMark)
 	r.Mark, r.Mask = config.ServiceMark, &mask
 	return r
@@ -51,9 +48,11 @@ func looksUpLocal(r netlink.Rule) bool {
 }
 
 // spareLocal is a second rule of the table local, which is there while the first one changes its place.
-func (f family) spareLocal() *netlink.Rule { return f.newRule(1, unix.RT_TABLE_LOCAL, protocolOwn) }
+func (f family) spareLocal() *netlink.Rule {
+	return f.newRule(1, unix.RT_TABLE_LOCAL, config.RouteProtocol)
+}
 
-func isSpareLocal(r netlink.Rule) bool { return looksUpLocal(r) && r.Protocol == protocolOwn }
+func isSpareLocal(r netlink.Rule) bool { return looksUpLocal(r) && r.Protocol == config.RouteProtocol }
 
 // ruleStep is one change of the rules.
 type ruleStep struct {
@@ -132,7 +131,7 @@ func (f family) changeServiceRule(wanted bool) error {
 // serviceTableRoute leads everything that is looked up in the table of Services to the bridge.
 func (s *stack) serviceTableRoute(link int) *netlink.Route {
 	return &netlink.Route{Family: s.family.af, Table: serviceTable, LinkIndex: link, Gw: s.family.virtualService.AsSlice(),
-		Flags: int(netlink.FLAG_ONLINK), Protocol: protocolOwn}
+		Flags: int(netlink.FLAG_ONLINK), Protocol: config.RouteProtocol}
 }
 
 // hasServiceRule reports whether there is a rule of Services or, after an interruption, a spare one.
