@@ -34,6 +34,16 @@ func deleteRoute(ctx context.Context, w *world, e event) error {
 // home is an address of the second Node, and the router there.
 type home struct{ address, router netip.Addr }
 
+// routerOf returns the router of the network in which a Node is now.
+func (w *world) routerOf(node int) netip.Addr {
+	for _, h := range w.homes {
+		if h.address == w.Nodes[node].IPv4 {
+			return h.router
+		}
+	}
+	return cluster.FabricGateway
+}
+
 // homesOf are the addresses between which the second Node moves: in one subnet if the network knows no routes to Pods, else in two, with a router
 // between them.
 func homesOf(m cluster.Mode, now netip.Addr) [2]home {

@@ -45,7 +45,7 @@ func changeMAC(_ context.Context, w *world, e event) error {
 
 // addDefaultRoute adds a default route that is worse than the one that is there.
 func addDefaultRoute(ctx context.Context, w *world, e event) error {
-	route := []string{"default", "via", cluster.FabricGateway.String(), "metric", "500"}
+	route := []string{"default", "via", w.routerOf(e.node).String(), "metric", "500"}
 	return w.withRoute(ctx, e, append([]string{"route"}, route...))
 }
 

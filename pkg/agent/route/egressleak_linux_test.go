@@ -19,6 +19,7 @@ import (
 
 const (
 	withoutSource       = "ANTREA-FORWARD: drop packets without the source of their Egress"
+	cannotBeTranslated  = "ANTREA-FORWARD: drop packets to outside that cannot be translated"
 	withoutRemoteSource = "ANTREA-FORWARD: drop packets of Pods of other Nodes without a source"
 )
 
@@ -59,8 +60,8 @@ func (b *leakBed) mark(t *testing.T, command, pod string) {
 	run(t, b.iptables, "-t", "mangle", command, "PREROUTING", "-s", pod, "-i", "antrea-gw0", "-j", "MARK", "--set-mark", "1")
 }
 
-// connect opens a connection that the server sees from the Egress address.
-func (b *leakBed) connect(t *testing.T, from string) (client, server net.Conn) {
+// connect opens a connection that the server sees from one of these addresses of the Node.
+func (b *leakBed) connect(t *testing.T, from string, seen ...string) (client, server net.Conn) {
 	t.Helper()
 	var err error
 	within(t, b.injectionBed.pod, b.home, func() {
@@ -72,7 +73,7 @@ func (b *leakBed) connect(t *testing.T, from string) (client, server net.Conn) {
 	server, err = b.server.Accept()
 	require.NoError(t, err)
 	t.Cleanup(func() { server.Close() })
-	require.Equal(t, b.second, netip.MustParseAddrPort(server.RemoteAddr().String()).Addr().String())
+	require.Contains(t, seen, netip.MustParseAddrPort(server.RemoteAddr().String()).Addr().String())
 	exchange(t, client, server)
 	return client, server
 }
@@ -128,12 +129,17 @@ func testEgressLeavesTranslated(t *testing.T, n injectionNet, peers netip.Prefix
 	b := newLeakBed(t, n, peers, gateway, remote)
 	for _, pod := range []string{n.pod, remote} {
 		b.mark(t, "-A", pod)
-		client, _ := b.connect(t, pod)
+		client, _ := b.connect(t, pod, b.second)
 		forgetConnections(t)
 		require.NoError(t, client.Close())
 		b.requireDropped(t, withoutSource)
 	}
-	client, server := b.connect(t, remote)
+	b.mark(t, "-D", n.pod)
+	local, _ := b.connect(t, n.pod, b.transport, b.second)
+	forgetConnections(t)
+	require.NoError(t, local.Close())
+	b.requireDropped(t, cannotBeTranslated)
+	client, server := b.connect(t, remote, b.second)
 	b.mark(t, "-D", remote)
 	exchange(t, client, server)
 	forgetConnections(t)

@@ -100,7 +100,7 @@ func forwardMatches(p ruleParams) [][]string {
 		matches = append(matches, p.anyEgressMark(), p.remotePods())
 	}
 	if p.tunnelPort != 0 {
-		matches = append(matches, p.forgedPods()...)
+		matches = append(append(matches, p.forgedPods()...), p.untranslated()...)
 	}
 	return matches
 }

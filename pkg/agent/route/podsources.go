@@ -22,3 +22,18 @@ func (t *table) dropForgedPods(p ruleParams) {
 			slices.Concat(forged, []string{"-m", "addrtype", "!", "--src-type", "LOCAL", "-j", "DROP"})...)
 	}
 }
+
+// untranslated matches packets that leave the cluster with a local Pod's source, although the Node gives such packets its own: the kernel translates none that
+// it calls invalid, such as the end of a TCP connection that connection tracking has forgotten, because an address of the Node has gone or time has passed.
+func (p ruleParams) untranslated() [][]string {
+	if !p.podCIDR.IsValid() || p.noSNAT {
+		return nil
+	}
+	return [][]string{{"-i", p.gateway, "!", "-o", p.gateway, "-s", p.podCIDR.String(), "-m", "conntrack", "--ctstate", "INVALID", "-m", "set", "!", "--match-set", p.podSet, "dst"}}
+}
+
+func (t *table) dropUntranslated(p ruleParams) {
+	for _, match := range p.untranslated() {
+		t.add(chainPrefix+chainForward, "drop packets to outside that cannot be translated", append(match, "-j", "DROP")...)
+	}
+}

@@ -231,6 +231,7 @@ func mangleTable(p ruleParams) table {
 			kept, []string{"-m", "conntrack", "--ctdir", "ORIGINAL", "-m", "set", "!", "--match-set", p.podSet, "dst", "-j", "DROP"})...)
 	}
 	t.addEgressGuard(p)
+	t.dropUntranslated(p)
 	t.dropForgedPods(p)
 	t.add(out, "mark packets of the Node to local Pods", append([]string{"-o", p.gateway}, markOfNode...)...)
 	return t
