@@ -5,6 +5,7 @@ package openflow_test
 
 import (
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -69,6 +70,25 @@ func TestClusterFlowsGolden(t *testing.T) {
 			require.Equal(t, base, fake.Flows(), "nothing is left behind")
 		})
 	}
+}
+
+// The base flows of every Node replace the flow with which an agent without encryption, as gateway Node, has admitted packets in clear.
+func TestFormerEntryIsReplaced(t *testing.T) {
+	former, before := oftest.NewTestClient(t, oftest.MulticlusterFeatures)
+	base := before.Flows()
+	require.NoError(t, setClusters(oftest.NodeIP)(former))
+	_, now := oftest.NewTestClient(t, oftest.EncryptedFeatures)
+	admits := 0
+	for _, admit := range oftest.NewFlows(base, before.Flows()) {
+		if oftest.TableNames(former)[admit.Table] != "Classifier" {
+			continue
+		}
+		admits++
+		require.True(t, slices.ContainsFunc(now.Flows(), func(f of.Flow) bool {
+			return f.Table == admit.Table && f.Priority == admit.Priority && reflect.DeepEqual(f.Match, admit.Match) && len(f.Actions) == 0
+		}), "no base flow drops what %v admits", admit)
+	}
+	require.Positive(t, admits)
 }
 
 // A change is one bundle, and the same state again is none.

@@ -53,7 +53,7 @@ func (m maker) relayFlows() []of.Flow {
 // entryFlows admit packets for the gateway Node from the tunnel. If packets between clusters are encrypted, packets of another cluster must have come from
 // the address, inside its device, that only the owner of its key can have, and from one of its networks. This Node's address there is for
 // nothing else: the host lets tunnel packets to it pass only from the device. All other packets from the tunnel are in clear: they come from Nodes of
-// this cluster, and none is from another cluster.
+// this cluster, and none is from another cluster. The base flows drop all packets with the address that no flow admits.
 func (m maker) entryFlows(clusters []Cluster) (flows []of.Flow) {
 	tunnel := of.InPort(m.Node.TunnelOFPort)
 	virtual := pipeline.Matches(tunnel, of.EthDst(config.MulticlusterMAC))
@@ -65,7 +65,7 @@ func (m maker) entryFlows(clusters []Cluster) (flows []of.Flow) {
 		admit(pipeline.PriorityHigh)
 		return flows
 	}
-	const encrypted, refused, within, other = pipeline.PriorityHigh + 2, pipeline.PriorityHigh + 1, pipeline.PriorityHigh, pipeline.PriorityHigh - 1
+	const encrypted, refused, within = pipeline.PriorityHigh + 3, pipeline.PriorityHigh + 2, pipeline.PriorityHigh + 1
 	drop := func(priority uint16, match ...of.Match) {
 		flows = append(flows, m.flow(pipeline.TableClassifier, priority, match))
 	}
@@ -79,7 +79,6 @@ func (m maker) entryFlows(clusters []Cluster) (flows []of.Flow) {
 		}
 	}
 	drop(refused, tunnel, of.TunnelDst(m.gateway))
-	drop(other, virtual...)
 	return flows
 }
 

@@ -55,7 +55,8 @@ func New(c *pipeline.Core) *Multicluster {
 
 func (*Multicluster) Tables(pipeline.Features) []pipeline.TableSpec { return nil }
 
-// BaseFlows map the MAC address to the tunnel, and lead packets with it past the mark flows of ONCache.
+// BaseFlows map the MAC address to the tunnel, and lead packets with it past the mark flows of ONCache. If packets between clusters are encrypted, packets with the
+// address from the tunnel are dropped on every Node. This flow replaces the one with which an agent without encryption admitted them.
 func (*Multicluster) BaseFlows(g *pipeline.Generator) (flows []of.Flow) {
 	if !g.Features.Multicluster {
 		return nil
@@ -63,6 +64,9 @@ func (*Multicluster) BaseFlows(g *pipeline.Generator) (flows []of.Flow) {
 	virtual := of.EthDst(config.MulticlusterMAC)
 	flows = append(flows, g.Flow(pipeline.CookieMulticluster, pipeline.TableL2ForwardingCalc, pipeline.PriorityNormal, pipeline.Matches(virtual),
 		pipeline.TargetOFPortField.Is(g.Node.TunnelOFPort).Load(), pipeline.OutputToPort.Load(), g.ToNext(pipeline.TableL2ForwardingCalc)))
+	if g.Features.MulticlusterWireGuard {
+		flows = append(flows, g.Flow(pipeline.CookieMulticluster, pipeline.TableClassifier, pipeline.PriorityHigh, pipeline.Matches(of.InPort(g.Node.TunnelOFPort), virtual)))
+	}
 	if g.Features.ONCache {
 		flows = append(flows, g.Flow(pipeline.CookieMulticluster, pipeline.TableONCacheMark, pipeline.PriorityHigh, pipeline.Matches(virtual), g.ToNext(pipeline.TableONCacheMark)))
 	}
