@@ -215,15 +215,20 @@ func (c *Controller) input() input {
 	}
 }
 
-// realize brings the decision into force. The device encrypts packets to a cluster before flows lead there, and stays until none does.
+// realize brings the decision into force. The device encrypts packets to a cluster before flows lead there, and stays until none does. A key that other
+// clusters cannot learn is as much a problem of the Gateway as a device that fails.
 func (c *Controller) realize(ctx context.Context, d *decision) error {
 	sealed := c.seal(d)
-	c.report(d)
 	err := c.lead(d)
 	if err == nil {
 		err = c.release(d)
 	}
-	return first([]error{err, sealed, c.publish(ctx, d)})
+	published := c.publish(ctx, d)
+	if published != nil && d.secret != nil {
+		d.accuse(fmt.Errorf("other clusters do not know its key: %w", published))
+	}
+	c.report(d)
+	return first([]error{err, sealed, published})
 }
 
 // lead lets flows lead to the clusters. The host knows the addresses of gateways before flows lead to them, and until none does.

@@ -54,12 +54,16 @@ func (c *Controller) seal(d *decision) error {
 		for cluster := range d.secret.imports {
 			d.close(cluster, err)
 		}
+		d.accuse(err)
 		return err
 	}
 	if !d.source.IsValid() {
 		return nil
 	}
 	own, failed, err := c.Device.Set(d.source, d.secret.peers)
+	if err != nil {
+		d.accuse(err)
+	}
 	errs := []error{err}
 	for cluster, why := range failed {
 		d.close(cluster, why)
@@ -69,6 +73,13 @@ func (c *Controller) seal(d *decision) error {
 		c.key = own.String()
 	}
 	return first(errs)
+}
+
+// accuse makes a problem of the Gateway, if it is of this Node: the fault concerns all clusters, also clusters that are not known yet.
+func (d *decision) accuse(why error) {
+	if d.source.IsValid() {
+		d.refused[object{v1alpha1.GatewayKind, d.gateway}] = fmt.Errorf("packets between clusters are not all encrypted, and others are dropped: %w", why)
+	}
 }
 
 // release removes what only former decisions needed for encryption.

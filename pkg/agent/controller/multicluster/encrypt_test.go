@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
+	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/antrea-oncache/antrea/multicluster/apis/multicluster/v1alpha1"
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
@@ -194,6 +195,47 @@ func TestKeyIsPublished(t *testing.T) {
 	plain.gateways = []*v1alpha1.Gateway{gateway}
 	require.NoError(t, off.realize(t.Context(), decide(plain)))
 	require.Empty(t, off.published(t), "without encryption")
+}
+
+// TestOwnFaultIsProblem: a device that fails, a host that guards nothing and a key that cannot be published are problems of the Gateway, without any other
+// cluster as well, until they are mended.
+func TestOwnFaultIsProblem(t *testing.T) {
+	for name, fault := range map[string]func(s *sealed, broken bool){
+		"device": func(s *sealed, broken bool) {
+			if s.device.gone = nil; broken {
+				s.device.gone = errors.New("the fault")
+			}
+		},
+		"guard": func(s *sealed, broken bool) {
+			if s.unguard = nil; broken {
+				s.unguard = errors.New("the fault")
+			}
+		},
+		"key": func(s *sealed, broken bool) {
+			objects := s.Objects.(*dynamicfake.FakeDynamicClient)
+			if !broken {
+				objects.ReactionChain = objects.ReactionChain[1:]
+				return
+			}
+			objects.PrependReactor("patch", "gateways", func(k8stesting.Action) (bool, runtime.Object, error) {
+				return true, nil, errors.New("the fault")
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSealed(t, true, gatewayOf("n1", "192.0.2.1", "172.18.0.2"))
+			fault(s, true)
+			require.Error(t, s.realize(t.Context(), decide(secretWorld("n1"))))
+			problems, _ := s.problems.List()
+			require.Len(t, problems, 1)
+			require.Equal(t, problem.Subject{Kind: v1alpha1.GatewayKind, Namespace: "kube-system", Name: "n1"}, problems[0].Subject)
+			require.Contains(t, problems[0].Message, "the fault")
+			fault(s, false)
+			require.NoError(t, s.realize(t.Context(), decide(secretWorld("n1"))))
+			problems, _ = s.problems.List()
+			require.Empty(t, problems)
+		})
+	}
 }
 
 // TestNothingIsGuarded: if the host cannot drop what is in clear, nothing crosses.
