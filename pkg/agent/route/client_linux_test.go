@@ -64,9 +64,10 @@ func TestInitialize(t *testing.T) {
 				require.Contains(t, once, want)
 			}
 			for table, want := range map[string][]string{
-				"raw PREROUTING":  {"-p udp -m udp --dport 6081"},
-				"raw OUTPUT":      {"-p udp -m udp --dport 6081"},
-				"mangle FORWARD":  {"-p udp -m udp --dport 6081", "-s 10.10.0.0/24 ! -i antrea-gw0"},
+				"raw PREROUTING": {"-p udp -m udp --dport 6081"},
+				"raw OUTPUT":     {"-p udp -m udp --dport 6081"},
+				"mangle FORWARD": {"-p udp -m udp --dport 6081", "-s 10.10.0.0/24 ! -i antrea-gw0",
+					"-s 10.10.0.0/24 -i antrea-gw0 ! -o antrea-gw0 -m conntrack --ctstate INVALID -m set ! --match-set ANTREA-POD-IP dst"},
 				"mangle OUTPUT":   {"-o antrea-gw0"},
 				"filter INPUT":    {"-p udp -m udp --dport 6081", "-p tcp -m tcp --dport 10350:10351", "-p udp -m udp --dport 10351"},
 				"filter FORWARD":  {""},

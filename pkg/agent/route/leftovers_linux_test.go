@@ -41,7 +41,7 @@ func TestLeftovers(t *testing.T) {
 				names = append(names, item.Name)
 			}
 			require.Len(t, names, 6, strings.Join(names, "\n"))
-			require.Contains(t, names, "iptables-"+backend+" chains ANTREA-FORWARD, ANTREA-OUTPUT of table mangle, and 7 rules in them or leading to them")
+			require.Contains(t, names, "iptables-"+backend+" chains ANTREA-FORWARD, ANTREA-OUTPUT of table mangle, and 9 rules in them or leading to them")
 			require.Equal(t, []string{"ipset ANTREA-NODE-IP", "ipset ANTREA-POD-IP"}, slices.Sorted(slices.Values(names[4:])))
 			for _, item := range found {
 				require.NoError(t, item.Remove(), item.Name)

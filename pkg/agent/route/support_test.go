@@ -35,7 +35,7 @@ func TestExplainRestore(t *testing.T) {
 			want:   []string{"table mangle", "iptable_mangle"},
 		},
 		"missing set match": {
-			stderr: "Error occurred at line: 32",
+			stderr: "Error occurred at line: 33",
 			want:   []string{"table nat", "chain ANTREA-POSTROUTING", "ANTREA-POD-IP", "xt_set", "xt_MASQUERADE"},
 		},
 		"no line number": {stderr: "Permission denied (you must be root)", want: []string{"iptables-restore", "Permission denied"}},
