@@ -77,16 +77,9 @@ func (s *suite) startConnection(t *testing.T, p *path) *connection {
 // requireFlowing waits until all receive something.
 func (r *stream) requireFlowing(t *testing.T) {
 	t.Helper()
-	var servers []*cluster.Process
-	var received []uint64
 	for _, c := range r.connections {
-		servers = append(servers, c.sink, c.ping)
-	}
-	for _, p := range servers {
-		received = append(received, lastReceived(p))
-	}
-	for i, p := range servers {
-		waitReceived(t, p, received[i], patience)
+		waitReceived(t, c.sink, lastReceived(c.sink), patience, c.sender)
+		waitReceived(t, c.ping, lastReceived(c.ping), patience)
 	}
 }
 

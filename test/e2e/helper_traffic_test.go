@@ -90,14 +90,16 @@ func lastReceived(p *cluster.Process) (n uint64) {
 	return n
 }
 
-// waitReceived waits until a sink or udp-ping has received more than n.
-func waitReceived(t *testing.T, p *cluster.Process, n uint64, limit time.Duration) {
+// waitReceived waits until a sink or udp-ping has received more than n. None of the senders, if given, may end before.
+func waitReceived(t *testing.T, p *cluster.Process, n uint64, limit time.Duration, senders ...*cluster.Process) {
 	t.Helper()
 	eventuallyWithin(t, limit, fmt.Sprintf("more than %d received", n), func() error {
-		select {
-		case <-p.Done():
-			require.Fail(t, "traffic has ended", "%s%s", p.Stdout(), lastLines(p.Stderr(), 3))
-		default:
+		for _, running := range append(senders, p) {
+			select {
+			case <-running.Done():
+				require.Fail(t, "traffic has ended", "%s%s", running.Stdout(), lastLines(running.Stderr(), 3))
+			default:
+			}
 		}
 		if got := lastReceived(p); got <= n {
 			return fmt.Errorf("received %d", got)
