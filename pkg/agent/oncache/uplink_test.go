@@ -157,6 +157,7 @@ func TestNexthopObjects(t *testing.T) {
 func TestOwnRoutesAside(t *testing.T) {
 	k := watchedUplink(t)
 	ip(t, "link add name gw9 type veth peer name peer9")
+	require.NoError(t, os.WriteFile("/proc/sys/net/ipv6/conf/gw9/disable_ipv6", []byte("0"), 0))
 	ip(t, "link set peer9 up")
 	ip(t, "link set gw9 up")
 	ip(t, "addr add 192.0.2.1/24 dev gw9")
