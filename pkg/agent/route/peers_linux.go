@@ -6,6 +6,7 @@ package route
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -26,9 +27,10 @@ func (s *stack) routedCIDRs(more []netip.Prefix) map[netip.Prefix]bool {
 	return known
 }
 
-// setCIDRs returns what belongs in the set: routedCIDRs and those that are guarded. The caller holds mutex.
+// setCIDRs returns what belongs in the set: routedCIDRs and those that are guarded or closed. The caller holds mutex.
 func (s *stack) setCIDRs(more []netip.Prefix) map[netip.Prefix]bool {
 	known := s.routedCIDRs(more)
+	maps.Copy(known, s.closed)
 	for _, cidrs := range s.guarded {
 		for _, cidr := range cidrs {
 			known[cidr] = true
@@ -59,7 +61,7 @@ func (s *stack) guard(node string, cidrs []netip.Prefix) error {
 	return errors.Join(errs...)
 }
 
-// forget removes the CIDR from the set, unless there is a peer with it or it is guarded. The caller holds mutex.
+// forget removes the CIDR from the set, unless there is a peer with it or it is guarded. With encryption it is closed instead. The caller holds mutex.
 func (s *stack) forget(cidr netip.Prefix) error {
 	_, isPeer := s.peers[cidr]
 	for _, cidrs := range s.guarded {
@@ -68,11 +70,27 @@ func (s *stack) forget(cidr netip.Prefix) error {
 	if isPeer {
 		return nil
 	}
+	if s.firewall.params.encrypts() {
+		s.closed[cidr] = true
+		return nil
+	}
 	return s.set.remove(cidr)
 }
 
-// reconcile removes routes, neighbors and set entries of CIDRs that are neither in podCIDRs nor added, and what the host knows about connections that it
-// no longer routes.
+// closeFormer closes the networks that former agents have left in the set. The caller holds mutex.
+func (s *stack) closeFormer() error {
+	if !s.firewall.params.encrypts() {
+		return nil
+	}
+	entries, err := s.set.entries()
+	for _, cidr := range entries {
+		s.closed[cidr] = true
+	}
+	return err
+}
+
+// reconcile removes routes, neighbors and, without encryption, set entries of CIDRs that are neither in podCIDRs nor added, and what the host knows about
+// connections that it no longer routes.
 func (s *stack) reconcile(podCIDRs []netip.Prefix) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -81,7 +99,7 @@ func (s *stack) reconcile(podCIDRs []netip.Prefix) error {
 	if err != nil {
 		return err
 	}
-	var errs []error
+	errs := []error{s.closeFormer()}
 	for _, r := range unknownRoutes(have, known) {
 		if s.services.has(r) {
 			continue

@@ -36,13 +36,16 @@ type stack struct {
 	// uplink is the transport interface.
 	uplink string
 
-	// mutex guards peers, guarded, nodes, clusters, services and egress, together with the routes, neighbors and set entries in the kernel that
+	// mutex guards peers, guarded, closed, nodes, clusters, services and egress, together with the routes, neighbors and set entries in the kernel that
 	// correspond to them.
 	mutex sync.Mutex
 	peers map[netip.Prefix]podRoute
 	// guarded are the networks of Guard, by Node.
 	guarded map[string][]netip.Prefix
-	nodes   nodeAddresses
+	// closed are networks of Nodes that are gone, of this agent's time and of former ones, while packets between Nodes are encrypted: connections of Pods
+	// may outlive a Node's object, and would leave in clear by the default route.
+	closed map[netip.Prefix]bool
+	nodes  nodeAddresses
 	// clusters are the addresses of GuardClusters.
 	clusters map[netip.Prefix]bool
 	// services is nil without proxyAll.
@@ -60,7 +63,7 @@ func newStack(f family, podCIDR netip.Prefix, transport netip.Addr, own []netip.
 	}
 	s := &stack{
 		family: f, gateway: params.gateway, podCIDR: podCIDR, set: f.podSet(), nodeSet: f.nodeSet(), sysctls: sysctls, firewall: w,
-		peers: map[netip.Prefix]podRoute{}, guarded: map[string][]netip.Prefix{}, nodes: newNodeAddresses(f.hosts(own)),
+		peers: map[netip.Prefix]podRoute{}, guarded: map[string][]netip.Prefix{}, closed: map[netip.Prefix]bool{}, nodes: newNodeAddresses(f.hosts(own)),
 		egress: egressSubnets{tables: map[config.EgressSubnet]int{}, addRule: netlink.RuleAdd},
 	}
 	if params.proxyAll() {

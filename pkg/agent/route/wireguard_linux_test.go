@@ -241,10 +241,10 @@ func TestRefusedRouteLeavesNothingInClear(t *testing.T) {
 	require.NoError(t, c.sync(t.Context()))
 	require.Contains(t, routesTo(t, peerCIDR), "dev antrea-wg0")
 	require.NoError(t, c.DeleteRoutes(peerCIDR))
-	require.NotContains(t, podEntries(t), peerCIDR)
+	requireEntry()
 }
 
-// TestGuard: networks stay in the set whether there is a route or not, until the Node is gone, and for another Node that has them.
+// TestGuard: networks stay in the set whether there is a route or not, for another Node that has them, and when the Node is gone, until nothing is encrypted.
 func TestGuard(t *testing.T) {
 	newNetNS(t)
 	newGateway6(t)
@@ -273,10 +273,19 @@ func TestGuard(t *testing.T) {
 	require.NoError(t, c.Guard("node3", nil))
 	require.Contains(t, podEntries(t), peerCIDR, "with a route")
 	require.NoError(t, c.DeleteRoutes(peerCIDR))
-	require.Equal(t, []netip.Prefix{localCIDR}, podEntries(t))
+	require.Contains(t, podEntries(t), peerCIDR, "of a Node that is gone: a connection to its Pods may be alive")
+	require.NoError(t, c.sync(t.Context()))
+	next := newEncryptedClient(t)
+	require.NoError(t, next.Initialize())
+	require.NoError(t, next.Reconcile(nil))
+	require.Contains(t, podEntries(t), peerCIDR, "of a former agent's time")
+	require.NoError(t, familyIPv4.podSet().remove(peerCIDR))
+	require.NoError(t, next.sync(t.Context()))
+	require.Contains(t, podEntries(t), peerCIDR, "repaired")
 
 	off := newTestClient6(t, true)
 	require.NoError(t, off.Initialize())
 	require.NoError(t, off.Guard("node2", []netip.Prefix{peerCIDR}))
+	require.NoError(t, off.Reconcile(nil))
 	require.Equal(t, []netip.Prefix{localCIDR}, podEntries(t))
 }
