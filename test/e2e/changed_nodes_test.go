@@ -6,6 +6,7 @@ package e2e
 import (
 	"context"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -63,6 +64,54 @@ func testVanishedNode(t *testing.T, s *suite) {
 	requireRoutes(func(netip.Prefix) string { return noRoute })
 	require.Equal(t, stays, succeeds(t, s.node1.Space, "ip", "route", "show", "exact", s.node2.PodCIDR.String()))
 	s.requireConnectivity(t, s.client.Space, s.far.Space, s.far.IP)
+}
+
+// testDeletedNode: connections of Pods outlive the object of the Node at their other end, as when an operator deletes it to repair it. While there is no
+// route, nothing of them leaves in clear; they continue when the object is back.
+func testDeletedNode(t *testing.T, s *suite) {
+	r := s.startStream(t)
+	nodes, ctx := s.Client.CoreV1().Nodes(), context.WithoutCancel(t.Context())
+	object, err := nodes.Get(ctx, s.node2.Name, metav1.GetOptions{})
+	require.NoError(t, err)
+	require.NoError(t, s.node2.StopAgent())
+	restore := once(func() {
+		object.ResourceVersion, object.UID = "", ""
+		created, err := nodes.Create(ctx, object, metav1.CreateOptions{})
+		require.NoError(t, err)
+		created.Status = object.Status
+		_, err = nodes.UpdateStatus(ctx, created, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		s.startAgent(t, s.node2)
+	})
+	t.Cleanup(restore)
+	s.requireNothingInClear(t, func() {
+		require.NoError(t, nodes.Delete(ctx, s.node2.Name, metav1.DeleteOptions{}))
+		requireOwnRoutes(t, s.node1, s.node2.PodCIDR, noRoute)
+		before := notEncrypted(t, s.node1)
+		eventuallyWithin(t, 2*patience, "a connection to send something", func() error {
+			if notEncrypted(t, s.node1) == before {
+				return notYet("nothing was dropped")
+			}
+			return nil
+		})
+		fails(t, s.client.Space, "ping", "-c3", "-i0.2", "-W1", s.far.IP.String())
+	})
+	restore()
+	s.waitPing(t)
+	r.requireFlowing(t)
+	r.end(t, 1<<30)
+}
+
+// notEncrypted is the number of packets that a Node has dropped because they would have left in clear.
+func notEncrypted(t *testing.T, n *cluster.Node) string {
+	t.Helper()
+	for line := range strings.Lines(succeeds(t, n.Space, "iptables", "-w", "-t", "mangle", "-nvxL", "ANTREA-POSTROUTING")) {
+		if strings.Contains(line, "that are not encrypted") {
+			return strings.Fields(line)[0]
+		}
+	}
+	require.Fail(t, "the Node has no rule that drops them")
+	return ""
 }
 
 // Prefix lengths of the Nodes' addresses: all in one subnet, and each in one without the others.

@@ -39,6 +39,7 @@ func testWireGuardSuite(t *testing.T, oncache bool) {
 		area{"PlainIsRefused", testPlainIsRefused},
 		area{"EncryptionKeys", testEncryptionKeys},
 		area{"VanishedNode", testVanishedNode},
+		area{"DeletedNode", testDeletedNode},
 		area{"MovingEndpoint", testMovingEndpoint},
 	)
 	if oncache {
