@@ -62,6 +62,8 @@ func (d *fakeDevice) apply(ops []operation, want settings) error {
 			d.state.private, _ = wgtypes.GeneratePrivateKey()
 		case setPort:
 			d.state.port = want.port
+		case clearMark:
+			d.state.mark = 0
 		case setUp:
 			d.state.up = true
 		case removePeer:

@@ -78,7 +78,7 @@ func (d kernelDevice) read() (state, error) {
 	if err != nil {
 		return state{}, fmt.Errorf("read device %s: %w", d.name, err)
 	}
-	s.private, s.port = found.PrivateKey, uint16(found.ListenPort)
+	s.private, s.port, s.mark = found.PrivateKey, uint16(found.ListenPort), found.FirewallMark
 	for _, p := range found.Peers {
 		s.peers[p.PublicKey] = readPeer(p)
 	}
@@ -86,6 +86,7 @@ func (d kernelDevice) read() (state, error) {
 }
 
 func readPeer(from wgtypes.Peer) (p peer) {
+	p.preshared = from.PresharedKey
 	if from.Endpoint != nil {
 		if addr, ok := netip.AddrFromSlice(from.Endpoint.IP); ok {
 			p.endpoint = netip.AddrPortFrom(addr.Unmap(), uint16(from.Endpoint.Port))
@@ -119,6 +120,8 @@ func (d kernelDevice) apply(ops []operation, want settings) error {
 		case setPort:
 			port := int(want.port)
 			request.ListenPort = &port
+		case clearMark:
+			request.FirewallMark = new(int)
 		case setUp:
 			up = true
 		case removeRoute, addRoute:
@@ -145,7 +148,7 @@ func (d kernelDevice) apply(ops []operation, want settings) error {
 }
 
 func peerConfig(key wgtypes.Key, p peer) wgtypes.PeerConfig {
-	c := wgtypes.PeerConfig{PublicKey: key, Endpoint: net.UDPAddrFromAddrPort(p.endpoint), ReplaceAllowedIPs: true}
+	c := wgtypes.PeerConfig{PublicKey: key, PresharedKey: &p.preshared, Endpoint: net.UDPAddrFromAddrPort(p.endpoint), ReplaceAllowedIPs: true}
 	for _, network := range p.allowed {
 		c.AllowedIPs = append(c.AllowedIPs, toIPNet(network))
 	}
@@ -157,7 +160,7 @@ func toIPNet(p netip.Prefix) net.IPNet {
 }
 
 func (d kernelDevice) configure(request wgtypes.Config) error {
-	if request.PrivateKey == nil && request.ListenPort == nil && len(request.Peers) == 0 {
+	if request.PrivateKey == nil && request.ListenPort == nil && request.FirewallMark == nil && len(request.Peers) == 0 {
 		return nil
 	}
 	client, err := wgctrl.New()

@@ -23,10 +23,12 @@ type peer struct {
 	endpoint netip.AddrPort
 	// allowed are in order.
 	allowed []netip.Prefix
+	// preshared is a key that another program has given the peer, with which it answers nothing. The agent's peers have none, which is the zero key.
+	preshared wgtypes.Key
 }
 
 func (p peer) equal(other peer) bool {
-	return p.endpoint == other.endpoint && slices.Equal(p.allowed, other.allowed)
+	return p.endpoint == other.endpoint && p.preshared == other.preshared && slices.Equal(p.allowed, other.allowed)
 }
 
 // location is the Node that has a Pod network, and the transport address at which it is reached.

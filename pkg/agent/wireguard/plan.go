@@ -26,7 +26,9 @@ type state struct {
 	settings
 	up      bool
 	private wgtypes.Key
-	peers   map[wgtypes.Key]peer
+	// mark is the fwmark of encrypted packets, by which rules of the host could lead them elsewhere. The agent's device has none.
+	mark  int
+	peers map[wgtypes.Key]peer
 }
 
 type operationKind int
@@ -38,6 +40,7 @@ const (
 	// makeKey gives the device a new private key.
 	makeKey
 	setPort
+	clearMark
 	setUp
 	removePeer
 	setPeer
@@ -65,6 +68,7 @@ func planDevice(want settings, have state) (ops []operation) {
 	need(setAddresses, slices.Equal(have.addresses, want.addresses))
 	need(makeKey, have.private != wgtypes.Key{})
 	need(setPort, have.port == want.port)
+	need(clearMark, have.mark == 0)
 	need(setUp, have.up)
 	return ops
 }

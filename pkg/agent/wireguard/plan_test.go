@@ -41,13 +41,15 @@ func TestPlanDevice(t *testing.T) {
 	require.Equal(t, []operationKind{setAddresses}, kinds(func(s *state) { s.addresses = nil }))
 	require.Equal(t, []operationKind{makeKey}, kinds(func(s *state) { s.private = wgtypes.Key{} }))
 	require.Equal(t, []operationKind{setPort}, kinds(func(s *state) { s.port = 51821 }))
+	require.Equal(t, []operationKind{clearMark}, kinds(func(s *state) { s.mark = 51820 }), "of another program")
 	require.Equal(t, []operationKind{setUp}, kinds(func(s *state) { s.up = false }))
 }
 
 func TestPlanPeers(t *testing.T) {
 	type all = map[wgtypes.Key]peer
 	a, b := peerAt("192.0.2.1:51820", "10.10.1.0/24"), peerAt("192.0.2.2:51820", "10.10.2.0/24", "fd10:2::/64")
-	moved := peerAt("192.0.2.9:51820", "10.10.1.0/24")
+	moved, foreign := peerAt("192.0.2.9:51820", "10.10.1.0/24"), a
+	foreign.preshared = keyOf(9)
 	set := func(key byte, p peer) operation { return operation{kind: setPeer, key: keyOf(key), peer: p} }
 	remove := func(key byte) operation { return operation{kind: removePeer, key: keyOf(key)} }
 	for name, tc := range map[string]struct {
@@ -58,6 +60,7 @@ func TestPlanPeers(t *testing.T) {
 		"nothing to do":                        {want: all{keyOf(1): a}, have: all{keyOf(1): a}},
 		"new peers, in order":                  {want: all{keyOf(2): b, keyOf(1): a}, ops: []operation{set(1, a), set(2, b)}},
 		"another endpoint":                     {want: all{keyOf(1): moved}, have: all{keyOf(1): a}, ops: []operation{set(1, moved)}},
+		"a preshared key of another program":   {want: all{keyOf(1): a}, have: all{keyOf(1): foreign}, ops: []operation{set(1, a)}},
 		"another network":                      {want: all{keyOf(1): b}, have: all{keyOf(1): a}, ops: []operation{set(1, b)}},
 		"another key":                          {want: all{keyOf(3): a}, have: all{keyOf(1): a}, ops: []operation{remove(1), set(3, a)}},
 		"no key any more":                      {want: all{keyOf(2): b}, have: all{keyOf(1): a, keyOf(2): b}, ops: []operation{remove(1)}},
