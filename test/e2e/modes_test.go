@@ -113,7 +113,7 @@ func testDirectWay(t *testing.T, s *suite) {
 	before := s.hitsBetweenNodes(t) // and of former agents
 	s.requireWay(t, true, func() {
 		r := s.startStream(t)
-		waitReceived(t, r.connections[0].ping, lastReceived(r.connections[0].ping)+uint64(5*direct.load().pings), 4*patience) // a lease
+		waitReceived(t, r.connections[0].ping, lastReceived(r.connections[0].ping)+uint64(5*direct.load().pings), patience) // a lease
 		r.end(t, 0)
 	})
 	s.requireReach(t, "reached without the tunnel (direct)")

@@ -4,11 +4,11 @@
 package oncache
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -162,13 +162,9 @@ func TestOwnRoutesAside(t *testing.T) {
 	ip(t, "link set gw9 up")
 	ip(t, "addr add 192.0.2.1/24 dev gw9")
 	before := k.evictions.Load()
-	for _, own := range []string{"default dev gw9 table 170 proto 170", "-6 default dev gw9 table 170 proto 170", "unreachable default table 102 proto 170"} {
-		family, route := "", own
-		if rest, ok := strings.CutPrefix(own, "-6 "); ok {
-			family, route = "-6 ", rest
-		}
-		ip(t, family+"route add "+route)
-		ip(t, family+"route del "+route)
+	for _, route := range []string{"route %s default dev gw9 table 170 proto 170", "-6 route %s default dev gw9 table 170 proto 170", "route %s unreachable default table 102 proto 170"} {
+		ip(t, fmt.Sprintf(route, "add"))
+		ip(t, fmt.Sprintf(route, "del"))
 	}
 	// Once the watcher knows of this, it has handled all that came before.
 	ip(t, "link set up0 mtu 1400")
