@@ -58,6 +58,11 @@ func run(ctx context.Context, b *bed, out string, g guarded) (err error) {
 	if g.record && !b.quick && !b.modes {
 		return errors.New("-record makes bands of all numbers, which no shorter run would measure again: use it with -quick or -modes")
 	}
+	if b.quick && !g.record {
+		if b.limits, err = g.limits(); err != nil {
+			return err
+		}
+	}
 	started := time.Now()
 	p := progress.New(os.Stderr)
 	c, err := cluster.New(ctx, cluster.Options{Progress: p, FeatureGates: map[string]bool{gate: false}})
@@ -125,10 +130,26 @@ func (b *bed) conclude(t *table, started time.Time, out string, g guarded) error
 // modesBands ends the name of the bands of -modes, which no other run checks.
 const modesBands = ", modes"
 
+// bedName names the bed in results and bands.
+const bedName = "instructions"
+
 // guarded are the recorded numbers.
 type guarded struct {
 	path   string
 	record bool
+}
+
+// limits are the numbers that pass on this machine.
+func (g guarded) limits() (l limits, err error) {
+	bands, err := guard.Load(g.path)
+	if err != nil {
+		return l, err
+	}
+	machine, err := result.ThisMachine()
+	if err != nil {
+		return l, err
+	}
+	return limitsOf(bands.For(bedName, machine)), nil
 }
 
 // apply checks or records the numbers of a run.

@@ -61,7 +61,7 @@ func (t *table) run(started time.Time, source string) (*result.Run, error) {
 	}
 	machine.Hypervisor = "emulated"
 	run := &result.Run{
-		Schema: result.Schema, Bed: "instructions", Started: started.UTC(), Seconds: time.Since(started).Seconds(), Rounds: 1,
+		Schema: result.Schema, Bed: bedName, Started: started.UTC(), Seconds: time.Since(started).Seconds(), Rounds: 1,
 		Machine: machine, Results: t.results(), Networks: map[string]result.Network{},
 		Limits: []string{"Time in this machine is a count of instructions: how long the run took by the clock is not known."},
 	}
