@@ -53,6 +53,8 @@ func TestMain(m *testing.M) {
 		defer os.RemoveAll(programs)
 		build := exec.Command("go", "build", "-o", programs, "./build/images/cmd/publish")
 		build.Dir = root
+		// As the Makefile builds: the race detector's setting would compile all libraries once more.
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			panic(string(out))
 		}
