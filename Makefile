@@ -406,9 +406,9 @@ e2e: build ## Run one area of the end-to-end tests, on all its paths, on one kin
 	E2E_AREA=$(AREA) bin/lab run --functional -- bin/e2e.test -test.v -test.timeout=60m -test.run '^$(SUITE)$$/^$(AREA)((SameNode)?(ThroughService)?)$$' $(E2E_ARGS)
 
 # Emulated machines leave out what takes them minutes (another IP version outside than inside), and tests of what does not depend on the kernel,
-# which test-bpf runs on this machine's. make test-kernels runs all.
-.PHONY: test
-test: export KERNEL_TESTS_SKIP := ^TestCost|^TestSamePacket(AsTheKernel|FromService|ThroughService|Rewritten)$$/^(IPv4 in IPv6|IPv6 in IPv4|GRO at the uplink)$$|^TestECN$$/^(IPv4 in IPv6|IPv6 in IPv4|GRO at the uplink)$$|^Test(DirectP|NeighborsKeep|FloodCosts|PacketsOfAPodsTunnel|NewcomersGet|HandshakesGoOn|ShortConnectionsDo|OnePodHas|NoKeyBeside|RandomRewriting|OrderInBursts|ConnectionsGoWhole|IdleFlowsMake)
+# which test-bpf runs on this machine's: arithmetic on packets (ECN), what entries of maps say (openings, bars, cells, ways to a Node that moves), and
+# what the agent reads in maps. That the kernel loads these programs is tested by TestComplexity, which they do not leave out. make test-kernels runs all.
+test: export KERNEL_TESTS_SKIP := ^TestCost|^TestSamePacket(AsTheKernel|FromService|ThroughService|Rewritten)$$/^(IPv4 in IPv6|IPv6 in IPv4|GRO at the uplink)$$|^Test(DirectP|NeighborsKeep|FloodCosts|PacketsOfAPodsTunnel|NewcomersGet|HandshakesGoOn|ShortConnectionsDo|OnePodHas|NoKeyBeside|RandomRewriting|OrderInBursts|ConnectionsGoWhole|IdleFlowsMake|ECN$$|Untracked|NoOpening|Opening|Bars$$|SYNsThatTeachNothing|CandidatesShareACell|DirectServiceOfNodeThatMoves|Agrees$$|LetKeysEnd|AdoptedMapsGiveNoKeysYet)
 # The kernel of the backports suite is between the stable kernel and this machine's, if this machine's is newer.
 test: export KERNEL_TESTS_BETWEEN := $(shell printf '6.13\n%s\n' "$$(uname -r)" | sort -CV && echo backports)
 # Packets for each target: fuzzing gets the CPU time that is left, which is another one each time.
