@@ -108,6 +108,8 @@ HELM_ARGS ?=
 SMOKE ?=
 export TRAFFIC_MODE ?=
 ACCEPTANCE_ARGS ?=
+# The target that cluster-up and test-acceptance make first. Empty after prepare-acceptance: the images would be made again each time.
+CLUSTER_PARTS ?= cluster-parts
 # Options of govulncheck.
 VULNCHECK_ARGS ?=
 # A regular expression for the cases of make conformance and make conformance-policy-api.
@@ -207,7 +209,7 @@ proxy_all_values = antreaProxy.proxyAll=true,kubeAPIServerOverride="$$(bin/lab a
 
 .PHONY: cluster-up
 cluster-up: IMAGE_ARCHS := $(shell $(GO) env GOARCH)
-cluster-up: before-cluster-up deps cluster-parts ## Start a Kubernetes cluster with this network plugin that stays: NODES=N GATES=... PROXY_ALL=1 (root)
+cluster-up: before-cluster-up deps $(CLUSTER_PARTS) ## Start a Kubernetes cluster with this network plugin that stays: NODES=N GATES=... PROXY_ALL=1 (root)
 	bin/lab up --kubelets --nodes=$(NODES) $(if $(PROXY_ALL),--kube-proxy=false)
 	bin/helm install antrea $(chart) --kubeconfig "$$(bin/lab kubeconfig)" --namespace kube-system $(foreach gate,$(subst $(comma), ,$(GATES)),--set featureGates.$(gate)) $(if $(PROXY_ALL),--set $(proxy_all_values)) $(HELM_ARGS)
 	bin/lab ready
@@ -237,8 +239,8 @@ prepare-acceptance: cluster-parts ### Build what test-acceptance needs and the c
 test-acceptance: export CLUSTER_NAME := test
 # Other stages run beside it.
 test-acceptance: export ACCEPTANCE_SLOWNESS := 2
-test-acceptance: prepare-acceptance ### Run the most telling acceptance cases on a cluster of their own (root)
-	trap 'bin/lab down' EXIT; ACCEPTANCE_GATES=on $(MAKE) --no-print-directory acceptance SMOKE=1
+test-acceptance: $(CLUSTER_PARTS) ### Run the most telling acceptance cases on a cluster of their own (root)
+	trap 'bin/lab down' EXIT; ACCEPTANCE_GATES=on $(MAKE) --no-print-directory acceptance SMOKE=1 CLUSTER_PARTS=
 
 # The cases that differ between modes of traffic.
 smoke_life := ^TestLifecycle$$/^(installation|traffic_mode_changed_and_back|uninstallation)$$
@@ -425,6 +427,8 @@ test: export POLICY_SEED := 4711
 test: export FAULTS_SEED := 119019
 test: export EVENTS := 10
 test: export FAULTS_ARGS := -load=0.2
+# Stage prepare-acceptance has made them for test-acceptance. If it failed, make test fails whatever test-acceptance finds.
+test: export CLUSTER_PARTS :=
 # Only the rows with bands. All of `make cost` takes several times as long.
 test: export COUNT_ARGS := -quick -out=.testbed/instructions.json
 test: before-test deps ## Run everything that CI runs, with the time of each stage
