@@ -63,8 +63,9 @@ func meterGroups(t *testing.T, sw of.Reader) (ids []uint32) {
 func TestExampleFeature(t *testing.T) {
 	fake := of.NewFake()
 	c, meter, _ := newMeteredClient(t, fake, openflow.RoundInfo{RoundNum: oftest.TestRound})
-	names, id := oftest.TableNames(c), oftest.GeneratorOf(c).ID(metertest.Table)
-	require.Equal(t, []string{pipeline.TableEgressMark, metertest.Table, pipeline.TableL3DecTTL}, []string{names[id-1], names[id], names[id+1]})
+	g := oftest.GeneratorOf(c)
+	require.Equal(t, g.ID(metertest.Table), g.Next(pipeline.TableEgressMark))
+	require.Equal(t, g.ID(pipeline.TableL3DecTTL), g.Next(metertest.Table))
 	own, _ := meterFlows(fake.Flows())
 	require.Len(t, own, 1, "the base flow")
 
@@ -193,6 +194,7 @@ func (f clash) BaseFlows(g *pipeline.Generator) []of.Flow { return f.base(g) }
 func TestFeaturesDoNotClash(t *testing.T) {
 	none := func(*pipeline.Generator) []of.Flow { return nil }
 	reserved, _ := oftest.NewTestClient(t, oftest.DefaultFeatures)
+	output := tableID(reserved, pipeline.TableOutput)
 	initialize := func(f pipeline.Feature) error {
 		c := openflow.NewClient(of.NewFake(), oftest.NoTableNames, oftest.DefaultFeatures)
 		openflow.CoreOf(c).Register("clash", f)
@@ -201,7 +203,7 @@ func TestFeaturesDoNotClash(t *testing.T) {
 	}
 	require.ErrorContains(t, initialize(clash{base: func(g *pipeline.Generator) []of.Flow {
 		return []of.Flow{g.Flow(metertest.Cookie, pipeline.TableOutput, pipeline.PriorityMiss, nil)}
-	}}), fmt.Sprintf(`tables and clash have the same base flow "table=%d,priority=0"`, tableID(reserved, pipeline.TableOutput)))
+	}}), fmt.Sprintf(`tables and clash have the same base flow "table=%d,priority=0"`, output))
 	c := reserved
 	require.PanicsWithValue(t, "the feature clash is registered after Initialize", func() { openflow.CoreOf(c).Register("clash", clash{}) })
 	c = openflow.NewClient(of.NewFake(), oftest.NoTableNames, oftest.DefaultFeatures)
@@ -211,12 +213,10 @@ func TestFeaturesDoNotClash(t *testing.T) {
 		spec pipeline.TableSpec
 		want string
 	}{
-		{"a table that exists", pipeline.TableSpec{Name: pipeline.TableOutput, Stage: pipeline.StageOutput, Before: pipeline.TableOutput}, "two tables are named Output"},
-		{"a stage that has tables", pipeline.TableSpec{Name: metertest.Table, Stage: pipeline.StageOutput}, "table PodMeter must be placed before or after another one: its stage also has tables of another feature"},
-		{"next to a table that does not exist", pipeline.TableSpec{Name: metertest.Table, Stage: pipeline.StageOutput, After: pipeline.TableSNAT},
-			"table PodMeter must be next to SNAT, but its stage has no such table"},
-		{"next to a table of another stage", pipeline.TableSpec{Name: metertest.Table, Stage: pipeline.StageOutput, After: pipeline.TableL3DecTTL},
-			"table PodMeter must be next to L3DecTTL, but its stage has no such table"},
+		{"a table that exists", pipeline.TableSpec{Name: pipeline.TableOutput, ID: 200, Stage: pipeline.StageOutput}, "two tables are named Output"},
+		{"an id that exists", pipeline.TableSpec{Name: metertest.Table, ID: output, Stage: pipeline.StageOutput}, fmt.Sprintf("the tables Output and PodMeter have the id %d", output)},
+		{"an id of a later stage", pipeline.TableSpec{Name: metertest.Table, ID: output + 1, Stage: pipeline.StageRouting},
+			fmt.Sprintf("table PodMeter has the id %d, behind Output of a later stage with %d", output+1, output)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			require.PanicsWithValue(t, test.want, func() { _ = initialize(clash{[]pipeline.TableSpec{test.spec}, none}) })

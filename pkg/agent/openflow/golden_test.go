@@ -47,7 +47,7 @@ func TestBasePipelineGolden(t *testing.T) {
 			c, fake := oftest.NewTestClientOf(t, test.features, test.node)
 			var b strings.Builder
 			names := oftest.TableNames(c)
-			for id := range uint8(len(names)) {
+			for _, id := range slices.Sorted(maps.Keys(names)) {
 				fmt.Fprintf(&b, "%d %s\n", id, names[id])
 			}
 			b.WriteString("\n" + oftest.Render(oftest.TableNames(c), fake.Flows()))

@@ -15,8 +15,15 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// successor makes another agent with other features take the bridge over.
+// successor makes another agent with other features take the bridge over, and waits until the datapath follows.
 func (w *wire) successor(features openflow.Features) {
+	w.T.Helper()
+	w.takeOver(features)
+	w.settle()
+}
+
+// takeOver is successor without the wait.
+func (w *wire) takeOver(features openflow.Features) {
 	w.T.Helper()
 	former := oftest.GeneratorOf(w.C)
 	require.NoError(w.T, w.C.Disconnect())
@@ -28,7 +35,6 @@ func (w *wire) successor(features openflow.Features) {
 	require.NoError(w.T, err)
 	w.connect()
 	require.NoError(w.T, w.C.DeleteStaleFlows())
-	w.settle()
 }
 
 // Connections to Services continue when the next agent stops or resumes translating them.

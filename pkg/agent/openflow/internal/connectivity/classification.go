@@ -16,7 +16,7 @@ type classification struct{}
 func RegisterClassification(c *pipeline.Core) { c.Register("classification", classification{}) }
 
 func (classification) Tables(pipeline.Features) []pipeline.TableSpec {
-	return []pipeline.TableSpec{{Name: pipeline.TablePipelineRootClassifier, Stage: pipeline.StageRoot, Miss: pipeline.MissDrop}}
+	return []pipeline.TableSpec{{Name: pipeline.TablePipelineRootClassifier, ID: 0, Stage: pipeline.StageRoot, Miss: pipeline.MissDrop}}
 }
 
 func (classification) BaseFlows(g *pipeline.Generator) []of.Flow {

@@ -20,9 +20,9 @@ func RegisterConnectionTracking(c *pipeline.Core) {
 
 func (connectionTracking) Tables(pipeline.Features) []pipeline.TableSpec {
 	return []pipeline.TableSpec{
-		{Name: pipeline.TableConntrackZone, Stage: pipeline.StageConntrackState},
-		{Name: pipeline.TableConntrackState, Stage: pipeline.StageConntrackState},
-		{Name: pipeline.TableConntrackCommit, Stage: pipeline.StageConntrackCommit},
+		{Name: pipeline.TableConntrackZone, ID: 40, Stage: pipeline.StageConntrackState},
+		{Name: pipeline.TableConntrackState, ID: 45, Stage: pipeline.StageConntrackState},
+		{Name: pipeline.TableConntrackCommit, ID: 165, Stage: pipeline.StageConntrackCommit},
 	}
 }
 

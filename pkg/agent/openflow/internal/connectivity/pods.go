@@ -49,19 +49,18 @@ func NewPods(c *pipeline.Core) *Pods {
 
 func (*Pods) Tables(features pipeline.Features) []pipeline.TableSpec {
 	specs := []pipeline.TableSpec{
-		{Name: pipeline.TableARPSpoofGuard, Stage: pipeline.StageARPValidation, Miss: pipeline.MissDrop},
-		{Name: pipeline.TableARPResponder, Stage: pipeline.StageARPOutput, Miss: pipeline.MissDrop},
-		// Where ONCache, which adds tables before Output, does not change its id.
-		{Name: pipeline.TablePacketInMeter, Stage: pipeline.StageARPOutput, Miss: pipeline.MissDrop},
-		{Name: pipeline.TableClassifier, Stage: pipeline.StageClassifier, Miss: pipeline.MissDrop},
-		{Name: pipeline.TableSpoofGuard, Stage: pipeline.StageValidation, Miss: pipeline.MissDrop},
-		{Name: pipeline.TableL3Forwarding, Stage: pipeline.StageRouting, Miss: pipeline.MissToGateway},
-		{Name: pipeline.TableL3DecTTL, Stage: pipeline.StageRouting},
-		{Name: pipeline.TableL2ForwardingCalc, Stage: pipeline.StageSwitching},
-		{Name: pipeline.TableOutput, Stage: pipeline.StageOutput, Miss: pipeline.MissDrop},
+		{Name: pipeline.TableARPSpoofGuard, ID: 5, Stage: pipeline.StageARPValidation, Miss: pipeline.MissDrop},
+		{Name: pipeline.TableARPResponder, ID: 10, Stage: pipeline.StageARPOutput, Miss: pipeline.MissDrop},
+		{Name: pipeline.TablePacketInMeter, ID: 15, Stage: pipeline.StageARPOutput, Miss: pipeline.MissDrop},
+		{Name: pipeline.TableClassifier, ID: 20, Stage: pipeline.StageClassifier, Miss: pipeline.MissDrop},
+		{Name: pipeline.TableSpoofGuard, ID: 25, Stage: pipeline.StageValidation, Miss: pipeline.MissDrop},
+		{Name: pipeline.TableL3Forwarding, ID: 100, Stage: pipeline.StageRouting, Miss: pipeline.MissToGateway},
+		{Name: pipeline.TableL3DecTTL, ID: 115, Stage: pipeline.StageRouting},
+		{Name: pipeline.TableL2ForwardingCalc, ID: 130, Stage: pipeline.StageSwitching},
+		{Name: pipeline.TableOutput, ID: 180, Stage: pipeline.StageOutput, Miss: pipeline.MissDrop},
 	}
 	if features.IPv6 {
-		specs = append(specs, pipeline.TableSpec{Name: pipeline.TableIPv6, Stage: pipeline.StageValidation})
+		specs = append(specs, pipeline.TableSpec{Name: pipeline.TableIPv6, ID: 30, Stage: pipeline.StageValidation})
 	}
 	return specs
 }

@@ -60,12 +60,12 @@ func (*Egresses) Tables(features pipeline.Features) []pipeline.TableSpec {
 		return nil
 	}
 	specs := []pipeline.TableSpec{{
-		Name: pipeline.TableEgressMark, Stage: pipeline.StageRouting, Miss: pipeline.MissToGateway, Before: pipeline.TableL3DecTTL,
+		Name: pipeline.TableEgressMark, ID: 105, Stage: pipeline.StageRouting, Miss: pipeline.MissToGateway,
 	}}
 	if features.EgressShaping {
 		// All packets there go to the gateway.
 		specs = append(specs, pipeline.TableSpec{
-			Name: pipeline.TableEgressQoS, Stage: pipeline.StageRouting, Miss: pipeline.MissToGateway, Before: pipeline.TableL3DecTTL,
+			Name: pipeline.TableEgressQoS, ID: 110, Stage: pipeline.StageRouting, Miss: pipeline.MissToGateway,
 		})
 	}
 	return specs

@@ -62,8 +62,8 @@ func (*Marks) Tables(features pipeline.Features) []pipeline.TableSpec {
 		return nil
 	}
 	return []pipeline.TableSpec{
-		{Name: pipeline.TableONCacheMark, Stage: pipeline.StageOutput, Before: pipeline.TableOutput},
-		{Name: pipeline.TableONCacheLocalMark, Stage: pipeline.StageOutput, Before: pipeline.TableOutput},
+		{Name: pipeline.TableONCacheMark, ID: 170, Stage: pipeline.StageOutput},
+		{Name: pipeline.TableONCacheLocalMark, ID: 175, Stage: pipeline.StageOutput},
 	}
 }
 

@@ -33,7 +33,7 @@ func New(c *pipeline.Core) *Meters {
 }
 
 func (*Meters) Tables(pipeline.Features) []pipeline.TableSpec {
-	return []pipeline.TableSpec{{Name: Table, Stage: pipeline.StageRouting, Before: pipeline.TableL3DecTTL}}
+	return []pipeline.TableSpec{{Name: Table, ID: 113, Stage: pipeline.StageRouting}}
 }
 
 func (*Meters) BaseFlows(g *pipeline.Generator) []of.Flow {

@@ -36,18 +36,18 @@ func New(c *pipeline.Core) *Policies {
 
 func (*Policies) Tables(features pipeline.Features) []pipeline.TableSpec {
 	specs := []pipeline.TableSpec{
-		{Name: pipeline.TableEgressRule, Stage: pipeline.StageEgressSecurity},
-		{Name: pipeline.TableEgressDefaultRule, Stage: pipeline.StageEgressSecurity},
-		{Name: pipeline.TableEgressMetric, Stage: pipeline.StageEgressSecurity},
-		{Name: pipeline.TableIngressSecurityClassifier, Stage: pipeline.StageIngressSecurity},
-		{Name: pipeline.TableIngressRule, Stage: pipeline.StageIngressSecurity},
-		{Name: pipeline.TableIngressDefaultRule, Stage: pipeline.StageIngressSecurity},
-		{Name: pipeline.TableIngressMetric, Stage: pipeline.StageIngressSecurity},
+		{Name: pipeline.TableEgressRule, ID: 85, Stage: pipeline.StageEgressSecurity},
+		{Name: pipeline.TableEgressDefaultRule, ID: 90, Stage: pipeline.StageEgressSecurity},
+		{Name: pipeline.TableEgressMetric, ID: 95, Stage: pipeline.StageEgressSecurity},
+		{Name: pipeline.TableIngressSecurityClassifier, ID: 140, Stage: pipeline.StageIngressSecurity},
+		{Name: pipeline.TableIngressRule, ID: 150, Stage: pipeline.StageIngressSecurity},
+		{Name: pipeline.TableIngressDefaultRule, ID: 155, Stage: pipeline.StageIngressSecurity},
+		{Name: pipeline.TableIngressMetric, ID: 160, Stage: pipeline.StageIngressSecurity},
 	}
 	if features.AntreaPolicy {
 		specs = append(specs,
-			pipeline.TableSpec{Name: pipeline.TableAntreaPolicyEgressRule, Stage: pipeline.StageEgressSecurity, Before: pipeline.TableEgressRule},
-			pipeline.TableSpec{Name: pipeline.TableAntreaPolicyIngressRule, Stage: pipeline.StageIngressSecurity, Before: pipeline.TableIngressRule},
+			pipeline.TableSpec{Name: pipeline.TableAntreaPolicyEgressRule, ID: 80, Stage: pipeline.StageEgressSecurity},
+			pipeline.TableSpec{Name: pipeline.TableAntreaPolicyIngressRule, ID: 145, Stage: pipeline.StageIngressSecurity},
 		)
 	}
 	return specs

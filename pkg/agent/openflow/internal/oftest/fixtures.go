@@ -129,11 +129,10 @@ var (
 // RenderLine replaces the ids of tables by their names.
 func RenderLine(tables map[uint8]string, line string) string {
 	name := func(id string) string {
-		n, err := strconv.Atoi(id)
-		if err != nil || n >= len(tables) {
-			return "?" + id
+		if n, err := strconv.ParseUint(id, 10, 8); err == nil && tables[uint8(n)] != "" {
+			return tables[uint8(n)]
 		}
-		return tables[uint8(n)]
+		return "?" + id
 	}
 	line = flowTableID.ReplaceAllStringFunc(line, func(s string) string {
 		return "table=" + name(strings.TrimPrefix(s, "table="))

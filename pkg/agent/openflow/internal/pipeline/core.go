@@ -145,11 +145,11 @@ func (c *Core) installBase(t flowstore.Turn, round RoundInfo, g *Generator) erro
 	return nil
 }
 
-// deletionsFor returns the deletions of former rounds if table ids have changed their meaning. Missing names count as changed: an
+// deletionsFor returns the deletions of former rounds if these had other tables. Missing names count as changed: an
 // agent that fails after it has sent flows and before it has saved the tables' names leaves none.
 func (c *Core) deletionsFor(round RoundInfo, g *Generator) ([]flowstore.Deletion, error) {
 	deletions := c.formerFlows()
-	if round.FormerTables == nil || len(deletions) == 0 || maps.Equal(beforeOutput(round.FormerTables), beforeOutput(g.Names())) {
+	if round.FormerTables == nil || len(deletions) == 0 || maps.Equal(withoutMarks(round.FormerTables), withoutMarks(g.Names())) {
 		return nil, nil
 	}
 	klog.InfoS("The tables of the pipeline have changed, so flows of former agents are deleted; no packet passes until the new ones are installed")
@@ -159,13 +159,11 @@ func (c *Core) deletionsFor(round RoundInfo, g *Generator) ([]flowstore.Deletion
 	return deletions, nil
 }
 
-// beforeOutput leaves out the last tables. With ONCache's or without, flows of both kinds output a packet to the same port, so ONCache can be
-// switched without an interruption. No other table may follow them.
-func beforeOutput(names map[uint8]string) map[uint8]string {
+// withoutMarks leaves out ONCache's tables. With them or without, flows of both kinds output a packet to the same port, so ONCache can be switched
+// without an interruption.
+func withoutMarks(names map[uint8]string) map[uint8]string {
 	names = maps.Clone(names)
-	maps.DeleteFunc(names, func(_ uint8, name string) bool {
-		return name == TableONCacheMark || name == TableONCacheLocalMark || name == TableOutput
-	})
+	maps.DeleteFunc(names, func(_ uint8, name string) bool { return name == TableONCacheMark || name == TableONCacheLocalMark })
 	return names
 }
 
@@ -176,10 +174,10 @@ func (c *Core) newGenerator(round uint16, node *config.NodeConfig) *Generator {
 	c.mu.Unlock()
 	// The Pods' address families are known only once the Node's Pod networks are.
 	features.IPv6 = features.IPv6 || node.PodIPv6CIDR.IsValid()
-	var specs [][]TableSpec
+	var specs []TableSpec
 	g := &Generator{Features: features, Round: round, Node: node}
 	for _, r := range c.registered {
-		specs = append(specs, r.Tables(features))
+		specs = append(specs, r.Tables(features)...)
 		if actor, ok := r.Feature.(rootActor); ok {
 			g.RootActions = append(g.RootActions, actor.RootActions(features)...)
 		}
@@ -300,7 +298,8 @@ func (c *Core) MissingFlows(ctx context.Context) (missing string, err error) {
 		return "", fmt.Errorf("count the flows of each table: %w", err)
 	}
 	if shortage != nil {
-		return fmt.Sprintf("table %s has %d flows, at least %d were added", g.tables[shortage.Table].Name, shortage.Has, shortage.Wanted), nil
+		table, _ := g.at(shortage.Table)
+		return fmt.Sprintf("table %s has %d flows, at least %d were added", table.Name, shortage.Has, shortage.Wanted), nil
 	}
 	if c.store.Replaying() {
 		return "all are being sent again, and are not in effect yet", nil
@@ -321,7 +320,7 @@ func (c *Core) GetFlowTableStatus(ctx context.Context) ([]TableStatus, error) {
 	}
 	status := make([]TableStatus, len(g.tables))
 	for i, spec := range g.tables {
-		status[i] = TableStatus{ID: uint8(i), Name: spec.Name, FlowCount: counts[uint8(i)]}
+		status[i] = TableStatus{ID: spec.ID, Name: spec.Name, FlowCount: counts[spec.ID]}
 	}
 	return status, nil
 }

@@ -74,10 +74,11 @@ func (c *Core) showFormer(round RoundInfo, g *Generator, stats []of.FlowStats) {
 
 // onlyOpens reports whether only packets that open connections meet a flow, or only reports about such packets.
 func (g *Generator) onlyOpens(flow *of.Flow) bool {
-	if int(flow.Table) >= len(g.tables) {
+	table, exists := g.at(flow.Table)
+	if !exists {
 		return false
 	}
-	name := g.tables[flow.Table].Name
+	name := table.Name
 	return name == TablePacketInMeter || CategoryOf(flow) == CookieService && slices.Contains(openingTables, name)
 }
 

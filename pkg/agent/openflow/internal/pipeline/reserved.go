@@ -16,10 +16,10 @@ func RegisterReservedTables(c *Core) { c.Register("reserved tables", reservedTab
 func (reservedTables) Tables(features Features) []TableSpec {
 	var specs []TableSpec
 	if !features.AntreaProxy {
-		specs = append(specs, TableSpec{Name: TableDNAT, Stage: StagePreRouting})
+		specs = append(specs, TableSpec{Name: TableDNAT, ID: 75, Stage: StagePreRouting})
 	}
 	if features.TrafficControl {
-		specs = append(specs, TableSpec{Name: TableTrafficControl, Stage: StageSwitching, After: TableL2ForwardingCalc})
+		specs = append(specs, TableSpec{Name: TableTrafficControl, ID: 135, Stage: StageSwitching})
 	}
 	return specs
 }

@@ -10,14 +10,15 @@ import (
 )
 
 func TestTableOrder(t *testing.T) {
-	p := newPipeline([][]TableSpec{
-		{{Name: "b1", Stage: StageOutput, Before: "B"}, {Name: "a1", Stage: StageOutput, After: "A"}},
-		{{Name: "A", Stage: StageOutput}, {Name: "B", Stage: StageOutput}, {Name: "root", Stage: StageRoot}},
-		{{Name: "b2", Stage: StageOutput, Before: "B"}, {Name: "a2", Stage: StageOutput, After: "A"}},
-	})
-	var order []string
-	for _, spec := range p.tables {
-		order = append(order, spec.Name)
+	p := newPipeline([]TableSpec{{Name: "B", ID: 9, Stage: StageOutput}, {Name: "A", ID: 4, Stage: StageOutput}, {Name: "root", Stage: StageRoot}})
+	require.Equal(t, map[uint8]string{0: "root", 4: "A", 9: "B"}, p.Names())
+	require.EqualValues(t, 4, p.Next("root"))
+	require.EqualValues(t, 9, p.Next("A"))
+	require.EqualValues(t, 4, p.FirstOf(StageOutput))
+	require.PanicsWithValue(t, "table B is the last one", func() { p.Next("B") })
+	for id, want := range map[uint8]string{0: "root", 3: "", 4: "A", 10: ""} {
+		spec, exists := p.at(id)
+		require.Equal(t, want, spec.Name)
+		require.Equal(t, want != "", exists)
 	}
-	require.Equal(t, []string{"root", "A", "a1", "a2", "b1", "b2", "B"}, order)
 }

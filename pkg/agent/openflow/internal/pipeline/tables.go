@@ -73,75 +73,50 @@ const (
 
 // TableSpec is one table of the pipeline.
 type TableSpec struct {
-	Name  string
+	Name string
+	// ID is the table's OpenFlow id, 0 to 254. Packets pass tables in the order of their ids. An id is for ever: the datapath has flows for packets that
+	// conntrack sends to a number, and for some time after a change of the pipeline they find there what has that number then. So a table has the same
+	// id with all features, and a new one takes a free id between its neighbors'.
+	ID    uint8
 	Stage stage
 	Miss  missAction
-	// At most one of Before and After is set. It names the neighboring table of the same stage, perhaps of another feature. Several
-	// tables at one place are in the order in which their features are registered. Tables with neither are in the order in which their
-	// feature lists them. All such tables of a stage belong to one feature, so the order is defined.
-	Before, After string
 }
 
-// place returns the table that this one is next to, "" for none.
-func (s TableSpec) place() string { return s.Before + s.After }
-
-// pipeline is the set of tables of one configuration; a table's OpenFlow id is its index.
+// pipeline is the set of tables of one configuration.
 type pipeline struct {
-	tables []TableSpec
+	tables []TableSpec // by id
 	IDs    map[string]uint8
 }
 
-// newPipeline orders the tables of all features, one element for each feature. It panics if the place of a table is undefined.
-func newPipeline(features [][]TableSpec) *pipeline {
-	placed := anchors(features)
-	anchorOf := func(spec TableSpec) int {
-		i := slices.IndexFunc(placed, func(other TableSpec) bool {
-			return other.Name == spec.place() && other.Stage == spec.Stage && other.place() == ""
-		})
-		if i < 0 {
-			panic(fmt.Sprintf("table %s must be next to %s, but its stage has no such table", spec.Name, spec.place()))
-		}
-		return i
-	}
-	relative := slices.DeleteFunc(slices.Concat(features...), func(spec TableSpec) bool { return spec.place() == "" })
-	for _, spec := range relative {
-		if spec.Before != "" {
-			placed = slices.Insert(placed, anchorOf(spec), spec)
-		}
-	}
-	for _, spec := range slices.Backward(relative) {
-		if spec.After != "" {
-			placed = slices.Insert(placed, anchorOf(spec)+1, spec)
-		}
-	}
-	p := &pipeline{tables: placed, IDs: map[string]uint8{}}
-	for id, spec := range placed {
+// newPipeline orders the tables of all features. It panics if two have one name or id, or if the ids contradict the stages.
+func newPipeline(specs []TableSpec) *pipeline {
+	tables := slices.SortedStableFunc(slices.Values(specs), func(a, b TableSpec) int { return cmp.Compare(a.ID, b.ID) })
+	p := &pipeline{tables: tables, IDs: make(map[string]uint8, len(tables))}
+	for i, spec := range tables {
 		if _, exists := p.IDs[spec.Name]; exists {
 			panic(fmt.Sprintf("two tables are named %s", spec.Name))
 		}
-		p.IDs[spec.Name] = uint8(id)
+		p.IDs[spec.Name] = spec.ID
+		if i == 0 {
+			continue
+		}
+		switch before := tables[i-1]; {
+		case before.ID == spec.ID:
+			panic(fmt.Sprintf("the tables %s and %s have the id %d", before.Name, spec.Name, spec.ID))
+		case before.Stage > spec.Stage:
+			panic(fmt.Sprintf("table %s has the id %d, behind %s of a later stage with %d", spec.Name, spec.ID, before.Name, before.ID))
+		}
 	}
 	return p
 }
 
-// anchors returns the tables that are not placed next to others.
-func anchors(features [][]TableSpec) []TableSpec {
-	var placed []TableSpec
-	owners := map[stage]int{}
-	for i, specs := range features {
-		for _, spec := range specs {
-			if spec.place() != "" {
-				continue
-			}
-			if owner, owned := owners[spec.Stage]; owned && owner != i {
-				panic(fmt.Sprintf("table %s must be placed before or after another one: its stage also has tables of another feature", spec.Name))
-			}
-			owners[spec.Stage] = i
-			placed = append(placed, spec)
-		}
+// at returns the table with an id.
+func (p *pipeline) at(id uint8) (spec TableSpec, exists bool) {
+	i, exists := slices.BinarySearchFunc(p.tables, id, func(spec TableSpec, id uint8) int { return cmp.Compare(spec.ID, id) })
+	if !exists {
+		return TableSpec{}, false
 	}
-	slices.SortStableFunc(placed, func(a, b TableSpec) int { return cmp.Compare(a.Stage, b.Stage) })
-	return placed
+	return p.tables[i], true
 }
 
 // ID returns the OpenFlow id of a table. It panics if the enabled features do not have the table.
@@ -154,13 +129,21 @@ func (p *pipeline) ID(name string) uint8 {
 }
 
 // Next returns the table after name.
-func (p *pipeline) Next(name string) uint8 { return p.ID(name) + 1 }
+func (p *pipeline) Next(name string) uint8 {
+	id := p.ID(name)
+	for _, spec := range p.tables {
+		if spec.ID > id {
+			return spec.ID
+		}
+	}
+	panic(fmt.Sprintf("table %s is the last one", name))
+}
 
 // FirstOf returns the first table of a stage.
 func (p *pipeline) FirstOf(s stage) uint8 {
-	for id, spec := range p.tables {
+	for _, spec := range p.tables {
 		if spec.Stage == s {
-			return uint8(id)
+			return spec.ID
 		}
 	}
 	panic(fmt.Sprintf("stage %d has no table with the enabled features", s))
@@ -169,8 +152,8 @@ func (p *pipeline) FirstOf(s stage) uint8 {
 // Names maps ids to names.
 func (p *pipeline) Names() map[uint8]string {
 	names := make(map[uint8]string, len(p.tables))
-	for id, spec := range p.tables {
-		names[uint8(id)] = spec.Name
+	for _, spec := range p.tables {
+		names[spec.ID] = spec.Name
 	}
 	return names
 }

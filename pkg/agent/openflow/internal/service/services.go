@@ -53,16 +53,16 @@ func (*Services) Tables(features pipeline.Features) []pipeline.TableSpec {
 		return nil
 	}
 	specs := []pipeline.TableSpec{
-		{Name: pipeline.TableUnSNAT, Stage: pipeline.StageConntrackState, Before: pipeline.TableConntrackZone},
-		{Name: pipeline.TablePreRoutingClassifier, Stage: pipeline.StagePreRouting},
-		{Name: pipeline.TableSessionAffinity, Stage: pipeline.StagePreRouting, Miss: pipeline.MissToSelect},
-		{Name: pipeline.TableServiceLB, Stage: pipeline.StagePreRouting},
-		{Name: pipeline.TableEndpointDNAT, Stage: pipeline.StagePreRouting},
-		{Name: pipeline.TableSNATMark, Stage: pipeline.StagePostRouting},
-		{Name: pipeline.TableSNAT, Stage: pipeline.StagePostRouting},
+		{Name: pipeline.TableUnSNAT, ID: 35, Stage: pipeline.StageConntrackState},
+		{Name: pipeline.TablePreRoutingClassifier, ID: 50, Stage: pipeline.StagePreRouting},
+		{Name: pipeline.TableSessionAffinity, ID: 60, Stage: pipeline.StagePreRouting, Miss: pipeline.MissToSelect},
+		{Name: pipeline.TableServiceLB, ID: 65, Stage: pipeline.StagePreRouting},
+		{Name: pipeline.TableEndpointDNAT, ID: 70, Stage: pipeline.StagePreRouting},
+		{Name: pipeline.TableSNATMark, ID: 120, Stage: pipeline.StagePostRouting},
+		{Name: pipeline.TableSNAT, ID: 125, Stage: pipeline.StagePostRouting},
 	}
 	if features.ProxyAll {
-		specs = append(specs, pipeline.TableSpec{Name: pipeline.TableNodePortMark, Stage: pipeline.StagePreRouting, Before: pipeline.TableSessionAffinity})
+		specs = append(specs, pipeline.TableSpec{Name: pipeline.TableNodePortMark, ID: 55, Stage: pipeline.StagePreRouting})
 	}
 	return specs
 }
