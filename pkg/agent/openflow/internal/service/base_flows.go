@@ -73,6 +73,11 @@ func translatedFlows(g *pipeline.Generator, f pipeline.Family) []of.Flow {
 		// An Endpoint that is neither a Pod nor on this Node, for a client behind the gateway.
 		g.Flow(category, pipeline.TableL3Forwarding, pipeline.PriorityLow, pipeline.Matches(f.EthType, pipeline.ServiceCT.Match(), pipeline.FromGateway.Match(), pipeline.RewriteMAC.Match()),
 			gatewayMAC, pipeline.ToGateway.Load(), g.ToTable(pipeline.TableL3DecTTL)),
+		// To a Pod of this Node without flows, at the start of an agent: the host would send the packet back to the bridge, which would see a
+		// new connection of the translated addresses and give it another source port, so that the other end would reset it. Packets that
+		// open connections take that way, so that a client hears from the host that an Endpoint is gone.
+		g.Flow(category, pipeline.TableL3Forwarding, pipeline.PriorityLow+1,
+			pipeline.Matches(f.EthType, of.CTState("-new+trk"), pipeline.ServiceCT.Match(), pipeline.RewriteMAC.Match(), f.Dst(f.PodCIDR))),
 	)
 }
 
