@@ -26,7 +26,7 @@ mkdir -p $logs
 longest=$'TestGeneveGateOn\nTestGeneveGateOnChanges\nTestNetkitGateOn\nTestRewriteGateOn'
 all=$(bin/e2e.test -test.list '^Test')
 # They would skip themselves, on machines that take longer to start.
-[ "${E2E_ALL:-}" = 1 ] || all=$(grep -vxF $'TestRewriteDualStackGateOn\nTestUpkeep\nTestNoEncapGateOff\nTestNoEncapGateOn\nTestHybridGateOff\nTestHybridGateOn\nTestWireGuardGateOff\nTestWireGuardGateOn\nTestNoEncapMatrixGateOff\nTestNoEncapMatrixGateOn\nTestHybridMatrixGateOn\nTestWireGuardMatrixGateOff\nTestWireGuardMatrixGateOn\nTestNetkitNoEncapGateOn' <<<"$all")
+[ "${E2E_ALL:-}" = 1 ] || all=$(grep -vxF $'TestRewriteDualStackGateOn\nTestUpkeep\nTestNoEncapGateOff\nTestNoEncapGateOn\nTestHybridGateOff\nTestHybridGateOn\nTestWireGuardGateOff\nTestWireGuardGateOn\nTestNoEncapMatrixGateOff\nTestNoEncapMatrixGateOn\nTestHybridMatrixGateOff\nTestHybridMatrixGateOn\nTestWireGuardMatrixGateOff\nTestWireGuardMatrixGateOn\nTestNetkitNoEncapGateOn' <<<"$all")
 mapfile -t suites < <(grep -xF "$longest" <<<"$all"; grep -vxF "$longest" <<<"$all")
 [ ${#suites[@]} -gt 0 ] || { echo "test-e2e: bin/e2e.test has no tests"; exit 1; }
 

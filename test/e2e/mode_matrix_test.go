@@ -35,6 +35,12 @@ func TestNoEncapMatrixGateOn(t *testing.T) {
 	s.runMatrixOn(t)
 }
 
+func TestHybridMatrixGateOff(t *testing.T) {
+	s := newModeSuite(t, "hybrid", false, families(dualStack, dualStack))
+	s.runEveryMode(t)
+	s.run(t, randomPolicies...)
+}
+
 func TestHybridMatrixGateOn(t *testing.T) {
 	s := newModeSuite(t, "hybrid", true, families(dualStack, dualStack))
 	s.runEveryMode(t)
