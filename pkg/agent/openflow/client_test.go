@@ -304,7 +304,8 @@ func TestDeleteStaleFlows(t *testing.T) {
 	require.Len(t, fake.Flows(), flows-1, "other flows stay")
 }
 
-// In a pipeline with other tables, flows of a former round mean something else. They go in the bundle of the base flows.
+// In a pipeline whose tables have other ids, flows of a former round mean something else. They go in the bundle of the base flows. With encryption,
+// flows of a round with other tables go as well.
 func TestOtherTablesReplaceTheFlowsOfFormerRounds(t *testing.T) {
 	withProxy, withoutProxy := openflow.Features{AntreaProxy: true}, openflow.Features{}
 	const none, all = "no names", "all names"
@@ -312,19 +313,25 @@ func TestOtherTablesReplaceTheFlowsOfFormerRounds(t *testing.T) {
 		c, _ := oftest.NewTestClient(t, features)
 		return oftest.TableNames(c)
 	}
+	moved := map[uint8]string{0: pipeline.TablePipelineRootClassifier, 7: pipeline.TableConntrackState}
 	for _, test := range []struct {
 		name                string
 		former              map[uint8]string
+		encrypted           bool
 		nameErr, commitFail error
 		want                []string
 		kept                bool
 	}{
 		{name: "the same tables", former: namesOf(withoutProxy), want: []string{all}, kept: true},
 		{name: "the same except the tables of ONCache", former: namesOf(openflow.Features{ONCache: true}), want: []string{all}, kept: true},
-		{name: "other tables", former: namesOf(withProxy), want: []string{none, all}},
+		{name: "more tables", former: namesOf(withProxy), want: []string{all}, kept: true},
+		{name: "more tables, encrypted", former: namesOf(withProxy), encrypted: true, want: []string{none, all}},
+		{name: "the same tables, encrypted", former: namesOf(withoutProxy), encrypted: true, want: []string{all}, kept: true},
+		{name: "a table has moved", former: moved, want: []string{none, all}},
+		{name: "an id has another table", former: map[uint8]string{0: "Former"}, want: []string{none, all}},
 		{name: "the former agent has failed in between", former: map[uint8]string{}, want: []string{none, all}},
-		{name: "the bundle is refused", former: namesOf(withProxy), commitFail: oftest.ErrRefused, want: []string{none}, kept: true},
-		{name: "names cannot be removed", former: namesOf(withProxy), nameErr: oftest.ErrRefused, want: []string{none}, kept: true},
+		{name: "the bundle is refused", former: moved, commitFail: oftest.ErrRefused, want: []string{none}, kept: true},
+		{name: "names cannot be removed", former: moved, nameErr: oftest.ErrRefused, want: []string{none}, kept: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			fake := of.NewFake()
@@ -347,7 +354,11 @@ func TestOtherTablesReplaceTheFlowsOfFormerRounds(t *testing.T) {
 				named = append(named, what)
 				return test.nameErr
 			}, withoutProxy)
-			_, err = c.Initialize(t.Context(), openflow.RoundInfo{RoundNum: oftest.TestRound, PrevRoundNum: &previous, FormerTables: test.former}, oftest.TestNode, oftest.TestNetwork)
+			network := *oftest.TestNetwork
+			if test.encrypted {
+				network.WireGuardPort = 51820
+			}
+			_, err = c.Initialize(t.Context(), openflow.RoundInfo{RoundNum: oftest.TestRound, PrevRoundNum: &previous, FormerTables: test.former}, oftest.TestNode, &network)
 			require.Equal(t, test.nameErr == nil && test.commitFail == nil, err == nil, "%v", err)
 			_, found := fake.Flow(stale.Key())
 			require.Equal(t, test.kept, found)

@@ -25,6 +25,14 @@ func (w *wire) successor(features openflow.Features) {
 // takeOver is successor without the wait.
 func (w *wire) takeOver(features openflow.Features) {
 	w.T.Helper()
+	w.begin(features)
+	w.connect()
+	require.NoError(w.T, w.C.DeleteStaleFlows())
+}
+
+// begin makes another agent with other features install its base flows.
+func (w *wire) begin(features openflow.Features) {
+	w.T.Helper()
 	former := oftest.GeneratorOf(w.C)
 	require.NoError(w.T, w.C.Disconnect())
 	w.C = openflow.NewClient(of.NewSwitch(w.MgmtSocket(oftest.BridgeName)), oftest.NoTableNames, features)
@@ -33,8 +41,6 @@ func (w *wire) takeOver(features openflow.Features) {
 	defer cancel()
 	_, err := w.C.Initialize(ctx, openflow.RoundInfo{RoundNum: former.Round + 1, PrevRoundNum: &former.Round, FormerTables: former.Names()}, oftest.DualStackNode, oftest.TestNetwork)
 	require.NoError(w.T, err)
-	w.connect()
-	require.NoError(w.T, w.C.DeleteStaleFlows())
 }
 
 // Connections to Services continue when the next agent stops or resumes translating them.

@@ -62,6 +62,30 @@ func testTablesKeepTheirNumbers(t *testing.T, w *wire, former, next openflow.Fea
 	w.pass(c.serverPort, segment{c.endpoint, c.source, "A"}, c.clientPort, segment{c.frontend, c.client, "A"})
 }
 
+// Packets of connections pass while an agent with more or fewer tables, of another mode of traffic or another version, starts.
+func TestWireConnectionsPassWhileTablesChange(t *testing.T) {
+	eachDatapath(t, func(t *testing.T, w *wire) {
+		local := translated{oftest.PodAPort, oftest.PodBPort, "10.10.0.11:3001", "10.96.0.10:80", "10.10.0.11:3001", "10.10.0.12:8080"}
+		direct := translated{oftest.PodAPort, oftest.TunnelPort, "10.10.0.11:3002", "10.10.1.20:8080", "10.10.0.11:3002", "10.10.1.20:8080"}
+		w.install(oftest.ClusterPort(oftest.LocalEndpointB))
+		w.open(local)
+		w.open(direct)
+		routed := oftest.ProxyAllFeatures
+		routed.Egress, routed.AntreaPolicy = false, false
+		for _, features := range []openflow.Features{routed, oftest.ProxyAllFeatures} {
+			w.begin(features)
+			w.settle()
+			for _, c := range []translated{local, direct} {
+				w.use(c)
+				w.pass(c.serverPort, segment{c.endpoint, c.source, "A"}, c.clientPort, segment{c.frontend, c.client, "A"})
+			}
+			w.connect()
+			require.NoError(t, w.C.DeleteStaleFlows())
+			w.settle()
+		}
+	})
+}
+
 var toConntrack = regexp.MustCompile(`(?m)^.*recirc_id\(0\),in_port\((?:pod-a|\d+)\).*eth_type\(0x0800\).*recirc\((0x[0-9a-f]+)\)$`)
 
 // recirculations returns the ids to which the datapath sends a Pod's packets behind conntrack.

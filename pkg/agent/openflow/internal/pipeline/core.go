@@ -78,7 +78,7 @@ func (c *Core) initialize(ctx context.Context, t flowstore.Turn, round RoundInfo
 	if err != nil {
 		return nil, fmt.Errorf("connect to the bridge's OpenFlow socket: %w", err)
 	}
-	if err := c.occupy(ctx, t, round, node); err != nil {
+	if err := c.occupy(ctx, t, round, node, network); err != nil {
 		if closeErr := c.connection.Close(); closeErr != nil {
 			klog.ErrorS(closeErr, "Failed to close the OpenFlow connection after a failed initialization")
 		}
@@ -89,7 +89,7 @@ func (c *Core) initialize(ctx context.Context, t flowstore.Turn, round RoundInfo
 }
 
 // occupy installs the base flows on a switch that may hold flows and groups of a former agent.
-func (c *Core) occupy(ctx context.Context, t flowstore.Turn, round RoundInfo, node *config.NodeConfig) error {
+func (c *Core) occupy(ctx context.Context, t flowstore.Turn, round RoundInfo, node *config.NodeConfig, network *config.NetworkConfig) error {
 	if err := t.ReserveGroups(ctx); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (c *Core) occupy(ctx context.Context, t flowstore.Turn, round RoundInfo, no
 	if err := c.findFormer(ctx, t, round, g); err != nil {
 		return err
 	}
-	return c.installBase(t, round, g)
+	return c.installBase(t, round, g, network.WireGuardPort != 0 || network.ClusterWireGuardPort != 0)
 }
 
 // declareMeters makes the features' meters part of the base flows' bundle, unless the switch has none.
@@ -123,14 +123,14 @@ func (c *Core) declareMeters(ctx context.Context, g *Generator) error {
 	return nil
 }
 
-func (c *Core) installBase(t flowstore.Turn, round RoundInfo, g *Generator) error {
+func (c *Core) installBase(t flowstore.Turn, round RoundInfo, g *Generator, encrypts bool) error {
 	plans, err := c.planBase(g)
 	if err != nil {
 		return err
 	}
 	c.setGenerator(g, round.PrevRoundNum)
 	c.store.SetRound(deleteRound(round.RoundNum))
-	deletions, err := c.deletionsFor(round, g)
+	deletions, err := c.deletionsFor(round, g, encrypts)
 	if err == nil {
 		err = t.CommitEverything(deletions, plans...)
 	}
@@ -145,11 +145,14 @@ func (c *Core) installBase(t flowstore.Turn, round RoundInfo, g *Generator) erro
 	return nil
 }
 
-// deletionsFor returns the deletions of former rounds if these had other tables. Missing names count as changed: an
-// agent that fails after it has sent flows and before it has saved the tables' names leaves none.
-func (c *Core) deletionsFor(round RoundInfo, g *Generator) ([]flowstore.Deletion, error) {
-	deletions := c.formerFlows()
-	if round.FormerTables == nil || len(deletions) == 0 || maps.Equal(withoutMarks(round.FormerTables), withoutMarks(g.Names())) {
+// deletionsFor returns the deletions of former rounds if their flows may lead packets of this one astray. With encryption, that is so whenever they
+// had other tables: an agent of another mode may have sent packets in clear.
+func (c *Core) deletionsFor(round RoundInfo, g *Generator, encrypts bool) ([]flowstore.Deletion, error) {
+	deletions, names := c.formerFlows(), g.Names()
+	switch {
+	case round.FormerTables == nil || len(deletions) == 0:
+		return nil, nil
+	case !contradict(round.FormerTables, names) && !(encrypts && !maps.Equal(withoutMarks(round.FormerTables), withoutMarks(names))):
 		return nil, nil
 	}
 	klog.InfoS("The tables of the pipeline have changed, so flows of former agents are deleted; no packet passes until the new ones are installed")
@@ -157,6 +160,22 @@ func (c *Core) deletionsFor(round RoundInfo, g *Generator) ([]flowstore.Deletion
 		return nil, fmt.Errorf("remove the names of the OpenFlow tables: %w", err)
 	}
 	return deletions, nil
+}
+
+// contradict reports whether a table had another id or an id another table. Missing names count as such: an agent that fails after it has sent flows
+// and before it has saved the tables' names leaves none.
+func contradict(former, names map[uint8]string) bool {
+	ids := make(map[string]uint8, len(names))
+	for id, name := range names {
+		ids[name] = id
+	}
+	for id, name := range former {
+		now, known := ids[name]
+		if known && now != id || names[id] != "" && names[id] != name {
+			return true
+		}
+	}
+	return len(former) == 0
 }
 
 // withoutMarks leaves out ONCache's tables. With them or without, flows of both kinds output a packet to the same port, so ONCache can be switched

@@ -9,7 +9,7 @@ package pipeline
 type RoundInfo struct {
 	RoundNum     uint16
 	PrevRoundNum *uint16
-	// FormerTables maps the ids of the tables of former rounds to their names; nil if they equal this round's. Otherwise flows of former
+	// FormerTables maps the ids of the tables of former rounds to their names; nil if they equal this round's. With other ids, flows of former
 	// rounds would lead packets of this one to wrong tables.
 	FormerTables map[uint8]string
 	// Hits controls the former agent's ONCache, which may keep forwarding while this round only reinstalls the same flows; nil if it may
