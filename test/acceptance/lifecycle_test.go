@@ -137,6 +137,13 @@ func (l *life) versions(t *testing.T) map[string]string {
 
 func (l *life) testInstallation(t *testing.T) {
 	for _, node := range l.nodes {
+		// It sets a sysctl when it starts, before its rules.
+		eventually(t, fastTimeout, func() error {
+			if rules := l.onNode(t, node, "iptables-save -t nat"); !strings.Contains(rules, ":KUBE-SERVICES") {
+				return fmt.Errorf("kube-proxy has no chain KUBE-SERVICES on Node %s", node)
+			}
+			return nil
+		})
 		l.bare[node] = l.state(t, node)
 	}
 	l.upgrade(t, append([]string{"featureGates.ONCache=true"}, modeValues[l.mode]...)...)
