@@ -46,9 +46,10 @@ type Initializer struct {
 	nodeInterval, bridgeAttempt time.Duration
 	// restoring guards the two fixed ports once they are there.
 	restoring sync.Mutex
-	// node and network are set by Initialize.
-	node    *config.NodeConfig
-	network *config.NetworkConfig
+	// node, network and gatewayMTU are set by Initialize.
+	node       *config.NodeConfig
+	network    *config.NetworkConfig
+	gatewayMTU int
 }
 
 // NewInitializer does nothing yet. The interface store must be empty and without subscribers.
@@ -226,6 +227,7 @@ func (i *Initializer) setUpBridge(ctx context.Context) error {
 	}
 	gateway.IPv4 = gatewayAddress(i.node.PodIPv4CIDR).Addr()
 	gateway.IPv6 = gatewayAddress(i.node.PodIPv6CIDR).Addr()
+	i.gatewayMTU = gatewayMTU(ports, i.node)
 	if gateway.LinkIndex, err = i.configureGateway(ctx, gateway); err != nil {
 		return err
 	}
@@ -239,7 +241,7 @@ func (i *Initializer) setUpBridge(ctx context.Context) error {
 }
 
 func (i *Initializer) configureGateway(ctx context.Context, gateway *config.GatewayConfig) (int, error) {
-	if err := i.ovs.SetInterfaceMTU(gateway.Name, i.node.MTU); err != nil {
+	if err := i.ovs.SetInterfaceMTU(gateway.Name, i.gatewayMTU); err != nil {
 		return 0, err
 	}
 	var addresses []netip.Prefix

@@ -299,6 +299,25 @@ func TestInitializeAgainKeepsWhatIsThere(t *testing.T) {
 	require.Equal(t, addresses("10.10.1.2"), pod.IPs)
 }
 
+// Pods that were made with a larger MTU, in another mode of traffic, keep it, and so does the gateway for them.
+func TestGatewayFitsThePods(t *testing.T) {
+	for mtu, want := range map[int]string{1400: "1450", 1480: "1480", 9000: "1500"} {
+		b := newBed(t)
+		b.start(t)
+		_, err := b.bridge.CreatePort("eth1-peer", map[string]string{
+			"antrea-type": "container", "attached-mac": "02:00:00:00:00:02", "ip-address": "10.10.1.2",
+			"container-id": "c1", "pod-name": "web", "pod-namespace": "default",
+		})
+		require.NoError(t, err)
+		device, err := netlink.LinkByName("eth1-peer")
+		require.NoError(t, err)
+		require.NoError(t, netlink.LinkSetMTU(device, mtu))
+		_, second := b.start(t)
+		require.Equal(t, want, b.ovs.Vsctl("get", "interface", "antrea-gw0", "mtu_request"))
+		require.Equal(t, 1450, second.Node.MTU)
+	}
+}
+
 // With encryption, nothing changes on a Node with IPv6.
 func TestInitializeRefusesToEncryptIPv6(t *testing.T) {
 	b := newBed(t)

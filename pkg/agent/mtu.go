@@ -6,8 +6,12 @@ package agent
 import (
 	"fmt"
 
+	"github.com/vishvananda/netlink"
+
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/wireguard"
+	"github.com/antrea-oncache/antrea/pkg/ovs/ovsconfig"
 )
 
 const (
@@ -48,7 +52,7 @@ func tunnelPort(t config.TunnelType, configured uint16) uint16 {
 	}
 }
 
-// podMTU is the MTU of Pods and gateway. ipv6 says that Pods have IPv6 addresses.
+// podMTU is the MTU of new Pods. ipv6 says that Pods have IPv6 addresses.
 func podMTU(o *Options, uplink *config.Uplink, ipv6 bool) (int, error) {
 	configured, mode, tunnel := o.DefaultMTU, o.TrafficEncapMode, o.TunnelType
 	least := minMTU
@@ -86,6 +90,22 @@ func podMTU(o *Options, uplink *config.Uplink, ipv6 bool) (int, error) {
 		return 0, fmt.Errorf("device %s with MTU %d leaves %d bytes for Pods, want at least %d", uplink.Name, uplink.MTU, mtu, least)
 	}
 	return mtu, nil
+}
+
+// gatewayMTU is the MTU of the gateway: the MTU of new Pods or, if it is larger, of a Pod that is there, up to the uplink's. Open vSwitch drops packets
+// that do not fit the device to which it sends them (ovs_vport_send in net/openvswitch/vport.c); what passes the gateway, the host sends on, or answers
+// with the MTU of the path.
+func gatewayMTU(ports []ovsconfig.Port, node *config.NodeConfig) int {
+	mtu := node.MTU
+	for i := range ports {
+		if t, known := interfacestore.ParseInterfaceType(ports[i].ExternalIDs[typeKey]); !known || t != interfacestore.ContainerInterface {
+			continue
+		}
+		if link, err := netlink.LinkByName(ports[i].Name); err == nil { // otherwise the Pod is gone
+			mtu = max(mtu, min(link.Attrs().MTU, node.Uplink.MTU))
+		}
+	}
+	return mtu
 }
 
 // checkEncryptedMTU refuses a configured MTU with which encrypted packets would not fit the uplink.
