@@ -81,9 +81,12 @@ func documented(t *testing.T, account string) (lines []string) {
 	return lines
 }
 
-// TestRights: docs/operate/rbac.md lists exactly the rights that the chart gives, and the code that it names exists.
+// gatewaysOn makes Nodes connect clusters.
+const gatewaysOn = "--set=multicluster.enableGateway=true,featureGates.Multicluster=true"
+
+// TestRights: docs/operate/rbac.md lists exactly the rights that the chart gives with all features that need more, and the code that it names exists.
 func TestRights(t *testing.T) {
-	all := render(t)
+	all := render(t, gatewaysOn)
 	for _, account := range []string{"antrea-agent", "antrea-controller", "antctl"} {
 		t.Run(account, func(t *testing.T) {
 			got := granted("cluster", get[*rbacv1.ClusterRole](t, all, "ClusterRole "+account).Rules)
@@ -97,6 +100,27 @@ func TestRights(t *testing.T) {
 			for _, s := range subjects {
 				require.Equal(t, []rbacv1.Subject{{Kind: "ServiceAccount", Name: account, Namespace: "kube-system"}}, s)
 			}
+		})
+	}
+}
+
+// TestGatewayRight: agents may write Gateways only if their Nodes connect clusters, wherever the Gateways are.
+func TestGatewayRight(t *testing.T) {
+	const elsewhere = "--set=multicluster.namespace=elsewhere"
+	for name, tc := range map[string]struct {
+		role string
+		args []string
+		want bool
+	}{
+		"off":            {"antrea-agent", nil, false},
+		"on":             {"antrea-agent", []string{gatewaysOn}, true},
+		"off, elsewhere": {"antrea-agent-multicluster", []string{elsewhere}, false},
+		"on, elsewhere":  {"antrea-agent-multicluster", []string{elsewhere, gatewaysOn}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rules := granted("Namespace", get[*rbacv1.Role](t, render(t, tc.args...), "Role "+tc.role).Rules)
+			require.Contains(t, rules, "Namespace gateways.multicluster.crd.antrea.io all watch")
+			require.Equal(t, tc.want, slices.Contains(rules, "Namespace gateways.multicluster.crd.antrea.io all patch"))
 		})
 	}
 }

@@ -70,7 +70,7 @@ func TestAgentsChangeOnlyTheirOwnNode(t *testing.T) {
 	denied := func(err error) {
 		t.Helper()
 		require.True(t, apierrors.IsInvalid(err) || apierrors.IsForbidden(err), "%v", err)
-		require.ErrorContains(t, err, "an agent may only change the Node, the Pods and the AntreaAgentInfo of its own Node")
+		require.ErrorContains(t, err, "an agent may only change the Node, the Pods, the AntreaAgentInfo and the Gateway of its own Node")
 	}
 	patchPod := func(agent kubernetes.Interface, name string) error {
 		_, err := agent.CoreV1().Pods(systemNamespace).Patch(t.Context(), name, types.MergePatchType,
