@@ -84,4 +84,7 @@ func TestAgentsChangeOnlyTheirOwnNode(t *testing.T) {
 	denied(nodes.Annotate(t.Context(), agentOn(nil), "own", annotation, "key"))
 	denied(nodes.Annotate(t.Context(), agentOn(map[string][]string{"authentication.kubernetes.io/node-name": {"own", "other"}}), "own", annotation, "key"))
 	require.NoError(t, nodes.Annotate(t.Context(), admin, "other", annotation, "administrator"))
+	patchGateway := gateways(t, config)
+	require.NoError(t, patchGateway("own"))
+	denied(patchGateway("other"))
 }
