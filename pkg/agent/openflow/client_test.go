@@ -305,7 +305,7 @@ func TestDeleteStaleFlows(t *testing.T) {
 }
 
 // In a pipeline whose tables have other ids, flows of a former round mean something else. They go in the bundle of the base flows. With encryption,
-// flows of a round with other tables go as well.
+// flows that may send packets in clear go as well.
 func TestOtherTablesReplaceTheFlowsOfFormerRounds(t *testing.T) {
 	withProxy, withoutProxy := openflow.Features{AntreaProxy: true}, openflow.Features{}
 	const none, all = "no names", "all names"
@@ -317,7 +317,8 @@ func TestOtherTablesReplaceTheFlowsOfFormerRounds(t *testing.T) {
 	for _, test := range []struct {
 		name                string
 		former              map[uint8]string
-		encrypted           bool
+		wireGuard, clusters uint16
+		stale               of.Action
 		nameErr, commitFail error
 		want                []string
 		kept                bool
@@ -325,8 +326,11 @@ func TestOtherTablesReplaceTheFlowsOfFormerRounds(t *testing.T) {
 		{name: "the same tables", former: namesOf(withoutProxy), want: []string{all}, kept: true},
 		{name: "the same except the tables of ONCache", former: namesOf(openflow.Features{ONCache: true}), want: []string{all}, kept: true},
 		{name: "more tables", former: namesOf(withProxy), want: []string{all}, kept: true},
-		{name: "more tables, encrypted", former: namesOf(withProxy), encrypted: true, want: []string{none, all}},
-		{name: "the same tables, encrypted", former: namesOf(withoutProxy), encrypted: true, want: []string{all}, kept: true},
+		{name: "more tables, encrypted", former: namesOf(withProxy), wireGuard: 51820, want: []string{all}, kept: true},
+		{name: "encrypted, after tunnels to Nodes", former: namesOf(withoutProxy), wireGuard: 51820, stale: of.SetTunnelDst{IP: oftest.RemotePeer}, want: []string{none, all}},
+		{name: "not encrypted, after tunnels to Nodes", former: namesOf(withoutProxy), stale: of.SetTunnelDst{IP: oftest.RemotePeer}, want: []string{all}, kept: true},
+		{name: "more tables, clusters encrypted", former: namesOf(withProxy), clusters: 51821, want: []string{none, all}},
+		{name: "the same tables, clusters encrypted", former: namesOf(withoutProxy), clusters: 51821, want: []string{all}, kept: true},
 		{name: "a table has moved", former: moved, want: []string{none, all}},
 		{name: "an id has another table", former: map[uint8]string{0: "Former"}, want: []string{none, all}},
 		{name: "the former agent has failed in between", former: map[uint8]string{}, want: []string{none, all}},
@@ -338,6 +342,9 @@ func TestOtherTablesReplaceTheFlowsOfFormerRounds(t *testing.T) {
 			_, err := fake.Connect(t.Context())
 			require.NoError(t, err)
 			stale := of.Flow{Table: 7, Priority: 7, Cookie: 4<<48 | 0xabcd}
+			if test.stale != nil {
+				stale.Actions = []of.Action{test.stale}
+			}
 			require.NoError(t, fake.Commit(t.Context(), []of.FlowMod{{Flow: stale}}))
 			fake.ClearHistory()
 			if test.commitFail != nil {
@@ -355,9 +362,7 @@ func TestOtherTablesReplaceTheFlowsOfFormerRounds(t *testing.T) {
 				return test.nameErr
 			}, withoutProxy)
 			network := *oftest.TestNetwork
-			if test.encrypted {
-				network.WireGuardPort = 51820
-			}
+			network.WireGuardPort, network.ClusterWireGuardPort = test.wireGuard, test.clusters
 			_, err = c.Initialize(t.Context(), openflow.RoundInfo{RoundNum: oftest.TestRound, PrevRoundNum: &previous, FormerTables: test.former}, oftest.TestNode, &network)
 			require.Equal(t, test.nameErr == nil && test.commitFail == nil, err == nil, "%v", err)
 			_, found := fake.Flow(stale.Key())

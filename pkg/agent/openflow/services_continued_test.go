@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/internal/oftest"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
@@ -25,13 +26,13 @@ func (w *wire) successor(features openflow.Features) {
 // takeOver is successor without the wait.
 func (w *wire) takeOver(features openflow.Features) {
 	w.T.Helper()
-	w.begin(features)
+	w.begin(features, oftest.TestNetwork)
 	w.connect()
 	require.NoError(w.T, w.C.DeleteStaleFlows())
 }
 
 // begin makes another agent with other features install its base flows.
-func (w *wire) begin(features openflow.Features) {
+func (w *wire) begin(features openflow.Features, network *config.NetworkConfig) {
 	w.T.Helper()
 	former := oftest.GeneratorOf(w.C)
 	require.NoError(w.T, w.C.Disconnect())
@@ -39,7 +40,7 @@ func (w *wire) begin(features openflow.Features) {
 	w.T.Cleanup(func() { _ = w.C.Disconnect() })
 	ctx, cancel := context.WithTimeout(w.T.Context(), 20*time.Second)
 	defer cancel()
-	_, err := w.C.Initialize(ctx, openflow.RoundInfo{RoundNum: former.Round + 1, PrevRoundNum: &former.Round, FormerTables: former.Names()}, oftest.DualStackNode, oftest.TestNetwork)
+	_, err := w.C.Initialize(ctx, openflow.RoundInfo{RoundNum: former.Round + 1, PrevRoundNum: &former.Round, FormerTables: former.Names()}, oftest.DualStackNode, network)
 	require.NoError(w.T, err)
 }
 

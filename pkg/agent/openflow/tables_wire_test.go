@@ -5,6 +5,7 @@ package openflow_test
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -73,7 +74,7 @@ func TestWireConnectionsPassWhileTablesChange(t *testing.T) {
 		routed := oftest.ProxyAllFeatures
 		routed.Egress, routed.AntreaPolicy = false, false
 		for _, features := range []openflow.Features{routed, oftest.ProxyAllFeatures} {
-			w.begin(features)
+			w.begin(features, oftest.TestNetwork)
 			w.settle()
 			for _, c := range []translated{local, direct} {
 				w.use(c)
@@ -84,6 +85,17 @@ func TestWireConnectionsPassWhileTablesChange(t *testing.T) {
 			w.settle()
 		}
 	})
+}
+
+// An agent that encrypts deletes flows that send packets to other Nodes in the tunnel. Others keep them until they have their own.
+func TestEncryptionDeletesTunnels(t *testing.T) {
+	for _, port := range []uint16{0, 51820} {
+		w := newWire(t, false)
+		network := *oftest.TestNetwork
+		network.WireGuardPort = port
+		w.begin(oftest.ProxyAllFeatures, &network)
+		require.Equal(t, port == 0, strings.Contains(w.Ofctl("dump-flows", oftest.BridgeName), "->tun_dst"))
+	}
 }
 
 var toConntrack = regexp.MustCompile(`(?m)^.*recirc_id\(0\),in_port\((?:pod-a|\d+)\).*eth_type\(0x0800\).*recirc\((0x[0-9a-f]+)\)$`)

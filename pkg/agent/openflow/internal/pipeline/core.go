@@ -97,10 +97,11 @@ func (c *Core) occupy(ctx context.Context, t flowstore.Turn, round RoundInfo, no
 	if err := c.declareMeters(ctx, g); err != nil {
 		return err
 	}
-	if err := c.findFormer(ctx, t, round, g); err != nil {
+	tunnels, err := c.findFormer(ctx, t, round, g)
+	if err != nil {
 		return err
 	}
-	return c.installBase(t, round, g, network.WireGuardPort != 0 || network.ClusterWireGuardPort != 0)
+	return c.installBase(t, round, g, foreignTo(round, g, network, tunnels))
 }
 
 // declareMeters makes the features' meters part of the base flows' bundle, unless the switch has none.
@@ -123,14 +124,17 @@ func (c *Core) declareMeters(ctx context.Context, g *Generator) error {
 	return nil
 }
 
-func (c *Core) installBase(t flowstore.Turn, round RoundInfo, g *Generator, encrypts bool) error {
+func (c *Core) installBase(t flowstore.Turn, round RoundInfo, g *Generator, foreign bool) error {
 	plans, err := c.planBase(g)
 	if err != nil {
 		return err
 	}
 	c.setGenerator(g, round.PrevRoundNum)
 	c.store.SetRound(deleteRound(round.RoundNum))
-	deletions, err := c.deletionsFor(round, g, encrypts)
+	var deletions []flowstore.Deletion
+	if foreign {
+		deletions, err = c.deleteFormer()
+	}
 	if err == nil {
 		err = t.CommitEverything(deletions, plans...)
 	}
@@ -145,21 +149,25 @@ func (c *Core) installBase(t flowstore.Turn, round RoundInfo, g *Generator, encr
 	return nil
 }
 
-// deletionsFor returns the deletions of former rounds if their flows may lead packets of this one astray. With encryption, that is so whenever they
-// had other tables: an agent of another mode may have sent packets in clear.
-func (c *Core) deletionsFor(round RoundInfo, g *Generator, encrypts bool) ([]flowstore.Deletion, error) {
-	deletions, names := c.formerFlows(), g.Names()
-	switch {
-	case round.FormerTables == nil || len(deletions) == 0:
-		return nil, nil
-	case !contradict(round.FormerTables, names) && !(encrypts && !maps.Equal(withoutMarks(round.FormerTables), withoutMarks(names))):
+// deleteFormer returns the deletions of former rounds, which go with the base flows.
+func (c *Core) deleteFormer() ([]flowstore.Deletion, error) {
+	deletions := c.formerFlows()
+	if len(deletions) == 0 {
 		return nil, nil
 	}
-	klog.InfoS("The tables of the pipeline have changed, so flows of former agents are deleted; no packet passes until the new ones are installed")
+	klog.InfoS("The flows of former agents may lead packets to wrong tables or in clear, so they are deleted; no packet passes until the new ones are installed")
 	if err := c.setTableNames(nil); err != nil {
 		return nil, fmt.Errorf("remove the names of the OpenFlow tables: %w", err)
 	}
 	return deletions, nil
+}
+
+// foreignTo reports whether flows of former rounds may lead packets of this one astray: to wrong tables or, with encryption, to other Nodes or clusters in
+// clear. tunnels is the answer of findFormer. Flows to clusters do not say it: these are taken to be in clear if the tables were others.
+func foreignTo(round RoundInfo, g *Generator, network *config.NetworkConfig, tunnels bool) bool {
+	former, names := round.FormerTables, g.Names()
+	return network.WireGuardPort != 0 && tunnels ||
+		former != nil && (contradict(former, names) || network.ClusterWireGuardPort != 0 && !maps.Equal(withoutMarks(former), withoutMarks(names)))
 }
 
 // contradict reports whether a table had another id or an id another table. Missing names count as such: an agent that fails after it has sent flows

@@ -24,8 +24,8 @@ const noEpoch = MaxEpoch + 1
 var openingTables = []string{TableNodePortMark, TableSessionAffinity, TableServiceLB, TableEndpointDNAT, TableSNATMark}
 
 // findFormer reads what is on the switch, to compare it with the flows of this round. If the former cache has learned something under other
-// rules, or that cannot be found out, it ends its hits.
-func (c *Core) findFormer(ctx context.Context, t flowstore.Turn, round RoundInfo, g *Generator) error {
+// rules, or that cannot be found out, it ends its hits. tunnels reports whether flows may send packets to other Nodes in the tunnel.
+func (c *Core) findFormer(ctx context.Context, t flowstore.Turn, round RoundInfo, g *Generator) (tunnels bool, err error) {
 	hits := round.Hits
 	ctx, cancel := context.WithTimeout(ctx, flowstore.SwitchTimeout)
 	defer cancel()
@@ -33,9 +33,9 @@ func (c *Core) findFormer(ctx context.Context, t flowstore.Turn, round RoundInfo
 	if err != nil {
 		klog.ErrorS(err, "The flows of former agents cannot be read; when they are deleted, ONCache will learn all flows again")
 		if hits == nil {
-			return nil
+			return true, nil
 		}
-		return hits.End()
+		return true, hits.End()
 	}
 	found := flowstore.Former{Aside: g.onlyOpens}
 	for _, s := range stats {
@@ -48,11 +48,16 @@ func (c *Core) findFormer(ctx context.Context, t flowstore.Turn, round RoundInfo
 		found.EndHits = hits.End
 	default:
 		if err := hits.End(); err != nil {
-			return err
+			return false, err
 		}
 	}
 	t.Found(found)
-	return nil
+	return slices.ContainsFunc(found.Flows, tunnelsToNodes), nil
+}
+
+// tunnelsToNodes reports whether a flow sends packets to another Node in the tunnel, not to another cluster.
+func tunnelsToNodes(flow of.Flow) bool {
+	return CategoryOf(&flow) != CookieMulticluster && slices.ContainsFunc(flow.Actions, func(a of.Action) bool { _, is := a.(of.SetTunnelDst); return is })
 }
 
 // showFormer gives the flows to the features that read them.
