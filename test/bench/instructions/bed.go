@@ -332,9 +332,10 @@ func (b *bed) measureFast(ctx context.Context, t *table, r row, link benchbed.Li
 		if err != nil {
 			return err
 		}
-		// Runs take at least a second, and the second run is entirely on the fast path.
-		if messages := uint64(time.Second/machine.InstructionTime) / t[r][p]; after-before < messages {
-			return fmt.Errorf("%s, %s: %d packets have taken the fast path, of more than %d that were sent", r, p, after-before, messages)
+		// Runs take at least a second, and the second run, perhaps the last one, is entirely on the fast path. Round trips have most of its instructions,
+		// other programs the rest. Of traffic on the slow path, no packet is a hit.
+		if messages := uint64(time.Second/machine.InstructionTime) / t[r][p]; after-before < messages/2 {
+			return fmt.Errorf("%s, %s: %d packets have taken the fast path, of about %d or more that were sent", r, p, after-before, messages)
 		}
 	}
 	return nil
