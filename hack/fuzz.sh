@@ -19,7 +19,7 @@ for target in "${targets[@]}"; do
 	rm -f "$stats"/*
 	ONCACHE_FUZZ_STATS=$stats ${GO:-go} test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-160s}" -fuzzminimizetime 100x \
 		-parallel "${FUZZWORKERS:-2}" ./$package 2>&1 |
-		shorten | tee "$stats/log" || ended_late "$stats/log"
+		shorten | tee "$stats/log" || ended_late "$stats/log" || starved "$stats/log" $package
 	rm "$stats/log"
 	awk -v target="$target" '{ runs += $1; hits += $2 }
 		END { printf "%s: %d packets, %.1f %% of them %s, no disagreement\n", target, runs, runs ? 100 * hits / runs : 0,

@@ -77,3 +77,31 @@ func TestFuzzParsers(t *testing.T) {
 		})
 	}
 }
+
+// TestStarvedFuzzing: a worker that has not answered is not a failure if its input passes alone. Then the input is removed.
+func TestStarvedFuzzing(t *testing.T) {
+	const input = "testdata/fuzz/FuzzFaulty/0123"
+	for name, test := range map[string]struct {
+		body, log string
+		want      bool
+	}{
+		"no processor":    {`_ = os.Args`, "fuzzing process hung or terminated unexpectedly: exit status 2", true},
+		"fails alone":     {`_ = os.Args; t.Fatal("wrong")`, "fuzzing process hung or terminated unexpectedly: exit status 2", false},
+		"another failure": {`_ = os.Args`, "wrong", false},
+		"does not build":  {`undefined()`, "fuzzing process hung or terminated unexpectedly: exit status 2", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCheckout(t, "hack/fuzz-log.sh")
+			c.write("go.mod", "module example.org/faulty\n\ngo 1.24\n")
+			c.write("parser/fuzz_test.go", strings.Replace(parser, "BODY", test.body, 1))
+			c.write("parser/"+input, "go test fuzz v1\nstring(\"other\")\n")
+			c.write("log", "--- FAIL: FuzzFaulty (1s)\n    "+test.log+"\n    Failing input written to "+input+"\n")
+			cmd := exec.Command("bash", "-c", ". hack/fuzz-log.sh; starved log parser")
+			cmd.Dir = c.dir
+			out, err := cmd.CombinedOutput()
+			require.Equal(t, test.want, err == nil, "%v\n%s", err, out)
+			_, err = os.Stat(filepath.Join(c.dir, "parser", input))
+			require.Equal(t, test.want, os.IsNotExist(err))
+		})
+	}
+}
