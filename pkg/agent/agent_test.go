@@ -299,7 +299,7 @@ func TestInitializeAgainKeepsWhatIsThere(t *testing.T) {
 	require.Equal(t, addresses("10.10.1.2"), pod.IPs)
 }
 
-// Pods that were made with a larger MTU, in another mode of traffic, keep it, and so does the gateway for them.
+// Pods that were made with a larger MTU, in another mode of traffic, keep it, and so does the gateway until the last one is gone.
 func TestGatewayFitsThePods(t *testing.T) {
 	for mtu, want := range map[int]string{1400: "1450", 1480: "1480", 9000: "1500"} {
 		b := newBed(t)
@@ -312,9 +312,15 @@ func TestGatewayFitsThePods(t *testing.T) {
 		device, err := netlink.LinkByName("eth1-peer")
 		require.NoError(t, err)
 		require.NoError(t, netlink.LinkSetMTU(device, mtu))
-		_, second := b.start(t)
+		i, second := b.start(t)
 		require.Equal(t, want, b.ovs.Vsctl("get", "interface", "antrea-gw0", "mtu_request"))
 		require.Equal(t, 1450, second.Node.MTU)
+		require.NoError(t, i.restoreGateway(t.Context()))
+		require.Equal(t, want, b.ovs.Vsctl("get", "interface", "antrea-gw0", "mtu_request"))
+		require.NoError(t, b.bridge.DeletePort("eth1-peer"))
+		b.catchUp(t)
+		require.NoError(t, i.restoreGateway(t.Context()))
+		require.Equal(t, "1450", b.ovs.Vsctl("get", "interface", "antrea-gw0", "mtu_request"))
 	}
 }
 

@@ -55,6 +55,9 @@ func (i *Initializer) restoreGateway(ctx context.Context) error {
 	if err := i.restoreGatewayDevice(ctx, gateway); err != nil {
 		return err
 	}
+	if i.gatewayMTU > i.node.MTU {
+		i.gatewayMTU = gatewayMTU(ports, i.node) // the last Pod with a larger one may be gone
+	}
 	_, err = i.configureGateway(ctx, gateway)
 	return err
 }
